@@ -1,0 +1,128 @@
+// Package fault holds the failures a caller may act on.
+//
+// A *Error carries a public code, a message written for a person, and details
+// for a program. Its cause stays inside the service: edges show the first
+// three and log the last. Any error that is no *Error is an accident.
+package fault
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Code names a failure on the wire. Codes are public API: add, never rename.
+type Code string
+
+// The codes of the interface. Which HTTP status each one has is the edge's
+// business.
+const (
+	Unauthenticated         Code = "UNAUTHENTICATED"
+	TokenInvalid            Code = "TOKEN_INVALID"
+	AuthorizationPending    Code = "AUTHORIZATION_PENDING"
+	SlowDown                Code = "SLOW_DOWN"
+	DeviceCodeExpired       Code = "DEVICE_CODE_EXPIRED"
+	Unavailable             Code = "UPSTREAM_UNAVAILABLE"
+	RateLimited             Code = "RATE_LIMITED"
+	ActiveRunCap            Code = "ACTIVE_RUN_CAP"
+	PluginNotAllowed        Code = "PLUGIN_NOT_ALLOWED"
+	Forbidden               Code = "FORBIDDEN"
+	EmailNotVerified        Code = "EMAIL_NOT_VERIFIED"
+	AccountSelectionInvalid Code = "ACCOUNT_SELECTION_INVALID"
+	Invalid                 Code = "INVALID_REQUEST"
+	NotFound                Code = "NOT_FOUND"
+	ToolSchemaStale         Code = "TOOL_SCHEMA_STALE"
+	IdempotencyKeyConflict  Code = "IDEMPOTENCY_KEY_CONFLICT"
+	Conflict                Code = "CONFLICT"
+	InsufficientBalance     Code = "INSUFFICIENT_BALANCE"
+	NumResultsLimit         Code = "NUM_RESULTS_LIMIT"
+	ContentPolicyViolation  Code = "CONTENT_POLICY_VIOLATION"
+	TooManyInputFiles       Code = "TOO_MANY_INPUT_FILES"
+	UploadTooLarge          Code = "UPLOAD_TOO_LARGE"
+	PayloadTooLarge         Code = "PAYLOAD_TOO_LARGE"
+	UnsupportedMediaType    Code = "UNSUPPORTED_MEDIA_TYPE"
+	MethodNotAllowed        Code = "METHOD_NOT_ALLOWED"
+	Internal                Code = "INTERNAL"
+)
+
+// Codes lists every code, so that tests can prove a table complete.
+var Codes = []Code{
+	Unauthenticated, TokenInvalid, AuthorizationPending, SlowDown, DeviceCodeExpired,
+	Unavailable, RateLimited, ActiveRunCap, PluginNotAllowed, Forbidden, EmailNotVerified,
+	AccountSelectionInvalid, Invalid, NotFound, ToolSchemaStale, IdempotencyKeyConflict,
+	Conflict, InsufficientBalance, NumResultsLimit, ContentPolicyViolation, TooManyInputFiles,
+	UploadTooLarge, PayloadTooLarge, UnsupportedMediaType, MethodNotAllowed, Internal,
+}
+
+// Field is one problem with one part of a request.
+type Field struct {
+	Path    string
+	Message string
+}
+
+// Error is a failure the caller may act on. Values are built once and not
+// changed after they were returned; the With methods give copies.
+type Error struct {
+	Code    Code
+	Message string
+	// Details are shown to the caller beside the message.
+	Details map[string]any
+	// Fields are the problems of an Invalid request, all of them at once.
+	Fields []Field
+	// RetryAfter says when another try makes sense; zero says nothing.
+	RetryAfter time.Duration
+
+	cause error
+}
+
+// New makes an error with a message that is safe to show.
+func New(code Code, message string) *Error {
+	return &Error{Code: code, Message: message}
+}
+
+// On adds the message as a problem of the field at path.
+func (e *Error) On(path string) *Error { return e.Field(path, e.Message) }
+
+// Field adds a problem of the field at path.
+func (e *Error) Field(path, message string) *Error {
+	c := *e
+	c.Fields = append(slices.Clip(c.Fields), Field{path, message})
+	return &c
+}
+
+// With adds a detail for the caller's program.
+func (e *Error) With(key string, value any) *Error {
+	c := *e
+	c.Details = maps.Clone(c.Details)
+	if c.Details == nil {
+		c.Details = map[string]any{}
+	}
+	c.Details[key] = value
+	return &c
+}
+
+// After says when the caller may try again.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+// Because keeps the cause for the log. The caller never sees it.
+func (e *Error) Because(err error) *Error {
+	c := *e
+	c.cause = err
+	return &c
+}
+
+// Error is the text for logs, cause included.
+func (e *Error) Error() string {
+	s := string(e.Code) + ": " + e.Message
+	if e.cause != nil {
+		s += ": " + e.cause.Error()
+	}
+	return s
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.cause }

@@ -1,0 +1,39 @@
+package sqldb
+
+import "context"
+
+// Check is an invariant that SQL can see. Query gives one text column: a line
+// naming each row that breaks the rule, and nothing when all is well.
+type Check struct {
+	Name  string
+	Query string
+}
+
+// Violation is a row that breaks a rule.
+type Violation struct {
+	Check string
+	Row   string
+}
+
+// Verify runs the checks on one consistent view and writes nothing.
+func (db *DB) Verify(ctx context.Context, checks []Check) ([]Violation, error) {
+	var found []Violation
+	err := db.Read(ctx, func(tx *Tx) error {
+		found = nil
+		for _, c := range checks {
+			err := tx.Each(ctx, c.Query, nil, func(row Scanner) error {
+				v := Violation{Check: c.Name}
+				if err := row.Scan(&v.Row); err != nil {
+					return err
+				}
+				found = append(found, v)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,194 @@
+package dbtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+var errNoPostgres = errors.New("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+
+// server is the PostgreSQL of this test binary.
+type server struct {
+	socket string // directory of the socket
+	made   atomic.Int64
+}
+
+func (s *server) url(database string) string {
+	q := url.Values{"host": {s.socket}, "user": {"postgres"}}
+	return "postgres:///" + database + "?" + q.Encode()
+}
+
+func (s *server) exec(ctx context.Context, statement string) error {
+	c, err := pgx.Connect(ctx, s.url("postgres"))
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	_, err = c.Exec(ctx, statement)
+	return err
+}
+
+// freshPostgres makes a database for one test, with or without the schema.
+func freshPostgres(t testing.TB, migrated bool) string {
+	t.Helper()
+	if os.Getenv("ATELIER_TEST_PG") == "skip" {
+		t.Skip("PostgreSQL tests are switched off by ATELIER_TEST_PG=skip")
+	}
+	s, err := startServer()
+	if errors.Is(err, errNoPostgres) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("postgres for tests: %v", err)
+	}
+	template := "template1"
+	if migrated {
+		template = "migrated"
+		if err := postgresTemplate(); err != nil {
+			t.Fatalf("postgres for tests: %v", err)
+		}
+	}
+	name := fmt.Sprintf("t%d", s.made.Add(1))
+	if err := s.exec(t.Context(), `CREATE DATABASE `+name+` TEMPLATE `+template+` STRATEGY file_copy`); err != nil {
+		t.Fatalf("postgres for tests: %v", err)
+	}
+	t.Cleanup(func() { s.exec(context.Background(), `DROP DATABASE `+name+` WITH (FORCE)`) })
+	return s.url(name)
+}
+
+var postgresTemplate = sync.OnceValue(func() error {
+	s, err := startServer()
+	if err != nil {
+		return err
+	}
+	if err := s.exec(context.Background(), `CREATE DATABASE migrated`); err != nil {
+		return err
+	}
+	return migrate(s.url("migrated"))
+})
+
+var startServer = sync.OnceValues(func() (*server, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	// A socket's path ends at 107 bytes, so the directory is short.
+	dir, err := os.MkdirTemp("/tmp", "atl-pg-")
+	if err != nil {
+		return nil, err
+	}
+	attr, err := unprivileged(dir)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-D", data)
+	initdb.SysProcAttr, initdb.Dir = attr, dir
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	cmd := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-F", "-k", dir,
+		"-c", "listen_addresses=", "-c", "max_connections=300", "-c", "autovacuum=off")
+	cmd.SysProcAttr, cmd.Dir = attr, dir
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	// The kernel ends the server with the thread that started it, so that
+	// thread has to live as long as the binary.
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		started <- cmd.Start()
+		cmd.Wait()
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	// Nobody is told when a test binary ends: a small shell outlives it by a
+	// moment and clears the directory.
+	sweep := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 1; done; sleep 1; rm -rf "$2"`,
+		"sh", strconv.Itoa(os.Getpid()), dir)
+	sweep.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := sweep.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{socket: dir}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		err := s.exec(context.Background(), `SELECT 1`)
+		if err == nil {
+			return s, nil
+		}
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(log.Name())
+			return nil, fmt.Errorf("postgres did not start: %w: %s", err, text)
+		}
+	}
+})
+
+// programs finds the folder with initdb and postgres, newest version first.
+func programs() (string, error) {
+	var dirs []string
+	if d := os.Getenv("ATELIER_TEST_PG_BIN"); d != "" {
+		dirs = append(dirs, d)
+	}
+	debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	slices.SortFunc(debian, func(a, b string) int { return version(b) - version(a) })
+	dirs = append(dirs, debian...)
+	if p, err := exec.LookPath("postgres"); err == nil {
+		dirs = append(dirs, filepath.Dir(p))
+	}
+	for _, d := range dirs {
+		if _, err := os.Stat(filepath.Join(d, "initdb")); err != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(d, "postgres")); err == nil {
+			return d, nil
+		}
+	}
+	return "", errNoPostgres
+}
+
+func version(bin string) int {
+	n, _ := strconv.Atoi(filepath.Base(strings.TrimSuffix(bin, "/bin")))
+	return n
+}
+
+// unprivileged makes dir usable by whoever will run the server: PostgreSQL
+// refuses to run as root.
+func unprivileged(dir string) (*syscall.SysProcAttr, error) {
+	attr := &syscall.SysProcAttr{}
+	dieWithParent(attr)
+	if os.Geteuid() != 0 {
+		return attr, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		return attr, os.Chown(dir, uid, gid)
+	}
+	return nil, errors.New("PostgreSQL does not run as root and there is no user postgres or nobody")
+}

@@ -1,0 +1,183 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"atelier/internal/failpoint"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrationLock is the key of the PostgreSQL advisory lock around migrations.
+const migrationLock = 0x41_54_45_4c // "ATEL"
+
+// ErrNewer says that a newer release has changed the database already.
+var ErrNewer = errors.New("the database was made by a newer version of atelier")
+
+// Migrate brings the schema to this release's version and says how many steps
+// it took. Any number of processes may call it at once: one works, the others
+// wait. Each step is one transaction, so a crash leaves whole steps only and
+// the next call goes on from there.
+func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
+	unlock, err := db.lockMigrations(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("lock migrations: %w", err)
+	}
+	defer unlock()
+
+	p, conn, err := db.migrations()
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	defer conn.Close()
+	if err := checkVersion(ctx, p); err != nil {
+		return 0, err
+	}
+	for {
+		res, err := p.UpByOne(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			break
+		}
+		if err != nil {
+			return steps, fmt.Errorf("migrate: %w", err)
+		}
+		if res != nil {
+			steps++
+		}
+		failpoint.Hit("migrate.mid")
+	}
+	if db.pool == nil {
+		return steps, nil
+	}
+	// River keeps its tables by its own migrations.
+	m, err := rivermigrate.New(riverpgxv5.New(db.pool), nil)
+	if err != nil {
+		return steps, fmt.Errorf("migrate queue: %w", err)
+	}
+	res, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	if err != nil {
+		return steps, fmt.Errorf("migrate queue: %w", err)
+	}
+	return steps + len(res.Versions), nil
+}
+
+// Migrated fails unless the schema is exactly this release's. It writes
+// nothing.
+func (db *DB) Migrated(ctx context.Context) error {
+	p, conn, err := db.migrations()
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	defer conn.Close()
+	if err := checkVersion(ctx, p); err != nil {
+		return err
+	}
+	pending, err := p.HasPending(ctx)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if pending {
+		return errors.New("the database is older than this version of atelier: run atelier migrate")
+	}
+	return nil
+}
+
+// checkVersion refuses a database that a newer release has migrated.
+func checkVersion(ctx context.Context, p *goose.Provider) error {
+	have, want, err := p.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if have > want {
+		return fmt.Errorf("%w (schema %d, this one knows %d)", ErrNewer, have, want)
+	}
+	return nil
+}
+
+// migrations gives the steps for this database on a connection of their own.
+func (db *DB) migrations() (*goose.Provider, *sql.DB, error) {
+	conn, dialect := (*sql.DB)(nil), goose.DialectPostgres
+	if db.pool != nil {
+		conn = stdlib.OpenDBFromPool(db.pool)
+	} else {
+		dialect = goose.DialectSQLite3
+		c, err := sql.Open("sqlite", sqliteDSN(db.source))
+		if err != nil {
+			return nil, nil, err
+		}
+		c.SetMaxOpenConns(1)
+		conn = c
+	}
+	p, err := goose.NewProvider(dialect, conn, stepsFor(db.Dialect), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return p, conn, nil
+}
+
+// lockMigrations lets one process at a time change the schema. The system
+// frees the lock of a process that dies.
+func (db *DB) lockMigrations(ctx context.Context) (unlock func(), err error) {
+	if db.pool != nil {
+		c, err := db.pool.Acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := c.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
+			c.Release()
+			return nil, err
+		}
+		return func() {
+			c.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(migrationLock))
+			c.Release()
+		}, nil
+	}
+	f, err := os.OpenFile(db.source+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { f.Close() }, nil
+}
+
+// stepsFor shows the migrations of one dialect: the shared files and its half
+// of each pair.
+func stepsFor(d Dialect) fs.FS {
+	sub, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		panic(err) // the directory is embedded above
+	}
+	other := ".postgres.sql"
+	if d.Name == dialectPostgres.Name {
+		other = ".sqlite.sql"
+	}
+	return without{sub, other}
+}
+
+// without is a file system that hides names with a suffix.
+type without struct {
+	fs.FS
+	suffix string
+}
+
+func (w without) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(w.FS, name)
+	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), w.suffix) }), err
+}

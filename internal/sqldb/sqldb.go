@@ -1,0 +1,282 @@
+// Package sqldb runs one set of queries on SQLite and on PostgreSQL.
+//
+// Queries are plain SQL with $1 placeholders. SQLite has one writing
+// connection, so that writers queue here and not in SQLITE_BUSY, and a pool of
+// readers; PostgreSQL has the pool of pgx. Where the two differ, the
+// difference is a field of Dialect.
+//
+// A database that cannot be reached is a fault.Unavailable; every other error
+// comes through as the driver made it.
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// ErrNoRows is what Row.Scan returns when the query found nothing.
+var ErrNoRows = sql.ErrNoRows
+
+// Dialect is how the databases differ. A new field needs a reason here.
+type Dialect struct {
+	Name string
+	// ForUpdate, at the end of a SELECT, locks the rows until the transaction
+	// ends. SQLite has one writer at a time and no such clause.
+	ForUpdate string
+}
+
+var (
+	dialectSQLite   = Dialect{Name: "sqlite"}
+	dialectPostgres = Dialect{Name: "postgres", ForUpdate: " FOR UPDATE"}
+)
+
+// Options are what Open needs besides the address.
+type Options struct {
+	// MaxConns bounds the connections to PostgreSQL and the readers of SQLite.
+	MaxConns int
+	// Now is the clock of Tx.Now.
+	Now func() time.Time
+}
+
+// DB is an open database. It is safe for concurrent use.
+type DB struct {
+	Dialect Dialect
+
+	now    func() time.Time
+	pool   *pgxpool.Pool // PostgreSQL
+	lite   *sqlite       // SQLite
+	source string        // what Open was given, for the migrations' own connection
+}
+
+// Open connects to sqlite:///path or postgres://….
+func Open(ctx context.Context, address string, o Options) (*DB, error) {
+	db := &DB{now: o.Now, source: address}
+	scheme, rest, _ := strings.Cut(address, "://")
+	switch scheme {
+	case "sqlite":
+		path, err := url.PathUnescape(rest)
+		if err != nil || path == "" {
+			return nil, fmt.Errorf("database address: want sqlite:///path")
+		}
+		db.Dialect = dialectSQLite
+		db.source = path
+		db.lite, err = openSQLite(ctx, path, o.MaxConns)
+		if err != nil {
+			return nil, fmt.Errorf("open database: %w", err)
+		}
+	case "postgres", "postgresql":
+		conf, err := pgxpool.ParseConfig(address)
+		if err != nil {
+			// The parser's text repeats the address, password and all.
+			return nil, errors.New("database address: not a valid postgres:// address")
+		}
+		conf.MaxConns = int32(max(o.MaxConns, 4)) // migrations hold one and use others
+		db.Dialect = dialectPostgres
+		db.pool, err = pgxpool.NewWithConfig(ctx, conf)
+		if err != nil {
+			return nil, fmt.Errorf("open database: %w", err)
+		}
+	default:
+		return nil, fmt.Errorf("database address: want sqlite:///path or postgres://…")
+	}
+	if err := db.Ping(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return db, nil
+}
+
+// Close ends every connection.
+func (db *DB) Close() {
+	if db.lite != nil {
+		db.lite.close()
+	}
+	if db.pool != nil {
+		db.pool.Close()
+	}
+}
+
+// Pool is the PostgreSQL pool, nil on SQLite. It is for libraries that bring
+// their own SQL (River); everything of ours goes through Tx.
+func (db *DB) Pool() *pgxpool.Pool { return db.pool }
+
+// Ping proves that the database answers.
+func (db *DB) Ping(ctx context.Context) error {
+	var one int64
+	return db.QueryRow(ctx, `SELECT 1`).Scan(&one)
+}
+
+// QueryRow runs one reading query outside any transaction. It is the short way
+// for requests that need a single row.
+func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
+	if db.lite != nil {
+		stmt, err := db.lite.prepared(ctx, query)
+		if err != nil {
+			return Row{err: classify(err)}
+		}
+		return Row{from: stmt.QueryRowContext(ctx, args...)}
+	}
+	return Row{from: db.pool.QueryRow(ctx, query, args...)}
+}
+
+// Read runs fn on one consistent view of the database.
+func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
+	if db.lite != nil {
+		return classify(db.lite.view(ctx, db.tx(), fn))
+	}
+	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return classify(pgx.BeginTxFunc(ctx, db.pool, opts, func(ptx pgx.Tx) error {
+		tx := db.tx()
+		tx.pgx = ptx
+		return fn(tx)
+	}))
+}
+
+// writeTries bounds how often Write repeats a transaction that lost a conflict.
+const writeTries = 5
+
+// Write runs fn in one transaction and commits it when fn returns nil. fn may
+// run again after a conflict, so it touches only tx and sets its results
+// afresh.
+func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	for try := 1; ; try++ {
+		tx := db.tx()
+		err := db.write(ctx, tx, fn)
+		if err == nil {
+			for _, f := range tx.committed {
+				f()
+			}
+			return nil
+		}
+		if try == writeTries || !conflict(err) {
+			return classify(err)
+		}
+	}
+}
+
+func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
+	if db.lite != nil {
+		return db.lite.update(ctx, tx, fn)
+	}
+	return pgx.BeginFunc(ctx, db.pool, func(ptx pgx.Tx) error {
+		tx.pgx = ptx
+		return fn(tx)
+	})
+}
+
+func (db *DB) tx() *Tx {
+	return &Tx{Now: db.now().UTC().Truncate(time.Microsecond), Dialect: db.Dialect}
+}
+
+// Tx is one transaction.
+type Tx struct {
+	// Now is the time of everything this transaction does.
+	Now     time.Time
+	Dialect Dialect
+
+	pgx       pgx.Tx
+	lite      liteTx
+	committed []func()
+}
+
+// PGX is the PostgreSQL transaction below, nil on SQLite; see DB.Pool.
+func (tx *Tx) PGX() pgx.Tx { return tx.pgx }
+
+// AfterCommit runs fn once the transaction has been committed. fn must be
+// quick and must not fail: it can wake somebody, not do the work.
+func (tx *Tx) AfterCommit(fn func()) { tx.committed = append(tx.committed, fn) }
+
+// Exec runs a writing statement and says how many rows it touched.
+func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	if tx.pgx != nil {
+		tag, err := tx.pgx.Exec(ctx, query, args...)
+		return tag.RowsAffected(), err
+	}
+	res, err := tx.lite.exec(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// QueryRow runs a query that gives at most one row.
+func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
+	if tx.pgx != nil {
+		return Row{from: tx.pgx.QueryRow(ctx, query, args...)}
+	}
+	rows, err := tx.lite.query(ctx, query, args...)
+	return Row{from: liteRow{rows, err}}
+}
+
+// Scanner takes the columns of one row.
+type Scanner interface {
+	Scan(dest ...any) error
+}
+
+// Row is the answer to a query for one row.
+type Row struct {
+	from Scanner
+	err  error
+}
+
+// Scan stores the columns in dest, or returns ErrNoRows.
+func (r Row) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	err := r.from.Scan(dest...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrNoRows
+	}
+	return classify(err)
+}
+
+// Each runs a query and hands every row to scan, in order. scan must not use tx:
+// PostgreSQL reads the rest of the answer from the same connection.
+func (tx *Tx) Each(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
+	if tx.pgx != nil {
+		rows, err := tx.pgx.Query(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}
+	rows, err := tx.lite.query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// All runs a query and collects what scan makes of every row.
+func All[T any](ctx context.Context, tx *Tx, query string, args []any, scan func(Scanner) (T, error)) ([]T, error) {
+	var all []T
+	err := tx.Each(ctx, query, args, func(row Scanner) error {
+		one, err := scan(row)
+		if err == nil {
+			all = append(all, one)
+		}
+		return err
+	})
+	return all, err
+}

@@ -1,0 +1,269 @@
+package sqldb_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"atelier/internal/fault"
+	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
+)
+
+func TestOneQueryTextForBoth(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		ctx := t.Context()
+		// A driver that binds by order of appearance swaps these two.
+		var a, b string
+		if err := db.QueryRow(ctx, `SELECT CAST($2 AS TEXT), CAST($1 AS TEXT)`, "one", "two").Scan(&a, &b); err != nil {
+			t.Fatal(err)
+		}
+		if a != "two" || b != "one" {
+			t.Errorf("$2, $1 = %q, %q, want two, one", a, b)
+		}
+		var now sqldb.Time
+		moment := time.Date(2026, 11, 15, 9, 30, 0, 123456000, time.UTC)
+		if err := db.QueryRow(ctx, `SELECT CAST($1 AS BIGINT)`, sqldb.At(moment)).Scan(&now); err != nil {
+			t.Fatal(err)
+		}
+		if !now.Equal(moment) {
+			t.Errorf("time = %v, want %v", now, moment)
+		}
+		if err := db.QueryRow(ctx, `SELECT CAST(NULL AS BIGINT)`).Scan(&now); err != nil || !now.IsZero() {
+			t.Errorf("null time = %v, %v, want the zero time", now, err)
+		}
+		err := db.QueryRow(ctx, `SELECT version FROM catalog WHERE id = 7`).Scan(new(int64))
+		if !errors.Is(err, sqldb.ErrNoRows) {
+			t.Errorf("missing row = %v, want ErrNoRows", err)
+		}
+	})
+}
+
+func put(ctx context.Context, tx *sqldb.Tx, name string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ($1, $2)`, name, "x")
+	return err
+}
+
+func names(t *testing.T, db *sqldb.DB) []string {
+	t.Helper()
+	var all []string
+	err := db.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
+		all, err = sqldb.All(t.Context(), tx, `SELECT name FROM deployment ORDER BY name`, nil, func(r sqldb.Scanner) (s string, err error) {
+			return s, r.Scan(&s)
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestWriteIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		ctx := t.Context()
+		woken := 0
+		broken := errors.New("no")
+		err := db.Write(ctx, func(tx *sqldb.Tx) error {
+			tx.AfterCommit(func() { woken++ })
+			if err := put(ctx, tx, "lost"); err != nil {
+				return err
+			}
+			return broken
+		})
+		if !errors.Is(err, broken) {
+			t.Errorf("write = %v, want the function's own error", err)
+		}
+		func() {
+			defer func() { recover() }()
+			db.Write(ctx, func(tx *sqldb.Tx) error {
+				put(ctx, tx, "panicked")
+				panic("no")
+			})
+		}()
+		left, leave := context.WithCancel(ctx)
+		db.Write(left, func(tx *sqldb.Tx) error {
+			put(ctx, tx, "left")
+			leave()
+			return left.Err()
+		})
+		if err := db.Write(ctx, func(tx *sqldb.Tx) error {
+			tx.AfterCommit(func() { woken++ })
+			return put(ctx, tx, "kept")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(t, db); !slices.Equal(got, []string{"kept"}) {
+			t.Errorf("rows = %v, want only the committed one", got)
+		}
+		if woken != 1 {
+			t.Errorf("told of %d commits, want 1", woken)
+		}
+	})
+}
+
+func TestDuplicateIsRecognised(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		ctx := t.Context()
+		err := db.Write(ctx, func(tx *sqldb.Tx) error {
+			return errors.Join(put(ctx, tx, "a"), put(ctx, tx, "a"))
+		})
+		if !sqldb.Duplicate(err) {
+			t.Errorf("second insert = %v, want a duplicate", err)
+		}
+		if sqldb.Duplicate(errors.New("other")) || sqldb.Duplicate(nil) {
+			t.Error("another error counts as a duplicate")
+		}
+	})
+}
+
+func TestManyWritersLoseNothing(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		ctx := t.Context()
+		const writers, each = 16, 20
+		var group sync.WaitGroup
+		errs := make([]error, writers)
+		for w := range writers {
+			group.Go(func() {
+				for range each {
+					errs[w] = errors.Join(errs[w], db.Write(ctx, func(tx *sqldb.Tx) error {
+						_, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`)
+						return err
+					}))
+				}
+			})
+		}
+		group.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		var got int64
+		if err := db.QueryRow(ctx, `SELECT version FROM catalog`).Scan(&got); err != nil || got != writers*each {
+			t.Errorf("version = %d, %v, want %d", got, err, writers*each)
+		}
+	})
+}
+
+func TestReadSeesOneMoment(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		ctx := t.Context()
+		err := db.Read(ctx, func(tx *sqldb.Tx) error {
+			var before, after int64
+			if err := tx.QueryRow(ctx, `SELECT count(*) FROM deployment`).Scan(&before); err != nil {
+				return err
+			}
+			if err := db.Write(ctx, func(tx *sqldb.Tx) error { return put(ctx, tx, "new") }); err != nil {
+				return err
+			}
+			if err := tx.QueryRow(ctx, `SELECT count(*) FROM deployment`).Scan(&after); err != nil {
+				return err
+			}
+			if before != 0 || after != 0 {
+				return fmt.Errorf("saw %d then %d rows, want 0 and 0", before, after)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		err = db.Read(ctx, func(tx *sqldb.Tx) error { return put(ctx, tx, "written in a read") })
+		if err == nil {
+			t.Error("a read transaction wrote")
+		}
+	})
+}
+
+func TestUnreachableDatabaseSaysSo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	addresses := map[string]string{
+		"sqlite":   "sqlite://" + filepath.Join(dir, "missing", "x.db"),
+		"postgres": "postgres:///x?host=" + dir + "&user=x",
+	}
+	for name, address := range addresses {
+		t.Run(name, func(t *testing.T) {
+			_, err := sqldb.Open(t.Context(), address, sqldb.Options{MaxConns: 2, Now: time.Now})
+			f, ok := errors.AsType[*fault.Error](err)
+			if name == "sqlite" && err != nil {
+				return // any error will do: the folder is missing, nothing can be retried
+			}
+			if !ok || f.Code != fault.Unavailable {
+				t.Errorf("open = %v, want %s", err, fault.Unavailable)
+			}
+		})
+	}
+	for _, bad := range []string{"", "mysql://x", "sqlite://", "postgres://u:hunter2@:bad:port/x"} {
+		_, err := sqldb.Open(t.Context(), bad, sqldb.Options{MaxConns: 2, Now: time.Now})
+		if err == nil {
+			t.Errorf("open %q worked", bad)
+		} else if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("open shows the password: %v", err)
+		}
+	}
+}
+
+func TestMigrateAtOnceAndAgain(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			address := dbtest.Bare(t, engine)
+			const nodes = 4
+			var group sync.WaitGroup
+			steps, errs := make([]int, nodes), make([]error, nodes)
+			for i := range nodes {
+				db := dbtest.Open(t, address)
+				group.Go(func() { steps[i], errs[i] = db.Migrate(t.Context()) })
+			}
+			group.Wait()
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(steps)
+			if steps[nodes-1] == 0 || steps[nodes-2] != 0 {
+				t.Errorf("steps taken = %v, want all of them by one node", steps)
+			}
+			db := dbtest.Open(t, address)
+			if err := db.Migrated(t.Context()); err != nil {
+				t.Errorf("migrated = %v, want nil", err)
+			}
+			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+				_, err := tx.Exec(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)`)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.Migrate(t.Context()); !errors.Is(err, sqldb.ErrNewer) {
+				t.Errorf("migrate a newer database = %v, want ErrNewer", err)
+			}
+		})
+	}
+}
+
+func TestVerifyNamesTheRow(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		checks := []sqldb.Check{
+			{Name: "fine", Query: `SELECT name FROM deployment WHERE name = 'never'`},
+			{Name: "one catalog row", Query: `SELECT CAST(id AS TEXT) FROM catalog WHERE id = 1`},
+		}
+		got, err := db.Verify(t.Context(), checks)
+		want := []sqldb.Violation{{Check: "one catalog row", Row: "1"}}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("verify = %v, %v, want %v", got, err, want)
+		}
+	})
+}
+

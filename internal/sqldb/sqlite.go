@@ -1,0 +1,174 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"sync"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// sqlite is the embedded database: one connection that writes, several that
+// read.
+type sqlite struct {
+	readers *sql.DB
+	reading sync.Map // query text → *sql.Stmt
+
+	writers *sql.DB
+	turn    chan struct{} // holds one token: whoever has it may write
+	writer  *sql.Conn     // guarded by turn, as are the statements
+	writing map[string]*sql.Stmt
+}
+
+// sqliteDSN names the file with the settings every connection needs. Writers
+// begin immediate transactions: a deferred one that reads first and then
+// writes fails with SQLITE_BUSY under load.
+func sqliteDSN(path string, extra ...string) string {
+	v := url.Values{"_pragma": append([]string{
+		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+	}, extra...)}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
+}
+
+func openSQLite(ctx context.Context, path string, readers int) (*sqlite, error) {
+	w, err := sql.Open("sqlite", sqliteDSN(path))
+	if err != nil {
+		return nil, err
+	}
+	w.SetMaxOpenConns(1)
+	r, err := sql.Open("sqlite", sqliteDSN(path, "query_only(1)"))
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	readers = max(readers, 2)
+	r.SetMaxOpenConns(readers)
+	r.SetMaxIdleConns(readers)
+	l := &sqlite{readers: r, writers: w, turn: make(chan struct{}, 1)}
+	l.turn <- struct{}{}
+	// The first connection turns WAL on, which readers cannot.
+	if l.writer, err = w.Conn(ctx); err != nil {
+		l.close()
+		return nil, err
+	}
+	l.writing = map[string]*sql.Stmt{}
+	return l, nil
+}
+
+func (l *sqlite) close() {
+	l.readers.Close()
+	l.writers.Close()
+}
+
+// prepared gives the statement for a reading query, prepared once.
+func (l *sqlite) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := l.reading.Load(query); ok {
+		return s.(*sql.Stmt), nil
+	}
+	s, err := l.readers.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if first, lost := l.reading.LoadOrStore(query, s); lost {
+		s.Close()
+		return first.(*sql.Stmt), nil
+	}
+	return s, nil
+}
+
+func (l *sqlite) view(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
+	stx, err := l.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer stx.Rollback()
+	tx.lite = liteTx{exec: stx.ExecContext, query: stx.QueryContext}
+	return fn(tx)
+}
+
+func (l *sqlite) update(ctx context.Context, tx *Tx, fn func(*Tx) error) (err error) {
+	select {
+	case <-l.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { l.turn <- struct{}{} }()
+
+	if _, err = l.writer.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	done := false
+	defer func() {
+		if !done { // fn failed or panicked
+			l.writer.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+		}
+	}()
+	tx.lite = liteTx{
+		exec: func(ctx context.Context, query string, args ...any) (sql.Result, error) {
+			s, err := l.statement(ctx, query)
+			if err != nil {
+				return nil, err
+			}
+			return s.ExecContext(ctx, args...)
+		},
+		query: func(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+			s, err := l.statement(ctx, query)
+			if err != nil {
+				return nil, err
+			}
+			return s.QueryContext(ctx, args...)
+		},
+	}
+	if err = fn(tx); err != nil {
+		return err
+	}
+	// A commit that began is seen through: a caller who went away must not
+	// leave the outcome open.
+	if _, err = l.writer.ExecContext(context.WithoutCancel(ctx), `COMMIT`); err != nil {
+		return err
+	}
+	done = true
+	return nil
+}
+
+// statement gives the writer's prepared statement. The caller has the turn.
+func (l *sqlite) statement(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := l.writing[query]; ok {
+		return s, nil
+	}
+	s, err := l.writer.PrepareContext(ctx, query)
+	if err == nil {
+		l.writing[query] = s
+	}
+	return s, err
+}
+
+// liteTx runs statements inside a transaction on SQLite.
+type liteTx struct {
+	exec  func(ctx context.Context, query string, args ...any) (sql.Result, error)
+	query func(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// liteRow is the first row of an answer.
+type liteRow struct {
+	rows *sql.Rows
+	err  error
+}
+
+func (r liteRow) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	defer r.rows.Close()
+	if !r.rows.Next() {
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return ErrNoRows
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return err
+	}
+	return r.rows.Close()
+}

@@ -1,0 +1,35 @@
+package sqldb
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"time"
+)
+
+// Time is a moment in a BIGINT column: microseconds since 1970 in UTC, NULL
+// for the zero time. Both databases store and compare it alike.
+type Time struct{ time.Time }
+
+// At makes a column value of t.
+func At(t time.Time) Time { return Time{t} }
+
+// Value gives the column's number.
+func (t Time) Value() (driver.Value, error) {
+	if t.IsZero() {
+		return nil, nil
+	}
+	return t.UnixMicro(), nil
+}
+
+// Scan reads the column's number.
+func (t *Time) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		t.Time = time.Time{}
+	case int64:
+		t.Time = time.UnixMicro(v).UTC()
+	default:
+		return fmt.Errorf("scan time: want a number, got %T", src)
+	}
+	return nil
+}
