@@ -1,0 +1,86 @@
+package person
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+
+	"atelier/internal/fault"
+)
+
+// Lengths of a password. The upper one only bounds the work of hashing.
+const (
+	minPassword = 8
+	maxPassword = 1024
+)
+
+// cost is argon2id's, stored with each hash so that it can be raised later.
+type cost struct {
+	memory  uint32 // KiB
+	passes  uint32
+	threads uint8
+}
+
+var current = cost{memory: 19 * 1024, passes: 2, threads: 1}
+
+const (
+	saltLength = 16
+	hashLength = 32
+)
+
+// hashing lets two at a time hash: each takes 19 MiB and a core.
+var hashing = make(chan struct{}, 2)
+
+// HashPassword makes the text to store for a password.
+func HashPassword(ctx context.Context, password string) (string, error) {
+	if !utf8.ValidString(password) || len(password) > maxPassword || utf8.RuneCountInString(password) < minPassword {
+		return "", fault.New(fault.Invalid, fmt.Sprintf("A password has at least %d characters.", minPassword)).On("password")
+	}
+	salt := make([]byte, saltLength)
+	rand.Read(salt)
+	hash, err := derive(ctx, password, salt, current)
+	if err != nil {
+		return "", err
+	}
+	b64 := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
+		current.memory, current.passes, current.threads, b64(salt), b64(hash)), nil
+}
+
+// CheckPassword tells whether the stored text is of this password.
+func CheckPassword(ctx context.Context, stored, password string) (bool, error) {
+	part := strings.Split(stored, "$")
+	if len(part) != 6 || part[1] != "argon2id" {
+		return false, fmt.Errorf("check password: unknown form of hash")
+	}
+	var c cost
+	if _, err := fmt.Sscanf(part[3], "m=%d,t=%d,p=%d", &c.memory, &c.passes, &c.threads); err != nil {
+		return false, fmt.Errorf("check password: %w", err)
+	}
+	salt, err := base64.RawStdEncoding.DecodeString(part[4])
+	if err != nil {
+		return false, fmt.Errorf("check password: %w", err)
+	}
+	want, err := base64.RawStdEncoding.DecodeString(part[5])
+	if err != nil {
+		return false, fmt.Errorf("check password: %w", err)
+	}
+	got, err := derive(ctx, password, salt, c)
+	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
+}
+
+func derive(ctx context.Context, password string, salt []byte, c cost) ([]byte, error) {
+	select {
+	case hashing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-hashing }()
+	return argon2.IDKey([]byte(password), salt, c.passes, c.memory, c.threads, hashLength), nil
+}
