@@ -266,4 +266,3 @@ func TestVerifyNamesTheRow(t *testing.T) {
 		}
 	})
 }
-

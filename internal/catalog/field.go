@@ -1,0 +1,226 @@
+package catalog
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+)
+
+// Field is a node of a tool's form: a group with children, or a leaf with a
+// key and a type.
+type Field struct {
+	Label    string
+	Children []Field // of a group
+
+	Key      string // "" for a group
+	Type     FieldType
+	Required bool
+	Default  any // nil, string, bool, int64, float64, []any or map[string]any
+	Display  Display
+}
+
+// Display is how a leaf is shown and what bounds its value. Zero values are
+// not shown.
+type Display struct {
+	Help, Placeholder string
+	Advanced          bool
+	HTML              string // of an HTML leaf
+
+	Min, Max, Step *float64
+	Integer        bool
+
+	MaxLength int64
+
+	Options []Option
+	ShowAs  string // text, radio or image: how options are laid out
+
+	Sizes      []Size
+	MultipleOf int64
+
+	Accept   []string
+	MaxItems int64
+}
+
+// Option is a choice of a select.
+type Option struct {
+	Text  string
+	Value any // string, int64 or float64
+	Image Asset
+}
+
+// Size is a choice of a WIDTH_HEIGHT leaf.
+type Size struct {
+	Text          string
+	Width, Height int64
+}
+
+// FieldType says what a leaf's value is.
+type FieldType string
+
+// shape is the family of a type: which display settings it takes and how its
+// value is checked.
+type shape int
+
+const (
+	textShape shape = iota + 1
+	numberShape
+	seedShape
+	boolShape
+	selectShape
+	multiShape
+	sizeShape
+	mediaShape
+	mediaListShape
+	silentShape // carries no value
+)
+
+// fieldTypes are the types of the interface.
+var fieldTypes = map[FieldType]shape{
+	"PROMPT": textShape, "NEG_PROMPT": textShape, "TEXT": textShape, "TEXT_AREA": textShape,
+	"SLIDER": numberShape, "UPSCALE_FACTOR_SLIDER": numberShape, "CFG": numberShape, "STEPS": numberShape, "NUM": numberShape,
+	"SEED": seedShape, "BOOLEAN": boolShape,
+	"SINGLE_SELECT": selectShape, "MODEL_SINGLE_SELECT": selectShape, "MULTI_SELECT": multiShape,
+	"WIDTH_HEIGHT": sizeShape,
+	"IMG":          mediaShape, "VIDEO": mediaShape, "AUDIO": mediaShape, "ASSET_3D": mediaShape, "IMGS": mediaListShape,
+	"HEADER": silentShape, "HTML": silentShape,
+}
+
+// Integer tells whether the leaf takes whole numbers only.
+func (f *Field) Integer() bool {
+	return f.Display.Integer || f.Type == "STEPS" || f.Type == "SEED"
+}
+
+// maxSeed is the largest seed, 2^32-1.
+const maxSeed = math.MaxUint32
+
+// Problem tells what is wrong with a value for the leaf, "" when nothing is.
+// Values are what YAML or JSON gives: string, bool, int64, float64, []any,
+// map[string]any. References to media are no values of this kind.
+func (f *Field) Problem(value any) string {
+	switch fieldTypes[f.Type] {
+	case textShape:
+		return f.textProblem(value)
+	case numberShape, seedShape:
+		return f.numberProblem(value)
+	case boolShape:
+		if _, ok := value.(bool); !ok {
+			return "must be true or false"
+		}
+	case selectShape:
+		if !f.offers(value) {
+			return "must be one of the options"
+		}
+	case multiShape:
+		return f.multiProblem(value)
+	case sizeShape:
+		return f.sizeProblem(value)
+	case silentShape:
+		return "takes no value"
+	default:
+		return "must be a reference to a file"
+	}
+	return ""
+}
+
+func (f *Field) textProblem(value any) string {
+	s, ok := value.(string)
+	if !ok {
+		return "must be text"
+	}
+	if limit := f.Display.MaxLength; limit > 0 && int64(utf8.RuneCountInString(s)) > limit {
+		return fmt.Sprintf("must have at most %d characters", limit)
+	}
+	return ""
+}
+
+func (f *Field) numberProblem(value any) string {
+	n, ok := number(value)
+	if !ok {
+		return "must be a number"
+	}
+	if f.Integer() && n != math.Trunc(n) {
+		return "must be a whole number"
+	}
+	low, high := f.Display.Min, f.Display.Max
+	if f.Type == "SEED" {
+		zero, top := 0.0, float64(maxSeed)
+		low, high = &zero, &top
+	}
+	if low != nil && n < *low {
+		return fmt.Sprintf("must be at least %v", *low)
+	}
+	if high != nil && n > *high {
+		return fmt.Sprintf("must be at most %v", *high)
+	}
+	return ""
+}
+
+func (f *Field) multiProblem(value any) string {
+	list, ok := value.([]any)
+	if !ok {
+		return "must be a list of options"
+	}
+	if limit := f.Display.MaxItems; limit > 0 && int64(len(list)) > limit {
+		return fmt.Sprintf("must have at most %d options", limit)
+	}
+	for i, v := range list {
+		if !f.offers(v) {
+			return "must hold only the options"
+		}
+		if slices.ContainsFunc(list[:i], func(before any) bool { return same(before, v) }) {
+			return "must not repeat an option"
+		}
+	}
+	return ""
+}
+
+func (f *Field) sizeProblem(value any) string {
+	m, ok := value.(map[string]any)
+	w, okW := number(m["width"])
+	h, okH := number(m["height"])
+	if !ok || !okW || !okH || len(m) != 2 || w != math.Trunc(w) || h != math.Trunc(h) {
+		return "must be a width and a height in whole pixels"
+	}
+	for _, s := range f.Display.Sizes {
+		if float64(s.Width) == w && float64(s.Height) == h {
+			return ""
+		}
+	}
+	low, high := f.Display.Min, f.Display.Max
+	if low == nil || high == nil {
+		return "must be one of the sizes"
+	}
+	if min(w, h) < *low || max(w, h) > *high {
+		return fmt.Sprintf("must be between %v and %v pixels each way", *low, *high)
+	}
+	if m := float64(f.Display.MultipleOf); m > 0 && (math.Mod(w, m) != 0 || math.Mod(h, m) != 0) {
+		return fmt.Sprintf("must be multiples of %v pixels", m)
+	}
+	return ""
+}
+
+func (f *Field) offers(value any) bool {
+	return slices.ContainsFunc(f.Display.Options, func(o Option) bool { return same(o.Value, value) })
+}
+
+// same compares option values: 1 and 1.0 are one number, "1" is text.
+func same(a, b any) bool {
+	if x, ok := number(a); ok {
+		y, ok := number(b)
+		return ok && x == y
+	}
+	x, okX := a.(string)
+	y, okY := b.(string)
+	return okX && okY && x == y
+}
+
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+	}
+	return 0, false
+}

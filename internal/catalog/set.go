@@ -1,0 +1,305 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"image/png"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Source is where manifests come from.
+type Source string
+
+// The sources. Where both have a slug, the directory's is the one that counts.
+const (
+	Builtin   Source = "builtin"
+	Directory Source = "directory"
+)
+
+// From is a place to read manifests from.
+type From struct {
+	Source Source
+	Files  fs.FS
+	// Name is put before file names in problems.
+	Name string
+}
+
+// The files of a source that are no tools.
+const (
+	tagsFile = "tags.yaml"
+	kitsFile = "kits.yaml"
+)
+
+// Bounds of a source.
+const (
+	maxManifest = 1 << 20
+	maxAsset    = 1 << 20
+	maxPixels   = 2048 // each way
+)
+
+// Set is what some sources say the catalog is.
+type Set struct {
+	Problems []Problem
+	Assets   map[Asset][]byte
+
+	tools, tags, kits map[string]entry
+	sources           []Source
+	// broken are the items whose manifest had a problem: they stay as they are.
+	broken map[ref]bool
+	// kept are whole files with a problem: all that came from them stays.
+	kept map[file]bool
+}
+
+// entry is a manifest that is fit to be stored.
+type entry struct {
+	source     Source
+	definition string // canonical JSON
+}
+
+type kind string
+
+const (
+	toolKind kind = "tool"
+	tagKind  kind = "tool_tag"
+	kitKind  kind = "kit"
+)
+
+type ref struct {
+	kind kind
+	slug string
+}
+
+type file struct {
+	kind   kind
+	source Source
+}
+
+// Len says how many tools the set has.
+func (s *Set) Len() int { return len(s.tools) }
+
+// Read reads manifests and reports every problem with file and line. It fails
+// only when a source cannot be read at all.
+func Read(from ...From) (*Set, error) {
+	s := &Set{
+		Assets: map[Asset][]byte{},
+		tools:  map[string]entry{}, tags: map[string]entry{}, kits: map[string]entry{},
+		broken: map[ref]bool{}, kept: map[file]bool{},
+	}
+	names := make([][]string, len(from))
+	for i, f := range from {
+		s.sources = append(s.sources, f.Source)
+		all, err := fs.ReadDir(f.Files, ".")
+		if err != nil {
+			return nil, fmt.Errorf("read tools: %w", err)
+		}
+		for _, e := range all {
+			if n := e.Name(); !e.IsDir() && strings.HasSuffix(n, ".yaml") && !strings.HasPrefix(n, ".") {
+				names[i] = append(names[i], n)
+			}
+		}
+	}
+	// Tools name tags and kits name tools, so they are read in that order.
+	for _, f := range from {
+		s.readList(f, tagsFile, tagKind, s.tags, func(r *reader, root *yaml.Node) []string {
+			return slugs(r.tags(root), func(t Tag) string { return t.Slug })
+		})
+	}
+	for i, f := range from {
+		for _, n := range names[i] {
+			if n != tagsFile && n != kitsFile {
+				s.readTool(f, n)
+			}
+		}
+	}
+	for _, f := range from {
+		s.readList(f, kitsFile, kitKind, s.kits, func(r *reader, root *yaml.Node) []string {
+			return slugs(r.kits(root, s.knowsTool), func(k Kit) string { return k.Slug })
+		})
+	}
+	slices.SortStableFunc(s.Problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return s, nil
+}
+
+func slugs[T any](items []T, slug func(T) string) []string {
+	var all []string
+	for _, i := range items {
+		all = append(all, slug(i))
+	}
+	return all
+}
+
+// knowsTag tells whether a tool may name the tag. With a broken vocabulary any
+// may be: the tags in force are those of the last good one.
+func (s *Set) knowsTag(slug string) bool {
+	_, ok := s.tags[slug]
+	return ok || s.kept[file{tagKind, Builtin}] || s.kept[file{tagKind, Directory}]
+}
+
+func (s *Set) knowsTool(slug string) bool {
+	_, ok := s.tools[slug]
+	return ok || s.broken[ref{toolKind, slug}]
+}
+
+func (s *Set) readTool(f From, name string) {
+	r := &reader{file: path.Join(f.Name, name), asset: s.assets(f.Files)}
+	slug := strings.TrimSuffix(name, ".yaml")
+	if !slugForm.MatchString(slug) || len(slug) > 64 {
+		r.problem(nil, "a manifest's file name has small letters, digits and dashes, such as my-tool.yaml")
+	}
+	if root := s.root(r, f.Files, name); root != nil {
+		r.tool(root, s.knowsTag)
+		if len(r.problems) == 0 {
+			s.tools[slug] = entry{f.Source, canonical(r.plain(root))}
+		}
+	}
+	if len(r.problems) > 0 {
+		s.Problems = append(s.Problems, r.problems...)
+		s.broken[ref{toolKind, slug}] = true
+		delete(s.tools, slug) // an operator's broken override must not bring the built-in back
+	}
+}
+
+// readList reads a file that maps slugs to items.
+func (s *Set) readList(f From, name string, k kind, into map[string]entry, check func(*reader, *yaml.Node) []string) {
+	r := &reader{file: path.Join(f.Name, name)}
+	if _, err := fs.Stat(f.Files, name); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	root := s.root(r, f.Files, name)
+	if root != nil && len(r.problems) == 0 {
+		found := check(r, root)
+		if len(r.problems) == 0 {
+			items, _ := r.plain(root).(map[string]any)
+			for _, slug := range found {
+				into[slug] = entry{f.Source, canonical(items[slug])}
+			}
+			return
+		}
+	}
+	s.Problems = append(s.Problems, r.problems...)
+	s.kept[file{k, f.Source}] = true
+}
+
+// root reads a file and gives its first node, nil after a problem. What is too
+// large to walk is found here, before anything walks it.
+func (s *Set) root(r *reader, files fs.FS, name string) *yaml.Node {
+	text, err := readFile(files, name, maxManifest)
+	if err != nil {
+		r.problem(nil, "%v", err)
+		return nil
+	}
+	root := r.parse(text)
+	if root == nil {
+		return nil
+	}
+	r.plain(root)
+	if len(r.problems) > 0 {
+		return nil
+	}
+	r.nodes = 0
+	return root
+}
+
+func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("there is no file %s", name)
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are allowed", name, info.Size(), limit)
+	}
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read", name)
+	}
+	return text, nil
+}
+
+// assets takes in pictures that lie beside the manifests.
+func (s *Set) assets(files fs.FS) func(name string) (Asset, error) {
+	return func(name string) (Asset, error) {
+		if !fs.ValidPath(name) || path.Ext(name) != ".png" {
+			return "", fmt.Errorf("%q must be the name of a .png file beside the manifest", name)
+		}
+		data, err := readFile(files, name, maxAsset)
+		if err != nil {
+			return "", err
+		}
+		conf, err := png.DecodeConfig(bytes.NewReader(data))
+		if err != nil || conf.Width > maxPixels || conf.Height > maxPixels {
+			return "", fmt.Errorf("%s must be a PNG of at most %d × %d pixels", name, maxPixels, maxPixels)
+		}
+		sum := sha256.Sum256(data)
+		a := Asset(hex.EncodeToString(sum[:]))
+		s.Assets[a] = data
+		return a, nil
+	}
+}
+
+// hashOf is the fingerprint of everything in a manifest that a person can edit.
+func hashOf(definition string) string {
+	sum := sha256.Sum256([]byte(definition))
+	return "v1:" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// decode reads a stored item with the same rules as a manifest.
+func decode[T any](definition string, read func(*reader, *yaml.Node) T) (item T, err error) {
+	r := &reader{file: "stored definition"}
+	root := r.parse([]byte(definition))
+	if root != nil {
+		item = read(r, root)
+	}
+	if len(r.problems) > 0 {
+		return item, errors.New(r.problems[0].String())
+	}
+	return item, nil
+}
+
+// list gives the set's items of a kind.
+func (s *Set) list(k kind) map[string]entry {
+	switch k {
+	case toolKind:
+		return s.tools
+	case tagKind:
+		return s.tags
+	}
+	return s.kits
+}
+
+// sorted gives the slugs of a list in order, so that applying twice does the
+// same in the same order.
+func sorted(m map[string]entry) []string { return slices.Sorted(maps.Keys(m)) }
+
+// decodeTag and decodeKit read an item of a list, whose slug is its name there.
+func decodeTag(r row) (Tag, error) {
+	list, err := decode(named(r), (*reader).tags)
+	if err != nil {
+		return Tag{}, err
+	}
+	list[0].ID = r.id
+	return list[0], nil
+}
+
+func decodeKit(r row) (Kit, error) {
+	list, err := decode(named(r), func(d *reader, n *yaml.Node) []Kit { return d.kits(n, nil) })
+	if err != nil {
+		return Kit{}, err
+	}
+	list[0].ID = r.id
+	return list[0], nil
+}
+
+func named(r row) string { return canonical(r.slug) + ": " + r.definition }

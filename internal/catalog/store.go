@@ -1,0 +1,131 @@
+package catalog
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"atelier/internal/ident"
+	"atelier/internal/sqldb"
+)
+
+// row is an item as it is stored.
+type row struct {
+	id, slug   string
+	source     Source
+	definition string
+	removed    bool
+
+	// Tools only.
+	hash             string
+	average          time.Duration
+	created, updated time.Time
+}
+
+// lock lets one transaction at a time change the catalog.
+func lock(ctx context.Context, tx *sqldb.Tx) error {
+	var version int64
+	return tx.QueryRow(ctx, `SELECT version FROM catalog WHERE id = 1`+tx.Dialect.ForUpdate).Scan(&version)
+}
+
+func bump(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`)
+	return err
+}
+
+const versionQuery = `SELECT version FROM catalog WHERE id = 1`
+
+// rows gives every item of a kind by slug, removed ones included.
+func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
+	columns := `id, slug, source, definition, removed`
+	if k == toolKind {
+		columns += `, hash, average_ms, created, updated`
+	}
+	all := map[string]row{}
+	err := tx.Each(ctx, `SELECT `+columns+` FROM `+string(k), nil, func(s sqldb.Scanner) error {
+		var r row
+		var average *int64
+		var created, updated sqldb.Time
+		dest := []any{&r.id, &r.slug, &r.source, &r.definition, &r.removed}
+		if k == toolKind {
+			dest = append(dest, &r.hash, &average, &created, &updated)
+		}
+		if err := s.Scan(dest...); err != nil {
+			return err
+		}
+		if average != nil {
+			r.average = time.Duration(*average) * time.Millisecond
+		}
+		r.created, r.updated = created.Time, updated.Time
+		all[r.slug] = r
+		return nil
+	})
+	return all, err
+}
+
+func sortedRows(m map[string]row) []string { return slices.Sorted(maps.Keys(m)) }
+
+// put writes an item, new or not.
+func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
+	if k == toolKind {
+		_, err := tx.Exec(ctx, `
+			INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+			ON CONFLICT (id) DO UPDATE SET source = excluded.source, definition = excluded.definition,
+				hash = excluded.hash, removed = excluded.removed, updated = excluded.updated`,
+			r.id, r.slug, string(r.source), r.definition, hashOf(r.definition), r.removed, sqldb.At(tx.Now))
+		return err
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO `+string(k)+` (id, slug, source, definition, removed)
+		VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (id) DO UPDATE SET source = excluded.source, definition = excluded.definition, removed = excluded.removed`,
+		r.id, r.slug, string(r.source), r.definition, r.removed)
+	return err
+}
+
+// durationsKept is how many finished runs of a tool its average is made of.
+const durationsKept = 100
+
+// RecordDuration adds a finished run to the tool's history.
+func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult time.Duration) error {
+	_, err := tx.Exec(ctx, `INSERT INTO tool_duration (id, tool_id, ms_per_result, finished) VALUES ($1, $2, $3, $4)`,
+		ident.New(), toolID, perResult.Milliseconds(), sqldb.At(tx.Now))
+	return err
+}
+
+// UpdateAverages forgets all but the newest runs of each tool and makes the
+// averages anew. The catalog moves on only if one has changed.
+func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
+	return db.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := lock(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			DELETE FROM tool_duration WHERE id IN (
+				SELECT id FROM (
+					SELECT id, row_number() OVER (PARTITION BY tool_id ORDER BY finished DESC, id) AS place FROM tool_duration
+				) AS ranked WHERE place > $1)`, int64(durationsKept)); err != nil {
+			return err
+		}
+		changed, err := tx.Exec(ctx, `
+			UPDATE tool SET average_ms = (SELECT CAST(avg(ms_per_result) AS BIGINT) FROM tool_duration WHERE tool_id = tool.id)
+			WHERE id IN (SELECT tool_id FROM tool_duration)
+			AND (average_ms IS NULL OR average_ms <> (SELECT CAST(avg(ms_per_result) AS BIGINT) FROM tool_duration WHERE tool_id = tool.id))`)
+		if err != nil || changed == 0 {
+			return err
+		}
+		return bump(ctx, tx)
+	})
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "the catalog has one version", Query: `
+		SELECT 'catalog has ' || CAST(count(*) AS TEXT) || ' rows' FROM catalog HAVING count(*) <> 1`},
+	{Name: "every tool has a definition and its hash", Query: `
+		SELECT 'tool ' || id FROM tool WHERE definition = '' OR hash NOT LIKE 'v1:%' OR length(hash) <> 46`},
+	{Name: "a tool was not updated before it was made", Query: `
+		SELECT 'tool ' || id FROM tool WHERE updated < created`},
+}

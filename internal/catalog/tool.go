@@ -1,0 +1,143 @@
+// Package catalog knows the tools that people can run.
+//
+// A tool is described by a manifest, a YAML file an operator writes or one
+// that ships in the binary. Applying manifests stores them in the database,
+// where all nodes see them; each node serves from a Snapshot in memory that it
+// replaces whole when the catalog's version has moved.
+//
+//	manifests ──Read──▶ Set ──Apply──▶ database ──Refresh──▶ Snapshot ──View──▶ pages
+//
+// A tool keeps its id as long as its slug, the manifest's file name, lives,
+// also when it was away for a while. A manifest with a problem changes
+// nothing: its tool goes on as it last was.
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Tool is one entry of the catalog.
+type Tool struct {
+	ID   string
+	Slug string
+	Hash string // changes with every edit
+
+	Name        string
+	Description string // "" for none
+	Avatar      Asset  // "" for none
+	Tags        []string
+	Position    int64
+	Price       Price
+	NumResults  *NumResults // nil: always one result
+	Output      Output
+	Engine      Engine
+	Timeout     time.Duration
+	Visibility  Visibility
+	Fields      []Field
+
+	Created, Updated time.Time
+	// Average is how long one result takes, zero before the first run.
+	Average time.Duration
+}
+
+// PricingType tells whether a run costs anything.
+type PricingType string
+
+// The pricing types of the interface.
+const (
+	Cost PricingType = "COST"
+	Free PricingType = "FREE"
+)
+
+// Price is what one result costs.
+type Price struct {
+	Type   PricingType
+	Tokens int64
+}
+
+// NumResults bounds how many results a run may ask for.
+type NumResults struct{ Min, Max, Default int64 }
+
+// Output is what a tool makes.
+type Output struct {
+	Type      string
+	MimeTypes []string
+}
+
+// Engine names what runs a tool. With is the engine's own business, as
+// canonical JSON.
+type Engine struct {
+	Name string
+	With string
+}
+
+// Asset names a picture that belongs to the catalog by the SHA-256 of its
+// bytes in hex; "" is none.
+type Asset string
+
+// Visibility says who may see and use a tool. Nobody listed means everybody.
+type Visibility struct {
+	Companies, Teams, Roles []string
+}
+
+// Audience is for whom the catalog is shown: the account that is asking.
+// Empty parts mean that the account has none.
+type Audience struct {
+	CompanyID, TeamID, Role string
+}
+
+// Includes tells whether the audience may see and use the tool. It is the only
+// place that decides this.
+func (v Visibility) Includes(a Audience) bool {
+	if len(v.Companies)+len(v.Teams)+len(v.Roles) == 0 {
+		return true
+	}
+	has := func(list []string, s string) bool { return s != "" && slices.Contains(list, s) }
+	return has(v.Companies, a.CompanyID) || has(v.Teams, a.TeamID) || has(v.Roles, a.Role)
+}
+
+// Tag sorts tools for people.
+type Tag struct {
+	ID       string
+	Slug     string
+	Type     string
+	Label    string
+	Internal bool // never shown
+}
+
+// Kit is a curated shortlist of tools.
+type Kit struct {
+	ID          string
+	Slug        string
+	Label       string
+	Description string
+	Tags        []string
+	Default     string // slug of a tool
+	Entries     []KitEntry
+}
+
+// KitEntry is a tool's place in a kit.
+type KitEntry struct {
+	Tool   string // slug
+	Tags   []string
+	Labels []KitLabel
+}
+
+// KitLabel is a badge on an entry.
+type KitLabel struct{ ID, Icon, Label string }
+
+// Key is a tool's place in lists: the operator's position, then name, then id.
+type Key struct {
+	Position int64
+	Name, ID string
+}
+
+// Key gives the tool's place in lists.
+func (t *Tool) Key() Key { return Key{t.Position, t.Name, t.ID} }
+
+// Compare orders keys.
+func (k Key) Compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.Position, o.Position), cmp.Compare(k.Name, o.Name), cmp.Compare(k.ID, o.ID))
+}
