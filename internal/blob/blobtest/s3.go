@@ -1,0 +1,220 @@
+package blobtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"atelier/internal/blob"
+)
+
+const (
+	accessKey = "atelier-test"
+	secretKey = "atelier-test-secret"
+)
+
+// Bucket is an empty bucket on the S3 server of this test binary.
+type Bucket struct {
+	Name, Endpoint       string
+	AccessKey, SecretKey string
+}
+
+// Address is what blob.Open takes.
+func (b Bucket) Address() string {
+	return "s3://" + b.Name + "?" + url.Values{"endpoint": {b.Endpoint}}.Encode()
+}
+
+// Options go with the address.
+func (b Bucket) Options() blob.Options {
+	return blob.Options{AccessKey: b.AccessKey, SecretKey: b.SecretKey, Now: time.Now}
+}
+
+// Client looks at the bucket past our own code.
+func (b Bucket) Client(t testing.TB) minio.Core {
+	t.Helper()
+	u, err := url.Parse(b.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := minio.New(u.Host, &minio.Options{
+		Creds:  credentials.NewStaticV4(b.AccessKey, b.SecretKey, ""),
+		Region: "us-east-1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return minio.Core{Client: c}
+}
+
+var buckets atomic.Int64
+
+// S3 makes a bucket for one test on a real server.
+func S3(t testing.TB) Bucket {
+	t.Helper()
+	if os.Getenv("ATELIER_TEST_S3") == "skip" {
+		t.Skip("S3 tests are switched off by ATELIER_TEST_S3=skip")
+	}
+	endpoint, err := startServer()
+	if errors.Is(err, errNoServer) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("S3 for tests: %v", err)
+	}
+	b := Bucket{
+		Name:      fmt.Sprintf("test-%d", buckets.Add(1)),
+		Endpoint:  endpoint,
+		AccessKey: accessKey,
+		SecretKey: secretKey,
+	}
+	if err := b.Client(t).MakeBucket(t.Context(), b.Name, minio.MakeBucketOptions{}); err != nil {
+		t.Fatalf("S3 for tests: make bucket: %v", err)
+	}
+	return b
+}
+
+var startServer = sync.OnceValues(func() (string, error) {
+	program, err := build()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "atelier-s3-")
+	if err != nil {
+		return "", err
+	}
+	// Nobody is told when a test binary ends: a small shell outlives it by a
+	// moment and clears the directory.
+	sweep := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 1; done; sleep 1; rm -rf "$2"`,
+		"sh", strconv.Itoa(os.Getpid()), dir)
+	sweep.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := sweep.Start(); err != nil {
+		return "", err
+	}
+	// Somebody else can take the port before the server does.
+	for range 5 {
+		var endpoint string
+		if endpoint, err = start(program, dir); err == nil {
+			return endpoint, nil
+		}
+	}
+	return "", err
+})
+
+// start runs the server on a free port until the test binary ends.
+func start(program, dir string) (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	address := l.Addr().String()
+	l.Close()
+	data, meta := filepath.Join(dir, "data"), filepath.Join(dir, "meta")
+	if err := errors.Join(os.MkdirAll(data, 0o700), os.MkdirAll(meta, 0o700)); err != nil {
+		return "", err
+	}
+	args := []string{"--port", address, "--health", "/health", "--quiet", "posix"}
+	if !hasAttributes(data) {
+		args = append(args, "--sidecar", meta)
+	}
+	cmd := exec.Command(program, append(args, data)...)
+	cmd.Dir, cmd.Env = dir, []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	dieWithParent(cmd.SysProcAttr)
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return "", err
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	// The kernel ends the server with the thread that started it, so that
+	// thread has to live as long as the binary.
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		started <- cmd.Start()
+		cmd.Wait()
+		close(ended)
+	}()
+	if err := <-started; err != nil {
+		return "", err
+	}
+	endpoint := "http://" + address
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		select {
+		case <-ended:
+			text, _ := os.ReadFile(log.Name())
+			return "", fmt.Errorf("versitygw ended: %s", text)
+		case <-time.After(10 * time.Millisecond):
+		}
+		if answer, err := http.Get(endpoint + "/health"); err == nil {
+			answer.Body.Close()
+			return endpoint, nil
+		}
+	}
+	return "", errors.New("versitygw did not answer within 30 s")
+}
+
+var errNoServer = errors.New("versitygw, the S3 server for tests, cannot be built")
+
+// build gives the path of the server's program, which it makes where this
+// version of test/s3server was not built on this machine before.
+func build() (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: go env: %w", errNoServer, err)
+	}
+	module := filepath.Join(filepath.Dir(string(bytes.TrimSpace(out))), "test", "s3server")
+	versions, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	cache = filepath.Join(cache, "atelier-test")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return "", err
+	}
+	program := filepath.Join(cache, fmt.Sprintf("versitygw-%x", sha256.Sum256(versions)))
+	// Test binaries run side by side; one of them builds, the others wait.
+	lock, err := os.OpenFile(filepath.Join(cache, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	fresh := fmt.Sprintf("%s.%d", program, os.Getpid())
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", module, "-buildvcs=false", "-ldflags=-s -w", "-o", fresh,
+		"github.com/versity/versitygw/cmd/versitygw")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %w: %s", errNoServer, err, strings.TrimSpace(string(out)))
+	}
+	return program, os.Rename(fresh, program)
+}
