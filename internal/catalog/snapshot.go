@@ -30,10 +30,10 @@ type Snapshot struct {
 type View struct {
 	Tools []*Tool // in list order
 
-	byID   map[string]*Tool
-	bySlug map[string]*Tool
-	tags   map[string]Tag
-	kits   []Kit
+	byID, bySlug map[string]*Tool
+	byTag        map[string][]*Tool // by the tag's id
+	tags         map[string]Tag
+	kits         []Kit
 }
 
 // maxViews bounds the memory of one snapshot; further audiences are worked out
@@ -45,11 +45,15 @@ func (s *Snapshot) View(a Audience) *View {
 	if v, ok := s.views.Load(a); ok {
 		return v.(*View)
 	}
-	v := &View{byID: map[string]*Tool{}, bySlug: map[string]*Tool{}, tags: s.tags, kits: s.kits}
+	v := &View{byID: map[string]*Tool{}, bySlug: map[string]*Tool{}, byTag: map[string][]*Tool{}, tags: s.tags, kits: s.kits}
 	for _, t := range s.tools {
-		if t.Visibility.Includes(a) {
-			v.Tools = append(v.Tools, t)
-			v.byID[t.ID], v.bySlug[t.Slug] = t, t
+		if !t.Visibility.Includes(a) {
+			continue
+		}
+		v.Tools = append(v.Tools, t)
+		v.byID[t.ID], v.bySlug[t.Slug] = t, t
+		for _, g := range v.TagsOf(t) {
+			v.byTag[g.ID] = append(v.byTag[g.ID], t)
 		}
 	}
 	if s.viewed.Add(1) <= maxViews {
@@ -57,6 +61,9 @@ func (s *Snapshot) View(a Audience) *View {
 	}
 	return v
 }
+
+// Tools gives every tool in list order, whoever may see it.
+func (s *Snapshot) Tools() []*Tool { return s.tools }
 
 // Tool finds a tool by id.
 func (v *View) Tool(id string) (*Tool, bool) {
@@ -66,15 +73,7 @@ func (v *View) Tool(id string) (*Tool, bool) {
 
 // Tagged gives the tools with a tag, in list order. A tag that is hidden or
 // unknown has none.
-func (v *View) Tagged(tagID string) []*Tool {
-	var tagged []*Tool
-	for _, t := range v.Tools {
-		if slices.ContainsFunc(v.TagsOf(t), func(g Tag) bool { return g.ID == tagID }) {
-			tagged = append(tagged, t)
-		}
-	}
-	return tagged
-}
+func (v *View) Tagged(tagID string) []*Tool { return v.byTag[tagID] }
 
 // TagsOf gives the tags of a tool that may be shown, in the manifest's order.
 func (v *View) TagsOf(t *Tool) []Tag {

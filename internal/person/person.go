@@ -43,16 +43,13 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 	if !fresh {
 		return Person{}, fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
 	}
-	return p, nil
+	return p, deleteSetups(ctx, tx)
 }
 
 // ByEmail finds a person by address.
 func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
 	return byEmail(ctx, tx, emailKey(email))
 }
-
-// Any tells whether there is anybody at all.
-func Any(ctx context.Context, tx *sqldb.Tx) (bool, error) { return exists(ctx, tx) }
 
 // emailKey is how addresses are compared. Local parts are case-sensitive on
 // paper (RFC 5321 section 2.4) and nowhere else.

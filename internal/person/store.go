@@ -34,8 +34,28 @@ func exists(ctx context.Context, tx *sqldb.Tx) (found bool, err error) {
 	return found, err
 }
 
+// setupRow is the name under which the hash of a set-up token is kept.
+const setupRow = "setup/"
+
+func insertSetup(ctx context.Context, tx *sqldb.Tx, hash string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ($1, '')`, setupRow+hash)
+	return err
+}
+
+func hasSetup(ctx context.Context, tx *sqldb.Tx, hash string) (found bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM deployment WHERE name = $1)`, setupRow+hash).Scan(&found)
+	return found, err
+}
+
+func deleteSetups(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM deployment WHERE name LIKE '`+setupRow+`%'`)
+	return err
+}
+
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
 	{Name: "addresses are compared in lower case", Query: `
 		SELECT 'person ' || id FROM person WHERE email_key <> lower(email_key)`},
+	{Name: "no set-up link outlives the first person", Query: `
+		SELECT 'deployment ' || name FROM deployment WHERE name LIKE '` + setupRow + `%' AND EXISTS (SELECT 1 FROM person)`},
 }

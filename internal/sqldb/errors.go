@@ -54,6 +54,9 @@ func unreachable(err error) bool {
 	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return false // decided already
 	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true // whatever the server's reason is
+	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		// 08 connection, 53 out of resources, 57P shutting down or starting.
 		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "57P")
@@ -64,9 +67,6 @@ func unreachable(err error) bool {
 			return true
 		}
 		return false
-	}
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true // timeouts and refused or broken connections

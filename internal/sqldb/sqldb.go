@@ -164,21 +164,23 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 
 func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	if db.lite != nil {
-		return db.lite.update(ctx, tx, fn)
+		return db.lite.update(ctx, tx, db.moment, fn)
 	}
 	return pgx.BeginFunc(ctx, db.pool, func(ptx pgx.Tx) error {
-		tx.pgx = ptx
+		tx.pgx, tx.Now = ptx, db.moment()
 		return fn(tx)
 	})
 }
 
-func (db *DB) tx() *Tx {
-	return &Tx{Now: db.now().UTC().Truncate(time.Microsecond), Dialect: db.Dialect}
-}
+func (db *DB) tx() *Tx { return &Tx{Now: db.moment(), Dialect: db.Dialect} }
+
+// moment is the time now, as exact as a column can have it.
+func (db *DB) moment() time.Time { return db.now().UTC().Truncate(time.Microsecond) }
 
 // Tx is one transaction.
 type Tx struct {
-	// Now is the time of everything this transaction does.
+	// Now is the time of everything this transaction does, taken when it began:
+	// on SQLite it never runs backwards from one to the next.
 	Now     time.Time
 	Dialect Dialect
 
@@ -279,4 +281,13 @@ func All[T any](ctx context.Context, tx *Tx, query string, args []any, scan func
 		return err
 	})
 	return all, err
+}
+
+// Maintain does the small upkeep that SQLite leaves to its users: statistics
+// for the planner, and the write-ahead log kept short. PostgreSQL does its own.
+func (db *DB) Maintain(ctx context.Context) error {
+	if db.lite == nil {
+		return nil
+	}
+	return classify(db.lite.maintain(ctx))
 }

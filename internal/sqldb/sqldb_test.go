@@ -266,3 +266,76 @@ func TestVerifyNamesTheRow(t *testing.T) {
 		}
 	})
 }
+
+func TestMaintain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		if err := db.Maintain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return put(t.Context(), tx, "after") }); err != nil {
+			t.Errorf("a write after the upkeep: %v", err)
+		}
+	})
+}
+
+// TestImpatientWriters has callers leave while they wait for the database, and
+// another process hold its lock. Whoever comes after them must not suffer.
+func TestImpatientWriters(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			address := dbtest.URL(t, engine)
+			db, other := dbtest.Open(t, address), dbtest.Open(t, address)
+			touch := func(ctx context.Context, db *sqldb.DB, hold time.Duration) error {
+				return db.Write(ctx, func(tx *sqldb.Tx) error {
+					if _, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`); err != nil {
+						return err
+					}
+					time.Sleep(hold)
+					return nil
+				})
+			}
+			for round := range 100 {
+				var group sync.WaitGroup
+				group.Go(func() {
+					if err := touch(t.Context(), other, 2*time.Millisecond); err != nil {
+						t.Errorf("the other process: %v", err)
+					}
+				})
+				ctx, leave := context.WithTimeout(t.Context(), time.Duration(round%30)*100*time.Microsecond)
+				_ = touch(ctx, db, 0) // may or may not make it
+				leave()
+				if err := touch(t.Context(), db, 0); err != nil {
+					t.Fatalf("round %d: a writer after one that left: %v", round, err)
+				}
+				group.Wait()
+			}
+		})
+	}
+}
+
+func TestNowDoesNotRunBackwards(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t, dbtest.URL(t, "sqlite"))
+	var last time.Time
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 50 {
+				err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+					if tx.Now.Before(last) {
+						t.Errorf("now is %v after %v", tx.Now, last)
+					}
+					last = tx.Now // writers take turns
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"sync"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
@@ -87,23 +88,48 @@ func (l *sqlite) view(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	return fn(tx)
 }
 
-func (l *sqlite) update(ctx context.Context, tx *Tx, fn func(*Tx) error) (err error) {
+// takeTurn waits until nobody else writes.
+func (l *sqlite) takeTurn(ctx context.Context) (done func(), err error) {
 	select {
 	case <-l.turn:
+		return func() { l.turn <- struct{}{} }, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	defer func() { l.turn <- struct{}{} }()
+}
 
-	if _, err = l.writer.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+func (l *sqlite) maintain(ctx context.Context) error {
+	done, err := l.takeTurn(ctx)
+	if err != nil {
 		return err
 	}
+	defer done()
+	for _, pragma := range []string{`PRAGMA optimize`, `PRAGMA wal_checkpoint(PASSIVE)`} {
+		if _, err := l.writer.ExecContext(ctx, pragma); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *sqlite) update(ctx context.Context, tx *Tx, now func() time.Time, fn func(*Tx) error) (err error) {
+	end, err := l.takeTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	done := false
 	defer func() {
-		if !done { // fn failed or panicked
+		// fn failed or panicked, or ctx ended during BEGIN, which may have
+		// succeeded all the same. Without a transaction this does nothing.
+		if !done {
 			l.writer.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
 		}
 	}()
+	if _, err = l.writer.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	tx.Now = now()
 	tx.lite = liteTx{
 		exec: func(ctx context.Context, query string, args ...any) (sql.Result, error) {
 			s, err := l.statement(ctx, query)

@@ -1,0 +1,38 @@
+# Everything a person types. "make" alone lists it.
+
+GO      ?= go
+BIN     := bin/atelier
+TOOL    := $(GO) tool -modfile=build/tools/go.mod
+RACE    := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test check generate bench clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/atelier
+	$(GO) build -o $(BIN) ./cmd/atelier
+
+run: build ## serve on http://localhost:8080 with everything under ./data
+	$(BIN) serve
+
+test: check ## check, then all tests on SQLite and PostgreSQL
+	@test -n "$(RACE)" || echo "without the race detector: it needs gcc (apt-get install gcc)"
+	$(GO) run ./test/report $(GO) test $(RACE) ./...
+
+check: ## format, vet, staticcheck, and whether generated files are fresh
+	@test -z "$$(gofmt -l api cmd internal test tools)" || { echo "not formatted:"; gofmt -l api cmd internal test tools; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags failpoint ./internal/failpoint
+	$(TOOL) staticcheck ./...
+	@build/fresh
+
+generate: ## write generated files anew
+	$(GO) generate ./...
+
+bench: ## measure against a bare handler, in one run
+	$(GO) run ./test/bench
+
+clean: ## remove what was built
+	rm -rf bin

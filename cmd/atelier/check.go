@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"atelier/internal/catalog"
+	"atelier/internal/credential"
+	"atelier/internal/person"
+	"atelier/internal/queue"
+)
+
+type checkCmd struct{ jsonFlag }
+
+func (c checkCmd) Run(p *program) error {
+	db, err := p.openDatabase(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.Migrated(p.ctx); err != nil {
+		return err
+	}
+	checks := slices.Concat(person.Checks, credential.Checks, catalog.Checks, queue.Checks(db.Dialect))
+	found, err := db.Verify(p.ctx, checks)
+	if err != nil {
+		return err
+	}
+	type violation struct {
+		Check string `json:"check"`
+		Row   string `json:"row"`
+	}
+	list := []violation{}
+	for _, v := range found {
+		list = append(list, violation{v.Check, v.Row})
+	}
+	if c.JSON {
+		err = p.print(true, map[string]any{"violations": list}, "")
+	} else if len(list) == 0 {
+		err = p.print(false, nil, fmt.Sprintf("all %d checks hold", len(checks)))
+	} else {
+		rows := [][]string{{"ROW", "BREAKS"}}
+		for _, v := range list {
+			rows = append(rows, []string{v.Row, v.Check})
+		}
+		err = p.table(rows)
+	}
+	if err == nil && len(list) > 0 {
+		err = errViolations
+	}
+	return err
+}

@@ -1,0 +1,26 @@
+// Command atelier runs media generation jobs on behalf of signed-in people.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	err := run(ctx, os.Args[1:], streams{os.Getenv, os.Stdout, os.Stderr})
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "atelier:", err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"atelier/internal/blob"
+	"atelier/internal/catalog"
+	"atelier/internal/config"
+	"atelier/internal/keyring"
+	"atelier/internal/sqldb"
+	"atelier/tools"
+)
+
+// openDatabase opens the database as it is. The folder of the embedded one is
+// made if it is missing.
+func (p *program) openDatabase(ctx context.Context) (*sqldb.DB, error) {
+	address := p.cfg.DatabaseURL()
+	if strings.HasPrefix(address, "sqlite:") {
+		if err := os.MkdirAll(p.cfg.Data, 0o700); err != nil {
+			return nil, fmt.Errorf("make data folder: %w", err)
+		}
+	}
+	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: p.cfg.Connections, Now: time.Now})
+}
+
+// openMigrated opens the database at this version's schema.
+func (p *program) openMigrated(ctx context.Context) (*sqldb.DB, error) {
+	db, err := p.openDatabase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := db.Migrate(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// openKeys gives the keys of this installation and makes sure they are the
+// ones that the database knows.
+func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring, err error) {
+	if p.cfg.Secret != "" {
+		ring, err = keyring.New(p.cfg.Secret)
+	} else {
+		ring, err = keyring.Load(p.cfg.SecretFile())
+	}
+	if err != nil {
+		return ring, err
+	}
+	return ring, db.Write(ctx, func(tx *sqldb.Tx) error { return ring.Confirm(ctx, tx) })
+}
+
+func (p *program) openBlobs(ctx context.Context) (blob.Store, error) {
+	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, Now: time.Now})
+}
+
+// manifests are where tools are read from, the directory's after our own.
+func manifests(c *config.Config, dir string) ([]catalog.From, error) {
+	var from []catalog.From
+	if c.Catalog.Builtin {
+		from = append(from, catalog.From{Source: catalog.Builtin, Files: tools.Files, Name: "builtin"})
+	}
+	if dir == "" {
+		dir = c.Tools
+	}
+	if dir == "" {
+		return from, nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("tools: %s is not a folder", dir)
+	}
+	return append(from, catalog.From{Source: catalog.Directory, Files: os.DirFS(dir), Name: dir}), nil
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"atelier/internal/config"
+)
+
+// streams are how a run of the program meets the outside.
+type streams struct {
+	getenv         func(string) string
+	stdout, stderr io.Writer
+}
+
+// cli is the whole command line. Settings are flags of every command.
+type cli struct {
+	config.Config `embed:""`
+
+	Serve    serveCmd    `cmd:"" help:"Run the service."`
+	Migrate  migrateCmd  `cmd:"" help:"Bring the database to this version's schema."`
+	Check    checkCmd    `cmd:"" help:"Look for broken invariants in the database; writes nothing."`
+	Admin    adminCmd    `cmd:"" help:"Manage people and their credentials."`
+	Tools    toolsCmd    `cmd:"" help:"Check, apply and list the tools of the catalog."`
+	Settings settingsCmd `cmd:"" name:"config" help:"Print the settings in force and where each comes from."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
+}
+
+// usageError is a command line that makes no sense; it exits with 2.
+type usageError struct{ error }
+
+// program is what commands work with.
+type program struct {
+	streams
+	ctx     context.Context
+	cfg     *config.Config
+	sources *config.Sources
+	kong    *kong.Context
+}
+
+// run does what the arguments say.
+func run(ctx context.Context, args []string, s streams) error {
+	var c cli
+	sources, err := config.NewSources(args, s.getenv)
+	if err != nil {
+		return err
+	}
+	exited := false
+	parser, err := kong.New(&c,
+		kong.Name("atelier"),
+		kong.Description("Runs media generation jobs on behalf of signed-in people. "+
+			"Every setting can be given in a YAML file, as an ATELIER_… variable or as a flag; atelier config lists them."),
+		kong.Resolvers(sources),
+		kong.Writers(s.stdout, s.stderr),
+		kong.Exit(func(int) { exited = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+	)
+	if err != nil {
+		return fmt.Errorf("command line: %w", err)
+	}
+	k, err := parser.Parse(config.FlagNames(args))
+	if exited { // help was printed
+		return nil
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	if err := c.Validate(); err != nil {
+		return usageError{fmt.Errorf("settings:\n%w", err)}
+	}
+	return k.Run(&program{streams: s, ctx: ctx, cfg: &c.Config, sources: sources, kong: k})
+}
+
+// print writes v as JSON, or the same for a person.
+func (p *program) print(asJSON bool, v any, text string) error {
+	if !asJSON {
+		_, err := fmt.Fprintln(p.stdout, text)
+		return err
+	}
+	e := json.NewEncoder(p.stdout)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// table writes rows in columns.
+func (p *program) table(rows [][]string) error {
+	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, cell)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
+
+type jsonFlag struct {
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+type versionCmd struct{ jsonFlag }
+
+func (c versionCmd) Run(p *program) error {
+	return p.print(c.JSON, map[string]string{"version": version()}, "atelier "+version())
+}
+
+// release is set by the linker for releases.
+var release string
+
+// version names this build: the release, or the commit it was built from.
+func version() string {
+	if release != "" {
+		return release
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				return "devel-" + s.Value[:12]
+			}
+		}
+	}
+	return "devel"
+}
+
+type settingsCmd struct{ jsonFlag }
+
+func (c settingsCmd) Run(p *program) error {
+	p.cfg.Fill(p.cfg.Listen)
+	all := p.sources.Settings(p.kong, p.cfg)
+	if c.JSON {
+		type setting struct {
+			Value  string `json:"value"`
+			Source string `json:"source"`
+		}
+		byName := map[string]setting{}
+		for _, s := range all {
+			byName[s.Name] = setting{s.Value, s.Source}
+		}
+		return p.print(true, map[string]any{"settings": byName}, "")
+	}
+	rows := [][]string{{"SETTING", "VALUE", "SOURCE", "MEANING"}}
+	for _, s := range all {
+		rows = append(rows, []string{s.Name, s.Value, s.Source, s.Help})
+	}
+	return p.table(rows)
+}
+
+type migrateCmd struct{ jsonFlag }
+
+func (c migrateCmd) Run(p *program) error {
+	db, err := p.openDatabase(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	steps, err := db.Migrate(p.ctx)
+	if err != nil {
+		return err
+	}
+	return p.print(c.JSON, map[string]int{"steps": steps}, fmt.Sprintf("the database is up to date (%d steps taken)", steps))
+}
+
+var errViolations = errors.New("the database breaks its invariants")

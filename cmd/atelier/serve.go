@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/errgroup"
+
+	openapi "atelier/api"
+	"atelier/internal/api"
+	"atelier/internal/catalog"
+	"atelier/internal/curator"
+	"atelier/internal/cursor"
+	"atelier/internal/docs"
+	"atelier/internal/httpd"
+	"atelier/internal/person"
+	"atelier/internal/queue"
+	"atelier/internal/signin"
+	"atelier/internal/sqldb"
+	"atelier/internal/telemetry"
+	"atelier/internal/worker"
+)
+
+type serveCmd struct{}
+
+// Run builds every part in order, starts what runs, and waits for the end.
+func (serveCmd) Run(p *program) error {
+	ctx, cfg := p.ctx, p.cfg
+	log, err := telemetry.Logger(p.stderr, cfg.Log.Format, cfg.Log.Level)
+	if err != nil {
+		return err
+	}
+
+	// What everything stands on.
+	db, err := p.openMigrated(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	keys, err := p.openKeys(ctx, db)
+	if err != nil {
+		return err
+	}
+	blobs, err := p.openBlobs(ctx)
+	if err != nil {
+		return err
+	}
+	defer blobs.Close()
+
+	// The catalog.
+	from, err := manifests(cfg, "")
+	if err != nil {
+		return err
+	}
+	asked, stopAsking := onSignal(syscall.SIGHUP)
+	defer stopAsking()
+	tools := catalog.New(db, log)
+	keeper := &curator.Curator{DB: db, Blobs: blobs, Catalog: tools, From: from, Log: log, Every: time.Duration(cfg.Catalog.Refresh), Asked: asked}
+	if err := keeper.Load(ctx); err != nil {
+		return err
+	}
+
+	// Background work. A node without it can still add to the queue.
+	var handlers []queue.Handler
+	if cfg.Has("worker") {
+		handlers = worker.Handlers(worker.Parts{DB: db, Blobs: blobs, Now: time.Now})
+	}
+	jobs, err := queue.Open(db, handlers, queue.Options{Log: log, Now: time.Now, Drain: time.Duration(cfg.Shutdown.Timeout) - time.Second})
+	if err != nil {
+		return err
+	}
+
+	// The edges.
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	cfg.Fill(listener.Addr().String())
+	metrics := telemetry.Registry(version())
+	root := http.NewServeMux()
+	if cfg.Has("api") {
+		calls, err := api.New(api.Parts{
+			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
+			Limits: api.Limits{
+				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize,
+				ToolsPageDefault: cfg.Limits.ToolsPageDefault, RequestsPerMinute: cfg.Limits.RequestsPerMinute,
+			},
+		})
+		if err != nil {
+			return err
+		}
+		reference, err := docs.New(openapi.Document)
+		if err != nil {
+			return err
+		}
+		pages := signin.New(db, cfg.BaseURL)
+		root.Handle("/", calls)
+		root.Handle("/docs", reference)
+		root.Handle("/docs/", reference)
+		root.Handle("/setup", pages)
+		root.Handle("/style.css", pages)
+		root.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
+	}
+	var tracer trace.Tracer
+	if cfg.Trace.Endpoint != "" {
+		t, stop, err := telemetry.Tracer(ctx, cfg.Trace.Endpoint, version(), cfg.Trace.Sample)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // what could not be sent by now is lost
+		tracer = t
+	}
+	health := &httpd.Health{Pings: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
+	server := httpd.New(root, httpd.Options{
+		Log: log, Metrics: metrics, Tracer: tracer, Health: health, Now: time.Now,
+		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies,
+		HeaderTimeout: time.Duration(cfg.HTTP.HeaderTimeout), BodyTimeout: time.Duration(cfg.HTTP.BodyTimeout),
+		WriteTimeout: time.Duration(cfg.HTTP.WriteTimeout), IdleTimeout: time.Duration(cfg.HTTP.IdleTimeout), HeaderBytes: int(cfg.HTTP.HeaderBytes),
+		Delay: time.Duration(cfg.Shutdown.Delay), Timeout: time.Duration(cfg.Shutdown.Timeout),
+	})
+
+	// Everything that runs.
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return server.Run(ctx, listener) })
+	group.Go(func() error { keeper.Run(ctx); return nil })
+	if len(handlers) > 0 {
+		group.Go(func() error { return jobs.Run(ctx) })
+	}
+	if l := p.metricsListener(log); l != nil {
+		group.Go(func() error { return telemetry.ServeMetrics(ctx, l, metrics) })
+	}
+	group.Go(func() error { return p.announce(ctx, log, db, health) })
+	err = group.Wait()
+	if err == nil {
+		log.Info("stopped")
+	}
+	return err
+}
+
+// onSignal gives a channel that hears of a signal. Several that come while
+// nobody listens count as one.
+func onSignal(s os.Signal) (<-chan struct{}, func()) {
+	signals, heard := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, s)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+			select {
+			case heard <- struct{}{}:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return heard, func() { signal.Stop(signals); close(done) }
+}
+
+// metricsListener opens the address of /metrics. A second process on the
+// machine finds the default taken, and serves all the same.
+func (p *program) metricsListener(log *slog.Logger) net.Listener {
+	if p.cfg.Metrics.Listen == "off" {
+		return nil
+	}
+	l, err := net.Listen("tcp", p.cfg.Metrics.Listen)
+	if err != nil {
+		log.Warn("metrics are not served: their address cannot be had", "address", p.cfg.Metrics.Listen, "error", err)
+		return nil
+	}
+	return l
+}
+
+// announce says that the service is ready once it is, and how to set it up as
+// long as nobody is there.
+func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, health *httpd.Health) error {
+	for {
+		wrong := health.Check(ctx)
+		if len(wrong) == 0 {
+			break
+		}
+		log.Warn("not ready yet", "missing", fmt.Sprint(wrong))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+	log.Info("ready", "url", p.cfg.BaseURL, "database", db.Dialect.Name, "roles", strings.Join(p.cfg.Roles, ","), "version", version())
+	fmt.Fprintln(p.stdout, "atelier: ready", p.cfg.BaseURL)
+	if !p.cfg.Has("api") {
+		return nil
+	}
+	var token string
+	err := db.Write(ctx, func(tx *sqldb.Tx) (err error) { token, err = person.OfferSetup(ctx, tx); return err })
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("offer set-up: %w", err)
+	}
+	if token != "" {
+		// A line of its own and no log record: logs are kept, and this is a key.
+		fmt.Fprintf(p.stderr, "\natelier: nobody is here yet. Set up at %s/setup?token=%s\n\n", p.cfg.AppURL, token)
+	}
+	return nil
+}

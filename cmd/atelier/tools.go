@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"atelier/internal/catalog"
+	"atelier/internal/curator"
+)
+
+type toolsCmd struct {
+	Lint  lintCmd  `cmd:"" help:"Report every problem in a folder of manifests."`
+	Apply applyCmd `cmd:"" help:"Make the catalog say what the manifests say."`
+	List  listCmd  `cmd:"" help:"List the tools of the catalog."`
+}
+
+var errProblems = errors.New("there are problems in the manifests")
+
+type lintCmd struct {
+	jsonFlag
+	Dir string `arg:"" optional:"" help:"Folder with manifests (default: --tools, or the shipped ones)."`
+}
+
+func (c lintCmd) Run(p *program) error {
+	from, err := manifests(p.cfg, c.Dir)
+	if err != nil {
+		return err
+	}
+	set, err := catalog.Read(from...)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = p.print(true, map[string]any{"tools": set.Len(), "problems": problemRows(set.Problems)}, "")
+	} else {
+		err = p.printProblems(set.Problems, fmt.Sprintf("%d tools, no problems", set.Len()))
+	}
+	return problemsAsError(err, set.Problems)
+}
+
+type applyCmd struct {
+	jsonFlag
+	Dir string `arg:"" optional:"" help:"Folder with manifests (default: --tools)."`
+}
+
+func (c applyCmd) Run(p *program) error {
+	from, err := manifests(p.cfg, c.Dir)
+	if err != nil {
+		return err
+	}
+	db, err := p.openMigrated(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	blobs, err := p.openBlobs(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer blobs.Close()
+	cur := curator.Curator{DB: db, Blobs: blobs, From: from}
+	res, err := cur.Apply(p.ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		rows := []map[string]string{}
+		for _, ch := range res.Changes {
+			rows = append(rows, map[string]string{"kind": ch.Kind, "slug": ch.Slug, "id": ch.ID, "what": ch.What})
+		}
+		err = p.print(true, map[string]any{"changes": rows, "problems": problemRows(res.Problems)}, "")
+	} else {
+		for _, ch := range res.Changes {
+			fmt.Fprintf(p.stdout, "%s %s %s (%s)\n", ch.What, ch.Kind, ch.Slug, ch.ID)
+		}
+		err = p.printProblems(res.Problems, fmt.Sprintf("applied: %d changes", len(res.Changes)))
+	}
+	return problemsAsError(err, res.Problems)
+}
+
+// printProblems writes the problems to stderr, or that there are none.
+func (p *program) printProblems(all []catalog.Problem, fine string) error {
+	for _, one := range all {
+		fmt.Fprintln(p.stderr, one)
+	}
+	if len(all) > 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(p.stdout, fine)
+	return err
+}
+
+func problemsAsError(err error, all []catalog.Problem) error {
+	if err == nil && len(all) > 0 {
+		return errProblems
+	}
+	return err
+}
+
+func problemRows(all []catalog.Problem) []map[string]any {
+	rows := []map[string]any{}
+	for _, one := range all {
+		rows = append(rows, map[string]any{"file": one.File, "line": one.Line, "column": one.Column, "message": one.Message})
+	}
+	return rows
+}
+
+type listCmd struct{ jsonFlag }
+
+func (c listCmd) Run(p *program) error {
+	db, err := p.openMigrated(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	cat := catalog.New(db, slog.New(slog.NewTextHandler(p.stderr, nil)))
+	if _, err := cat.Refresh(p.ctx); err != nil {
+		return err
+	}
+	table := [][]string{{"ID", "SLUG", "NAME", "PRICE", "ENGINE"}}
+	rows := []map[string]any{}
+	for _, t := range cat.Snapshot().Tools() {
+		rows = append(rows, map[string]any{
+			"id": t.ID, "slug": t.Slug, "name": t.Name, "tool_fields_hash": t.Hash,
+			"pricing_type": t.Price.Type, "tokens_per_result": t.Price.Tokens, "engine": t.Engine.Name,
+		})
+		price := "free"
+		if t.Price.Type == catalog.Cost {
+			price = strconv.FormatInt(t.Price.Tokens, 10)
+		}
+		table = append(table, []string{t.ID, t.Slug, t.Name, price, t.Engine.Name})
+	}
+	if c.JSON {
+		return p.print(true, map[string]any{"tools": rows}, "")
+	}
+	return p.table(table)
+}

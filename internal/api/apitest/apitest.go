@@ -1,0 +1,243 @@
+// Package apitest holds every answer of a test against the OpenAPI document.
+//
+// A Transport is put under a test's HTTP client. For each answer from under
+// /api/ it looks up the operation in the document and fails the test when the
+// status, the content type or the body is not what the document says, or when
+// the promises that all answers share are broken. Properties that the document
+// does not name are failures too.
+package apitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	openapi "atelier/api"
+)
+
+// Contract is the document, ready to judge answers.
+type Contract struct {
+	doc      map[string]any
+	base     string
+	paths    map[string]*regexp.Regexp // template → what matches it
+	compiler *jsonschema.Compiler
+	mu       sync.Mutex
+	schemas  map[string]*jsonschema.Schema
+}
+
+// resource is the name under which the document refers to itself.
+const resource = "openapi.json"
+
+// Load reads the document.
+var Load = sync.OnceValues(func() (*Contract, error) { return parse(openapi.Document) })
+
+func parse(text []byte) (*Contract, error) {
+	var doc map[string]any
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	// Through JSON, so that numbers are as the validator wants them.
+	plain, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(plain))
+	if err != nil {
+		return nil, err
+	}
+	c := &Contract{doc: v.(map[string]any), paths: map[string]*regexp.Regexp{}, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
+	c.base = c.doc["servers"].([]any)[0].(map[string]any)["url"].(string)
+	for template := range c.doc["paths"].(map[string]any) {
+		pattern := regexp.MustCompile(`\\\{[a-z_]+\\\}`).ReplaceAllString(regexp.QuoteMeta(template), `[^/]+`)
+		c.paths[template] = regexp.MustCompile("^" + regexp.QuoteMeta(c.base) + pattern + "$")
+	}
+	seal(c.doc["components"].(map[string]any)["schemas"])
+	c.compiler.DefaultDraft(jsonschema.Draft2020)
+	return c, c.compiler.AddResource(resource, c.doc)
+}
+
+// seal makes objects refuse what they do not name.
+func seal(node any) {
+	switch n := node.(type) {
+	case map[string]any:
+		if _, isObject := n["properties"].(map[string]any); isObject {
+			if _, said := n["additionalProperties"]; !said {
+				n["additionalProperties"] = false
+			}
+		}
+		for _, child := range n {
+			seal(child)
+		}
+	case []any:
+		for _, child := range n {
+			seal(child)
+		}
+	}
+}
+
+// Operations lists what the document describes as "GET /api/v2/tools".
+func (c *Contract) Operations() []string {
+	var all []string
+	for template, item := range c.doc["paths"].(map[string]any) {
+		for method := range item.(map[string]any) {
+			all = append(all, strings.ToUpper(method)+" "+c.base+template)
+		}
+	}
+	return all
+}
+
+// Judge tells what is wrong with an answer, nil when it keeps the contract.
+func (c *Contract) Judge(method, path string, status int, header http.Header, body []byte) error {
+	if err := shared(status, header); err != nil {
+		return err
+	}
+	at, known := c.find(method, path, status)
+	if !known {
+		if status < 400 {
+			return fmt.Errorf("status %d is not in the document", status)
+		}
+		at = "/components/responses/Error"
+	}
+	if status == http.StatusNotModified || status == http.StatusNoContent {
+		if len(body) != 0 {
+			return fmt.Errorf("status %d has a body", status)
+		}
+		return nil
+	}
+	if method == http.MethodHead {
+		return nil
+	}
+	if got := header.Get("Content-Type"); got != "application/json" {
+		return fmt.Errorf("content type is %q", got)
+	}
+	schema, err := c.schema(at + "/content/application~1json/schema")
+	if err != nil {
+		return err
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("body is not JSON: %w", err)
+	}
+	if err := schema.Validate(v); err != nil {
+		return err
+	}
+	if status >= 400 {
+		e := v.(map[string]any)["error"].(map[string]any)
+		if e["trace_id"] != header.Get("X-Trace-Id") {
+			return fmt.Errorf("trace_id %v is not the header's %q", e["trace_id"], header.Get("X-Trace-Id"))
+		}
+	}
+	return nil
+}
+
+// shared checks what every answer promises.
+func shared(status int, h http.Header) error {
+	for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
+		if got := h.Get(name); got != want {
+			return fmt.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if len(h.Get("X-Trace-Id")) != 32 {
+		return fmt.Errorf("X-Trace-Id is %q", h.Get("X-Trace-Id"))
+	}
+	if status == http.StatusUnauthorized && h.Get("WWW-Authenticate") != "Bearer" {
+		return fmt.Errorf("401 without WWW-Authenticate: Bearer")
+	}
+	if status == http.StatusMethodNotAllowed && h.Get("Allow") == "" {
+		return fmt.Errorf("405 without Allow")
+	}
+	if (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) && h.Get("Retry-After") == "" {
+		return fmt.Errorf("%d without Retry-After", status)
+	}
+	return nil
+}
+
+// find gives the pointer to the answer's description.
+func (c *Contract) find(method, path string, status int) (pointer string, known bool) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	for template, pattern := range c.paths {
+		if !pattern.MatchString(path) {
+			continue
+		}
+		op, ok := c.doc["paths"].(map[string]any)[template].(map[string]any)[strings.ToLower(method)].(map[string]any)
+		if !ok {
+			continue
+		}
+		responses := op["responses"].(map[string]any)
+		for _, name := range []string{fmt.Sprint(status), "default"} {
+			r, ok := responses[name].(map[string]any)
+			if !ok || name == "default" && status < 400 {
+				continue
+			}
+			if ref, ok := r["$ref"].(string); ok {
+				return strings.TrimPrefix(ref, "#"), true
+			}
+			return "/paths/" + strings.ReplaceAll(template, "/", "~1") + "/" + strings.ToLower(method) + "/responses/" + name, true
+		}
+	}
+	return "", false
+}
+
+func (c *Contract) schema(pointer string) (*jsonschema.Schema, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s, ok := c.schemas[pointer]; ok {
+		return s, nil
+	}
+	s, err := c.compiler.Compile(resource + "#" + strings.NewReplacer("{", "%7B", "}", "%7D").Replace(pointer))
+	if err == nil {
+		c.schemas[pointer] = s
+	}
+	return s, err
+}
+
+// Transport judges every answer that passes through it.
+type Transport struct {
+	T    testing.TB
+	Next http.RoundTripper // http.DefaultTransport for nil
+}
+
+// RoundTrip sends the request and judges the answer.
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	next := t.Next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	res, err := next.RoundTrip(r)
+	if err != nil || !strings.HasPrefix(r.URL.Path, "/api/") || res.StatusCode/100 == 1 {
+		return res, err
+	}
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	c, err := Load()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Judge(r.Method, r.URL.Path, res.StatusCode, res.Header, body); err != nil {
+		t.T.Errorf("%s %s breaks the contract: %v\n%s", r.Method, r.URL, err, body)
+	}
+	return res, nil
+}
+
+// Client is an HTTP client that judges every answer and follows no redirects.
+func Client(t testing.TB) *http.Client {
+	return &http.Client{
+		Transport:     Transport{T: t},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}

@@ -1,0 +1,64 @@
+package apitest_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"atelier/internal/api/apitest"
+)
+
+func header() http.Header {
+	h := http.Header{}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+		"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "X-Trace-Id": strings.Repeat("a", 32),
+	} {
+		h.Set(name, value)
+	}
+	return h
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	c, err := apitest.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := strings.Repeat("a", 32)
+	missing := `{"error":{"code":"NOT_FOUND","message":"m","retryable":false,"details":{},"trace_id":"` + trace + `"}}`
+	tool := `{"id":"abcdefghij0123456789","name":"n","description":null,"avatar_url":null,"average_gen_in_seconds":null,"tool_tags":[],"pricing_type":"FREE","tokens_per_result":0}`
+	page := `{"data":[` + tool + `],"has_more":false,"next_cursor":null}`
+	for _, x := range []struct {
+		name, method, path string
+		status             int
+		body               string
+		without            string // a header
+		good               bool
+	}{
+		{"a page", "GET", "/api/v2/tools", 200, page, "", true},
+		{"an error", "GET", "/api/v2/tools/x", 404, missing, "", true},
+		{"an unknown path", "GET", "/api/v2/nowhere", 404, missing, "", true},
+		{"not modified", "GET", "/api/v2/kits", 304, "", "", true},
+		{"an undocumented status", "GET", "/api/v2/tools", 202, page, "", false},
+		{"success where nothing is", "GET", "/api/v2/nowhere", 200, page, "", false},
+		{"no JSON", "GET", "/api/v2/tools", 200, "hello", "", false},
+		{"a name missing", "GET", "/api/v2/tools", 200, `{"data":[],"has_more":false}`, "", false},
+		{"a name too many", "GET", "/api/v2/tools", 200, strings.Replace(page, `"name"`, `"secret":1,"name"`, 1), "", false},
+		{"a wrong type", "GET", "/api/v2/tools", 200, strings.Replace(page, `"tokens_per_result":0`, `"tokens_per_result":"0"`, 1), "", false},
+		{"a wrong id", "GET", "/api/v2/tools", 200, strings.Replace(page, "0123456789", "01234567-9", 1), "", false},
+		{"an unknown code", "GET", "/api/v2/tools/x", 404, strings.Replace(missing, "NOT_FOUND", "NOPE", 1), "", false},
+		{"another trace", "GET", "/api/v2/tools/x", 404, strings.Replace(missing, trace, "b", 1), "", false},
+		{"a body after not modified", "GET", "/api/v2/kits", 304, "x", "", false},
+		{"cacheable", "GET", "/api/v2/tools", 200, page, "Cache-Control", false},
+		{"untyped", "GET", "/api/v2/tools", 200, page, "Content-Type", false},
+		{"401 without a challenge", "GET", "/api/v2/tools", 401, strings.Replace(missing, "NOT_FOUND", "UNAUTHENTICATED", 1), "", false},
+		{"405 without methods", "POST", "/api/v2/tools", 405, strings.Replace(missing, "NOT_FOUND", "METHOD_NOT_ALLOWED", 1), "", false},
+	} {
+		h := header()
+		h.Del(x.without)
+		if err := c.Judge(x.method, x.path, x.status, h, []byte(x.body)); (err == nil) != x.good {
+			t.Errorf("%s: judged %v, want good %v", x.name, err, x.good)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"atelier/internal/blob"
+	"atelier/internal/catalog"
+	"atelier/internal/cursor"
+	"atelier/internal/fault"
+)
+
+func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
+	acc, err := accountOf(r)
+	if err != nil {
+		return err
+	}
+	p := paramsOf(r)
+	limit := p.limit(s.Limits.ToolsPageDefault, s.Limits.PageSize)
+	tag := p.id("tool_tag")
+	sealed := p.one("cursor")
+	if err := p.failed(); err != nil {
+		return err
+	}
+	scope := cursor.Scope("tools", callerFrom(r.Context()).PersonID, acc.audience.TeamID, tag)
+	var after *catalog.Key
+	if sealed != "" {
+		if after, err = s.openToolKey(scope, sealed); err != nil {
+			return err
+		}
+	}
+	page, err := s.pages.get(s, pageKey{audience: acc.audience, tag: tag, limit: limit}, after)
+	if err != nil {
+		return err
+	}
+	body := page.body
+	if page.last != nil {
+		next := s.Cursors.Seal(scope, strconv.FormatInt(page.last.Position, 10), page.last.Name, page.last.ID)
+		body = append(append(make([]byte, 0, len(body)+len(next)+2), body...), next...)
+		body = append(body, `"}`...)
+	}
+	sendTagged(w, r, page.tag, body)
+	return nil
+}
+
+func (s *Server) openToolKey(scope, sealed string) (*catalog.Key, error) {
+	part, err := s.Cursors.Open(scope, sealed, 3)
+	if err != nil {
+		return nil, err
+	}
+	position, err := strconv.ParseInt(part[0], 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	return &catalog.Key{Position: position, Name: part[1], ID: part[2]}, nil
+}
+
+func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {
+	acc, err := accountOf(r)
+	if err != nil {
+		return err
+	}
+	view := s.Catalog.Snapshot().View(acc.audience)
+	t, ok := view.Tool(r.PathValue("tool_id"))
+	if !ok {
+		return fault.New(fault.NotFound, "There is no such tool.")
+	}
+	return replyTagged(w, r, s.asDetail(view, t))
+}
+
+func (s *Server) listToolTags(w http.ResponseWriter, r *http.Request) error {
+	acc, err := accountOf(r)
+	if err != nil {
+		return err
+	}
+	return replyTagged(w, r, asTagList(s.Catalog.Snapshot().View(acc.audience).Tags()))
+}
+
+func (s *Server) listKits(w http.ResponseWriter, r *http.Request) error {
+	acc, err := accountOf(r)
+	if err != nil {
+		return err
+	}
+	return replyTagged(w, r, s.asKitList(s.Catalog.Snapshot().View(acc.audience)))
+}
+
+// getPicture serves the pictures of the catalog. They are named by their
+// content, so they never change.
+func (s *Server) getPicture(w http.ResponseWriter, r *http.Request) error {
+	missing := fault.New(fault.NotFound, "There is no such picture.")
+	name, isPNG := strings.CutSuffix(r.PathValue("picture"), ".png")
+	if !isPNG || len(name) != 64 || strings.Trim(name, "0123456789abcdef") != "" {
+		return missing
+	}
+	body, info, err := s.Blobs.Open(r.Context(), catalog.AssetKey(catalog.Asset(name)), 0, -1)
+	if errors.Is(err, blob.ErrNotFound) {
+		return missing
+	}
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	h := w.Header()
+	h.Set("Content-Type", "image/png")
+	h.Set("Content-Length", strconv.FormatInt(info.Size, 10))
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // plugins show them in their own pages
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	if _, err := io.Copy(w, body); err != nil {
+		panic(http.ErrAbortHandler) // the answer has begun; cut it short rather than pass it off as whole
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"atelier/internal/api/wire"
+	"atelier/internal/fault"
+)
+
+// status is the only place where a code becomes a status.
+var status = map[fault.Code]int{
+	fault.Unauthenticated:         http.StatusUnauthorized,
+	fault.TokenInvalid:            http.StatusUnauthorized,
+	fault.AuthorizationPending:    http.StatusPreconditionRequired,
+	fault.SlowDown:                http.StatusBadRequest,
+	fault.DeviceCodeExpired:       http.StatusGone,
+	fault.Unavailable:             http.StatusServiceUnavailable,
+	fault.RateLimited:             http.StatusTooManyRequests,
+	fault.ActiveRunCap:            http.StatusTooManyRequests,
+	fault.PluginNotAllowed:        http.StatusForbidden,
+	fault.Forbidden:               http.StatusForbidden,
+	fault.EmailNotVerified:        http.StatusForbidden,
+	fault.AccountSelectionInvalid: http.StatusBadRequest,
+	fault.Invalid:                 http.StatusBadRequest,
+	fault.NotFound:                http.StatusNotFound,
+	fault.ToolSchemaStale:         http.StatusConflict,
+	fault.IdempotencyKeyConflict:  http.StatusConflict,
+	fault.Conflict:                http.StatusPreconditionFailed,
+	fault.InsufficientBalance:     http.StatusPaymentRequired,
+	fault.NumResultsLimit:         http.StatusBadRequest,
+	fault.ContentPolicyViolation:  http.StatusUnprocessableEntity,
+	fault.TooManyInputFiles:       http.StatusRequestEntityTooLarge,
+	fault.UploadTooLarge:          http.StatusRequestEntityTooLarge,
+	fault.PayloadTooLarge:         http.StatusRequestEntityTooLarge,
+	fault.UnsupportedMediaType:    http.StatusUnsupportedMediaType,
+	fault.MethodNotAllowed:        http.StatusMethodNotAllowed,
+	fault.Internal:                http.StatusInternalServerError,
+}
+
+// retryable are the codes after which the same request can succeed later.
+var retryable = map[fault.Code]bool{
+	fault.AuthorizationPending: true, fault.SlowDown: true, fault.Unavailable: true,
+	fault.RateLimited: true, fault.ActiveRunCap: true, fault.Internal: true,
+}
+
+// writeError answers with the error envelope. What is no fault is an accident:
+// the caller learns that it happened, the log learns the rest.
+func writeError(w http.ResponseWriter, traceID string, err error) {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		f = fault.New(fault.Internal, "Something went wrong on our side.")
+	}
+	details := map[string]any{}
+	for k, v := range f.Details {
+		details[k] = v
+	}
+	if f.Code == fault.Invalid {
+		fields := make([]map[string]string, 0, len(f.Fields))
+		for _, p := range f.Fields {
+			fields = append(fields, map[string]string{"path": p.Path, "message": p.Message})
+		}
+		details["fields"] = fields
+	}
+	h := w.Header()
+	if status[f.Code] == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	if f.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+	}
+	h.Del("ETag")
+	body, err := json.Marshal(wire.Error{Error: wire.ErrorBody{
+		Code: wire.ErrorCode(f.Code), Message: f.Message, Retryable: retryable[f.Code], Details: details, TraceID: traceID,
+	}})
+	if err != nil {
+		panic(err) // details are made of plain values
+	}
+	send(w, status[f.Code], body)
+}
+
+func rateLimited(wait time.Duration) error {
+	return fault.New(fault.RateLimited, "Too many requests. Wait a little.").After(wait)
+}

@@ -1,0 +1,3 @@
+package wire
+
+//go:generate go tool -modfile=../../../build/tools/go.mod oapi-codegen -config oapi.yaml ../../../api/openapi.yaml

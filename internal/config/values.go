@@ -1,0 +1,68 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Span is a length of time, written 90s, 10m or as plain seconds.
+type Span time.Duration
+
+// UnmarshalText reads a span.
+func (s *Span) UnmarshalText(text []byte) error {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		if n > int64(math.MaxInt64/time.Second) || n < -int64(math.MaxInt64/time.Second) {
+			return fmt.Errorf("%s is too long", text)
+		}
+		*s = Span(n) * Span(time.Second)
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a length of time such as 90s, 10m or 600", text)
+	}
+	*s = Span(d)
+	return nil
+}
+
+// String writes the span as it can be read again.
+func (s Span) String() string { return time.Duration(s).String() }
+
+// Size is a number of bytes, written plainly or with KB, MB or GB, which are
+// binary here.
+type Size int64
+
+var units = []struct {
+	suffix string
+	shift  uint
+}{{"KB", 10}, {"MB", 20}, {"GB", 30}}
+
+// UnmarshalText reads a size.
+func (s *Size) UnmarshalText(text []byte) error {
+	digits, shift := strings.ToUpper(string(text)), uint(0)
+	for _, u := range units {
+		if d, ok := strings.CutSuffix(digits, u.suffix); ok {
+			digits, shift = strings.TrimSpace(d), u.shift
+			break
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n > math.MaxInt64>>shift || n < 0 {
+		return fmt.Errorf("%q is not a number of bytes such as 52428800 or 50MB", text)
+	}
+	*s = Size(n << shift)
+	return nil
+}
+
+// String writes the size as it can be read again.
+func (s Size) String() string {
+	for i := len(units) - 1; i >= 0; i-- {
+		if u := units[i]; s > 0 && s%(1<<u.shift) == 0 {
+			return strconv.FormatInt(int64(s)>>u.shift, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(int64(s), 10)
+}

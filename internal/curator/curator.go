@@ -1,0 +1,143 @@
+// Package curator keeps the stored catalog in step with the manifests, and
+// this node's memory in step with the stored catalog.
+package curator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"time"
+
+	"atelier/internal/blob"
+	"atelier/internal/catalog"
+	"atelier/internal/sqldb"
+)
+
+// Curator reads the manifests of some sources and applies them.
+type Curator struct {
+	DB      *sqldb.DB
+	Blobs   blob.Store
+	Catalog *catalog.Catalog
+	From    []catalog.From
+	Log     *slog.Logger
+	// Every is how often Run looks for changes.
+	Every time.Duration
+	// Asked makes Run apply the manifests at once (SIGHUP).
+	Asked <-chan struct{}
+}
+
+// Result is what one pass did.
+type Result struct {
+	Changes  []catalog.Change
+	Problems []catalog.Problem
+}
+
+// Apply reads the manifests and applies what is good of them.
+func (c *Curator) Apply(ctx context.Context) (Result, error) {
+	set, err := catalog.Read(c.From...)
+	if err != nil {
+		return Result{}, err
+	}
+	res := Result{Problems: set.Problems}
+	if err := c.storeAssets(ctx, set.Assets); err != nil {
+		return res, err
+	}
+	res.Changes, err = catalog.Apply(ctx, c.DB, set)
+	return res, err
+}
+
+// storeAssets puts the pictures where every node finds them. They are named by
+// their content, so one that is there is right.
+func (c *Curator) storeAssets(ctx context.Context, assets map[catalog.Asset][]byte) error {
+	for a, data := range assets {
+		_, err := c.Blobs.Stat(ctx, catalog.AssetKey(a))
+		if errors.Is(err, blob.ErrNotFound) {
+			_, err = c.Blobs.Put(ctx, catalog.AssetKey(a), bytes.NewReader(data))
+		}
+		if err != nil {
+			return fmt.Errorf("store picture: %w", err)
+		}
+	}
+	return nil
+}
+
+// Load applies the manifests and brings the catalog into memory, for a node
+// that starts. Problems with manifests do not keep it from starting.
+func (c *Curator) Load(ctx context.Context) error {
+	if err := c.reload(ctx); err != nil {
+		return err
+	}
+	_, err := c.Catalog.Refresh(ctx)
+	return err
+}
+
+// Run watches the manifests and the stored catalog until ctx ends. Files are
+// compared by size and time rather than by the system's notices, which network
+// file systems and mounted configuration do not send.
+func (c *Curator) Run(ctx context.Context) {
+	seen := c.fingerprint()
+	tick := time.NewTicker(c.Every)
+	defer tick.Stop()
+	for {
+		apply := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.Asked:
+			apply = true
+		case <-tick.C:
+		}
+		now := c.fingerprint()
+		if apply || now != seen {
+			if err := c.reload(ctx); err != nil {
+				c.Log.Warn("catalog could not be applied; trying again", "error", err)
+				continue
+			}
+			seen = now
+		}
+		if changed, err := c.Catalog.Refresh(ctx); err != nil {
+			c.Log.Warn("catalog could not be refreshed; serving the last one", "error", err)
+		} else if changed {
+			c.Log.Info("catalog loaded", "version", c.Catalog.Snapshot().Version)
+		}
+	}
+}
+
+// reload applies the manifests and logs what came of it.
+func (c *Curator) reload(ctx context.Context) error {
+	res, err := c.Apply(ctx)
+	for _, p := range res.Problems {
+		c.Log.Error("manifest has a problem; what it described stays as it was", "at", p.String())
+	}
+	if err != nil {
+		return err
+	}
+	if len(res.Changes) > 0 {
+		var what []string
+		for _, ch := range res.Changes {
+			what = append(what, ch.What+" "+ch.Kind+" "+ch.Slug)
+		}
+		c.Log.Info("catalog changed", "changes", strings.Join(what, ", "))
+	}
+	return nil
+}
+
+// fingerprint changes when a file of the sources does.
+func (c *Curator) fingerprint() uint64 {
+	h := fnv.New64a()
+	for _, f := range c.From {
+		all, err := fs.ReadDir(f.Files, ".")
+		fmt.Fprintln(h, f.Source, err)
+		for _, e := range all {
+			if info, err := e.Info(); err == nil {
+				fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())
+			}
+		}
+	}
+	return h.Sum64()
+}

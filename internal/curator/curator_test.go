@@ -1,0 +1,196 @@
+package curator_test
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/png"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"atelier/internal/blob"
+	"atelier/internal/catalog"
+	"atelier/internal/curator"
+	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
+)
+
+const manifest = "name: One\navatar: dot.png\nprice: {type: FREE}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
+
+// lines collects log records.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) has(s string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.b.String(), s)
+}
+
+type shop struct {
+	*curator.Curator
+	dir string
+	log *lines
+}
+
+func open(t *testing.T, db *sqldb.DB, blobs blob.Store, asked <-chan struct{}, every time.Duration) *shop {
+	t.Helper()
+	s := &shop{dir: t.TempDir(), log: &lines{}}
+	log := slog.New(slog.NewTextHandler(s.log, nil))
+	s.Curator = &curator.Curator{
+		DB: db, Blobs: blobs, Catalog: catalog.New(db, log), Log: log, Every: every, Asked: asked,
+		From: []catalog.From{{Source: catalog.Directory, Files: os.DirFS(s.dir), Name: "tools"}},
+	}
+	return s
+}
+
+func (s *shop) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// name gives the only tool's name, "" when there is none.
+func (s *shop) name() string {
+	all := s.Catalog.Snapshot().Tools()
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0].Name
+}
+
+func wait(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+func store(t *testing.T) blob.Store {
+	t.Helper()
+	s, err := blob.Open(t.Context(), "file://"+t.TempDir(), blob.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func dot(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		blobs := store(t)
+		s := open(t, db, blobs, nil, 10*time.Millisecond)
+		s.write(t, "one.yaml", manifest)
+		s.write(t, "dot.png", dot(t))
+		if err := s.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		tool := s.Catalog.Snapshot().Tools()[0]
+		body, _, err := blobs.Open(t.Context(), catalog.AssetKey(tool.Avatar), 0, -1)
+		if err != nil {
+			t.Fatalf("the avatar is not stored: %v", err)
+		}
+		stored, _ := io.ReadAll(body)
+		if body.Close(); string(stored) != dot(t) {
+			t.Error("the stored avatar is not the file")
+		}
+
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { s.Run(ctx); close(done) }()
+		defer func() { stop(); <-done }()
+
+		s.write(t, "one.yaml", strings.Replace(manifest, "One", "Two", 1))
+		wait(t, "the edit", func() bool { return s.name() == "Two" })
+		if got := s.Catalog.Snapshot().Tools()[0]; got.ID != tool.ID || got.Hash == tool.Hash {
+			t.Error("the edit changed the id or left the hash")
+		}
+		s.write(t, "one.yaml", "name: [")
+		wait(t, "the report", func() bool { return s.log.has("tools/one.yaml:1:1: not YAML") })
+		if s.name() != "Two" {
+			t.Error("a broken manifest took the tool away")
+		}
+		s.write(t, "one.yaml", strings.Replace(manifest, "One", "Three", 1))
+		wait(t, "the mend", func() bool { return s.name() == "Three" })
+		if err := os.Remove(filepath.Join(s.dir, "one.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, "the removal", func() bool { return s.name() == "" })
+	})
+}
+
+// TestTwoNodes has one node apply and another, without manifests, follow.
+func TestTwoNodes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		blobs := store(t)
+		asked := make(chan struct{})
+		first, second := open(t, db, blobs, asked, time.Hour), open(t, db, blobs, nil, 10*time.Millisecond)
+		second.From = nil
+		for _, s := range []*shop{first, second} {
+			if err := s.Load(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { s.Run(ctx); close(done) }()
+			defer func() { stop(); <-done }()
+		}
+		first.write(t, "one.yaml", manifest)
+		first.write(t, "dot.png", dot(t))
+		asked <- struct{}{} // SIGHUP: the next look would be in an hour
+		wait(t, "the first node", func() bool { return first.name() == "One" })
+		wait(t, "the second node", func() bool { return second.name() == "One" })
+	})
+}
+
+// TestStoreAway keeps the catalog as it was while pictures cannot be stored.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		dir := t.TempDir()
+		blobs, err := blob.Open(t.Context(), "file://"+dir, blob.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, db, blobs, nil, time.Hour)
+		s.write(t, "one.yaml", manifest)
+		s.write(t, "dot.png", dot(t))
+		if err := blobs.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Apply(t.Context()); err == nil {
+			t.Fatal("applied without a place for the picture")
+		}
+		if _, err := s.Catalog.Refresh(t.Context()); err != nil || s.name() != "" {
+			t.Errorf("catalog has %q, %v, want nothing", s.name(), err)
+		}
+	})
+}

@@ -1,0 +1,324 @@
+// Package httpd is the plumbing that every edge is served through: the
+// listener and its timeouts, one log line and one set of metrics per request,
+// trace ids, security headers, the health pages, and the way down.
+package httpd
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Options are what a Server is made of.
+type Options struct {
+	Log     *slog.Logger
+	Metrics prometheus.Registerer
+	// Tracer is nil where no traces are wanted.
+	Tracer trace.Tracer
+	Health *Health
+	Now    func() time.Time
+
+	// HSTS tells browsers to come back by HTTPS only.
+	HSTS           bool
+	TrustedProxies []netip.Prefix
+
+	HeaderTimeout, BodyTimeout, WriteTimeout, IdleTimeout time.Duration
+	HeaderBytes                                           int
+	// Delay is the time between not ready and closed, Timeout how long the
+	// requests that are left may take.
+	Delay, Timeout time.Duration
+}
+
+// Server serves a handler until it is told to stop.
+type Server struct {
+	o        Options
+	handler  http.Handler
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+// New makes a server for the handler, which answers everything but the health
+// pages.
+func New(handler http.Handler, o Options) *Server {
+	s := &Server{
+		o: o,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "atelier_http_requests_total", Help: "Requests by route, method and status.",
+		}, []string{"route", "method", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "atelier_http_request_seconds", Help: "Time to answer by route.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"route"}),
+	}
+	o.Metrics.MustRegister(s.requests, s.seconds)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", o.Health.alive)
+	mux.HandleFunc("GET /readyz", o.Health.ready)
+	mux.Handle("/", handler)
+	s.handler = mux
+	return s
+}
+
+// Run serves until ctx ends and then lets go in order: not ready first, then
+// no new connections, then the rest of the requests.
+func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: s.o.HeaderTimeout,
+		ReadTimeout:       s.o.BodyTimeout,
+		WriteTimeout:      s.o.WriteTimeout,
+		IdleTimeout:       s.o.IdleTimeout,
+		MaxHeaderBytes:    s.o.HeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug), // clients' broken connections
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	s.o.Health.Drain()
+	time.Sleep(s.o.Delay)
+	left, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout)
+	defer cancel()
+	err := srv.Shutdown(left)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.o.Log.Warn("requests were cut off after the time to finish", "timeout", s.o.Timeout)
+		err = srv.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("stop serving: %w", err)
+	}
+	return nil
+}
+
+// Record is what is known about a request; edges add to it for the log.
+type Record struct {
+	TraceID string
+	// Addr is the client's address, through trusted proxies.
+	Addr netip.Addr
+	// Route is the pattern that matched, with few values, for metrics.
+	Route string
+	// PersonID is who asked, once that is known.
+	PersonID string
+	// Err is why the request failed, cause included.
+	Err error
+}
+
+type recordKey struct{}
+
+// RecordOf gives the record of the request that ctx belongs to.
+func RecordOf(ctx context.Context) *Record {
+	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
+		return r
+	}
+	return &Record{}
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := s.o.Now()
+	rec := &Record{Addr: clientAddr(r, s.o.TrustedProxies)}
+	ctx := r.Context()
+	var span trace.Span
+	if s.o.Tracer != nil {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+		ctx, span = s.o.Tracer.Start(ctx, "http "+r.Method, trace.WithSpanKind(trace.SpanKindServer))
+		rec.TraceID = span.SpanContext().TraceID().String()
+	} else {
+		rec.TraceID = newTraceID()
+	}
+	a := &answer{ResponseWriter: w}
+	h := w.Header()
+	h.Set("X-Trace-Id", rec.TraceID)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if s.o.HSTS {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
+			rec.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			if a.status == 0 {
+				http.Error(a, "Something went wrong. Quote "+rec.TraceID+" when you ask for help.", http.StatusInternalServerError)
+			}
+		}
+		s.finish(r, rec, a, span, s.o.Now().Sub(start))
+	}()
+	s.handler.ServeHTTP(a, r.WithContext(context.WithValue(ctx, recordKey{}, rec)))
+}
+
+// finish counts and logs a request that was answered.
+func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span, took time.Duration) {
+	status := a.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	route := rec.Route
+	if route == "" {
+		route = "other"
+	}
+	s.requests.WithLabelValues(route, method(r.Method), statusText(status)).Inc()
+	s.seconds.WithLabelValues(route).Observe(took.Seconds())
+	if span != nil {
+		span.SetName(method(r.Method) + " " + route)
+		span.SetAttributes(attribute.String("http.request.method", method(r.Method)), attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
+		if status >= 500 {
+			span.SetStatus(codes.Error, http.StatusText(status))
+		}
+		span.End()
+	}
+	level := slog.LevelInfo
+	if status >= 500 {
+		level = slog.LevelError
+	}
+	if !s.o.Log.Enabled(r.Context(), level) {
+		return
+	}
+	attrs := [10]slog.Attr{
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.Int64("bytes", a.bytes),
+		slog.Float64("ms", float64(took.Microseconds())/1000), slog.String("addr", rec.Addr.String()), slog.String("trace_id", rec.TraceID),
+	}
+	n := 7
+	if r.URL.RawQuery != "" {
+		attrs[n] = slog.String("query", redact(r.URL.RawQuery))
+		n++
+	}
+	if rec.PersonID != "" {
+		attrs[n] = slog.String("person", rec.PersonID)
+		n++
+	}
+	if rec.Err != nil {
+		attrs[n] = slog.Any("error", rec.Err)
+		n++
+	}
+	s.o.Log.LogAttrs(r.Context(), level, "request", attrs[:n]...)
+}
+
+// answer remembers what was sent.
+type answer struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= 200 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	n, err := a.ResponseWriter.Write(b)
+	a.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// newTraceID names a request. It need not be secret, only different.
+func newTraceID() string {
+	var b [16]byte
+	hi, lo := rand.Uint64(), rand.Uint64()
+	for i := range 8 {
+		b[i], b[8+i] = byte(hi>>(8*i)), byte(lo>>(8*i))
+	}
+	return hex.EncodeToString(b[:])
+}
+
+// method keeps made-up methods out of the metrics.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	}
+	return "other"
+}
+
+func statusText(status int) string { return fmt.Sprint(status) }
+
+// shown are the query parameters whose values may be logged. Any other may be
+// a secret: device_code and the signatures of addresses are.
+var shown = map[string]bool{
+	"limit": true, "tool_tag": true, "tool_id": true, "team_id": true, "company_id": true, "status": true, "group_by": true,
+	"start_utc": true, "end_utc": true, "format": true,
+}
+
+// redact writes a query for the log.
+func redact(query string) string {
+	parts := strings.Split(query, "&")
+	for i, p := range parts {
+		if name, _, _ := strings.Cut(p, "="); !shown[name] {
+			parts[i] = "…"
+			if plain(name) {
+				parts[i] = name + "=…"
+			}
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// plain tells whether a parameter's name is a word; anything else is not
+// shown either.
+func plain(name string) bool {
+	return name != "" && len(name) <= 32 && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && r != '_'
+	})
+}
+
+// clientAddr finds who is calling: the peer, or, where the peer is a trusted
+// proxy, the last address in X-Forwarded-For that is not one.
+func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr := peer.Addr().Unmap()
+	if len(trusted) == 0 {
+		return addr
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && isTrusted(addr, trusted); i-- {
+		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		addr = next.Unmap()
+	}
+	return addr
+}
+
+func isTrusted(a netip.Addr, trusted []netip.Prefix) bool {
+	for _, p := range trusted {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,85 @@
+// Package telemetry builds what the program tells about itself with: the
+// logger, the registry of metrics and the tracer.
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Logger writes to w: text for people, JSON for machines. The format auto is
+// text on a terminal.
+func Logger(w io.Writer, format, level string) (*slog.Logger, error) {
+	var o slog.HandlerOptions
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("log level: %w", err)
+	}
+	o.Level = l
+	if format == "text" || format == "auto" && terminal(w) {
+		return slog.New(slog.NewTextHandler(w, &o)), nil
+	}
+	return slog.New(slog.NewJSONHandler(w, &o)), nil
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Registry makes a registry with the figures of the process in it.
+func Registry(version string) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_build_info", Help: "1, with the version as a label.", ConstLabels: prometheus.Labels{"version": version}})
+	build.Set(1)
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build)
+	return r
+}
+
+// ServeMetrics serves /metrics on a listener of its own until ctx ends.
+func ServeMetrics(ctx context.Context, l net.Listener, r *prometheus.Registry) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve metrics: %w", err)
+	case <-ctx.Done():
+		return srv.Close()
+	}
+}
+
+// Tracer sends traces to an OTLP endpoint over HTTP. stop sends what is left.
+func Tracer(ctx context.Context, endpoint, version string, sample float64) (t trace.Tracer, stop func(context.Context) error, err error) {
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
+	if err != nil {
+		return nil, nil, fmt.Errorf("trace exporter: %w", err)
+	}
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter),
+		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(sample))),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "atelier"), attribute.String("service.version", version))),
+	)
+	return provider.Tracer("atelier"), provider.Shutdown, nil
+}

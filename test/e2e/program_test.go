@@ -1,0 +1,327 @@
+// Package e2e starts the program and drives it from outside, as its users do.
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"atelier/internal/api/apitest"
+	"atelier/internal/sqldb/dbtest"
+)
+
+// binary builds the program once, with its crash points.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "atelier-e2e-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "atelier")
+	out, err := exec.Command("go", "build", "-tags", "failpoint", "-o", path, "atelier/cmd/atelier").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build: %w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// site is one installation: a data folder and a database.
+type site struct {
+	t        *testing.T
+	data     string
+	database string
+	env      []string
+}
+
+// each runs fn on a fresh installation with either database.
+func each(t *testing.T, fn func(t *testing.T, s *site)) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			if engine == "postgres" {
+				s.database = dbtest.Bare(t, engine)
+			}
+			fn(t, s)
+		})
+	}
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	return &site{t: t, data: filepath.Join(t.TempDir(), "data")}
+}
+
+func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
+	s.t.Helper()
+	path, err := binary()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	args = append(args, "--data", s.data)
+	if s.database != "" {
+		args = append(args, "--database", s.database)
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.t.TempDir(), "ATELIER_METRICS_LISTEN=off", "ATELIER_CATALOG_REFRESH=50ms", "ATELIER_SHUTDOWN_DELAY=200ms"}, s.env...)
+	return cmd
+}
+
+// do runs a command to its end and decodes the JSON it prints.
+func (s *site) do(args ...string) map[string]any {
+	s.t.Helper()
+	v, err := s.try(args...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return v
+}
+
+func (s *site) try(args ...string) (v map[string]any, err error) {
+	s.t.Helper()
+	cmd := s.command(s.t.Context(), append(args, "--json")...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%v: %w: %s%s", args, err, stderr.Bytes(), stdout.Bytes())
+	}
+	return v, json.Unmarshal(stdout.Bytes(), &v)
+}
+
+// token makes a person and gives a token of theirs.
+func (s *site) token(email string) string {
+	s.t.Helper()
+	s.do("admin", "person", "create", "--email", email, "--password", "correct horse", "--verified")
+	return s.do("admin", "token", "create", "--email", email, "--name", "test")["token"].(string)
+}
+
+// check fails the test when an invariant is broken.
+func (s *site) check() {
+	s.t.Helper()
+	if v := s.do("check"); fmt.Sprint(v["violations"]) != "[]" {
+		s.t.Errorf("violations: %v", v)
+	}
+}
+
+// node is a running server.
+type node struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	url    string
+	token  string
+	stderr *output
+	exited chan struct{}
+	err    error // after exited
+}
+
+// output collects what a process writes.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// start starts a server and does not wait for it. It is killed with the test.
+func (s *site) start(args ...string) (*node, *bufio.Scanner) {
+	s.t.Helper()
+	n := &node{t: s.t, cmd: s.command(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), stderr: &output{}, exited: make(chan struct{})}
+	stdout, err := n.cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	n.cmd.Stderr = n.stderr
+	if err := n.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		n.cmd.Process.Kill()
+		<-n.exited
+		if s.t.Failed() {
+			s.t.Logf("stderr of the server:\n%s", n.stderr)
+		}
+	})
+	lines := bufio.NewScanner(stdout)
+	return n, lines
+}
+
+// wait reaps the process once its output has been read to the end.
+func (n *node) wait(lines *bufio.Scanner) {
+	for lines.Scan() {
+	}
+	n.err = n.cmd.Wait()
+	close(n.exited)
+}
+
+// serve starts a server and waits until it is ready.
+func (s *site) serve(args ...string) *node {
+	s.t.Helper()
+	n, lines := s.start(args...)
+	ready := make(chan string, 1)
+	go func() {
+		for lines.Scan() {
+			if url, ok := strings.CutPrefix(lines.Text(), "atelier: ready "); ok {
+				ready <- url
+				break
+			}
+		}
+		n.wait(lines)
+	}()
+	select {
+	case n.url = <-ready:
+	case <-n.exited:
+		s.t.Fatalf("the server ended: %v\n%s", n.err, n.stderr)
+	case <-time.After(60 * time.Second):
+		s.t.Fatalf("the server is not ready\n%s", n.stderr)
+	}
+	return n
+}
+
+// stop ends the server in order and expects exit status 0.
+func (n *node) stop() {
+	n.t.Helper()
+	n.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-n.exited:
+	case <-time.After(30 * time.Second):
+		n.t.Fatal("the server does not end within 30 s")
+	}
+	if n.err != nil {
+		n.t.Errorf("the server ended with %v\n%s", n.err, n.stderr)
+	}
+}
+
+// kill ends the server as a power cut would.
+func (n *node) kill() {
+	n.cmd.Process.Kill()
+	<-n.exited
+}
+
+// killed tells whether the process died by SIGKILL.
+func killed(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+}
+
+type answer struct {
+	*http.Response
+	body []byte
+}
+
+// get asks the server; every answer is held against the OpenAPI document.
+func (n *node) get(path string, header ...string) answer {
+	n.t.Helper()
+	r, err := http.NewRequest("GET", n.url+path, nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if n.token != "" {
+		r.Header.Set("Authorization", "Bearer "+n.token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := apitest.Client(n.t).Do(r)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return answer{res, body}
+}
+
+// json asks for a success and decodes it.
+func (n *node) json(path string) map[string]any {
+	n.t.Helper()
+	a := n.get(path)
+	if a.StatusCode != 200 {
+		n.t.Fatalf("GET %s = %d %s", path, a.StatusCode, a.body)
+	}
+	var v map[string]any
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		n.t.Fatal(err)
+	}
+	return v
+}
+
+// tools pages through the list and gives id by name. between runs after each
+// page.
+func (n *node) tools(query string, between func(page int)) map[string]string {
+	n.t.Helper()
+	all := map[string]string{}
+	next := ""
+	for page := 0; ; page++ {
+		list := n.json("/api/v2/tools?" + query + next)
+		for _, one := range list["data"].([]any) {
+			tool := one.(map[string]any)
+			name := tool["name"].(string)
+			if _, twice := all[name]; twice {
+				n.t.Errorf("%s is listed twice", name)
+			}
+			all[name] = tool["id"].(string)
+		}
+		if list["has_more"] == false {
+			return all
+		}
+		next = "&cursor=" + list["next_cursor"].(string)
+		if between != nil {
+			between(page)
+		}
+	}
+}
+
+func wait(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	// Whole at once, as an editor or a deployment does it.
+	tmp := filepath.Join(dir, "."+name)
+	if err := errors.Join(os.WriteFile(tmp, []byte(text), 0o600), os.Rename(tmp, filepath.Join(dir, name))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func manifest(name string) string {
+	return fmt.Sprintf("name: %q\nprice: {type: FREE}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n", name)
+}
