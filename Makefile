@@ -17,15 +17,16 @@ build: ## build bin/atelier
 run: build ## serve on http://localhost:8080 with everything under ./data
 	$(BIN) serve
 
-test: check ## check, then all tests on SQLite and PostgreSQL
+test: ## all tests, on SQLite and on PostgreSQL
 	@test -n "$(RACE)" || echo "without the race detector: it needs gcc (apt-get install gcc)"
 	$(GO) run ./test/report $(GO) test $(RACE) ./...
 
-check: ## format, vet, staticcheck, and whether generated files are fresh
+check: ## format, vet, staticcheck, lint, and whether generated files are fresh
 	@test -z "$$(gofmt -l api cmd internal test tools)" || { echo "not formatted:"; gofmt -l api cmd internal test tools; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags failpoint ./internal/failpoint
 	$(TOOL) staticcheck ./...
+	$(GO) tool -modfile=build/lint/go.mod golangci-lint run ./...
 	@build/fresh
 
 generate: ## write generated files anew

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/http"
-	"net/url"
 	"strings"
 
 	"atelier/internal/catalog"
@@ -15,11 +13,10 @@ type account struct {
 	audience catalog.Audience
 }
 
-// accountOf selects the account that the request names with team_id. A
-// personal token, the only credential so far, has the personal account.
-func accountOf(r *http.Request) (account, error) {
-	q, _ := url.ParseQuery(r.URL.RawQuery) // paramsOf reports bad encoding
-	team := q["team_id"]
+// account selects the account that the request names with team_id. A personal
+// token, the only credential so far, has the personal account.
+func (p *params) account() (account, error) {
+	team := p.values["team_id"]
 	switch {
 	case len(team) == 0 || len(team) == 1 && team[0] == "":
 		return account{}, nil

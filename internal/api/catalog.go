@@ -14,21 +14,23 @@ import (
 )
 
 func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
-	acc, err := accountOf(r)
+	p := paramsOf(r)
+	acc, err := p.account()
 	if err != nil {
 		return err
 	}
-	p := paramsOf(r)
 	limit := p.limit(s.Limits.ToolsPageDefault, s.Limits.PageSize)
 	tag := p.id("tool_tag")
 	sealed := p.one("cursor")
 	if err := p.failed(); err != nil {
 		return err
 	}
-	scope := cursor.Scope("tools", callerFrom(r.Context()).PersonID, acc.audience.TeamID, tag)
+	scope := func() string {
+		return cursor.Scope("tools", callerFrom(r.Context()).PersonID, acc.audience.TeamID, tag)
+	}
 	var after *catalog.Key
 	if sealed != "" {
-		if after, err = s.openToolKey(scope, sealed); err != nil {
+		if after, err = s.openToolKey(scope(), sealed); err != nil {
 			return err
 		}
 	}
@@ -36,13 +38,12 @@ func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := page.body
-	if page.last != nil {
-		next := s.Cursors.Seal(scope, strconv.FormatInt(page.last.Position, 10), page.last.Name, page.last.ID)
-		body = append(append(make([]byte, 0, len(body)+len(next)+2), body...), next...)
-		body = append(body, `"}`...)
+	if page.last == nil {
+		sendTagged(w, r, page.tag, page.body)
+		return nil
 	}
-	sendTagged(w, r, page.tag, body)
+	next := s.Cursors.Seal(scope(), strconv.FormatInt(page.last.Position, 10), page.last.Name, page.last.ID)
+	sendTagged(w, r, page.tag, page.body, []byte(next+`"}`))
 	return nil
 }
 
@@ -59,7 +60,7 @@ func (s *Server) openToolKey(scope, sealed string) (*catalog.Key, error) {
 }
 
 func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {
-	acc, err := accountOf(r)
+	acc, err := paramsOf(r).account()
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listToolTags(w http.ResponseWriter, r *http.Request) error {
-	acc, err := accountOf(r)
+	acc, err := paramsOf(r).account()
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (s *Server) listToolTags(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listKits(w http.ResponseWriter, r *http.Request) error {
-	acc, err := accountOf(r)
+	acc, err := paramsOf(r).account()
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func wellFormed(body []byte, depth int) error {
 	d := jsontext.NewDecoder(bytes.NewReader(body))
 	for {
 		token, err := d.ReadToken()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			if d.InputOffset() == 0 {
 				return refuse("The body is empty.", nil)
 			}

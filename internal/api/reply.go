@@ -10,14 +10,26 @@ import (
 	"strings"
 )
 
-// send writes a JSON answer whose bytes are ready.
-func send(w http.ResponseWriter, status int, body []byte) {
+// send writes a JSON answer whose bytes are ready, in one or more parts.
+func send(w http.ResponseWriter, status int, body ...[]byte) {
+	length := 0
+	for _, part := range body {
+		length += len(part)
+	}
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h["Content-Type"] = contentJSON
+	h["Content-Length"] = []string{strconv.Itoa(length)}
 	w.WriteHeader(status)
-	w.Write(body)
+	for _, part := range body {
+		w.Write(part)
+	}
 }
+
+// Header values that many answers share. Nothing may change them.
+var (
+	contentJSON = []string{"application/json"}
+	varies      = []string{"Authorization"}
+)
 
 // replyTagged writes a 200 answer with an ETag, or 304 where the caller has it
 // already.
@@ -30,14 +42,15 @@ func replyTagged(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-func sendTagged(w http.ResponseWriter, r *http.Request, tag string, body []byte) {
-	w.Header().Set("ETag", tag)
-	w.Header().Set("Vary", "Authorization")
-	if matches(r.Header.Get("If-None-Match"), tag) {
+func sendTagged(w http.ResponseWriter, r *http.Request, tag string, body ...[]byte) {
+	h := w.Header()
+	h["Etag"] = []string{tag}
+	h["Vary"] = varies
+	if known := r.Header.Get("If-None-Match"); known != "" && matches(known, tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	send(w, http.StatusOK, body)
+	send(w, http.StatusOK, body...)
 }
 
 // etag names some content.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -69,7 +70,7 @@ func (s *Server) serve(rt route) http.Handler {
 func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler {
+			if why, ok := p.(error); ok && errors.Is(why, http.ErrAbortHandler) {
 				panic(p)
 			}
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())

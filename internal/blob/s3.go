@@ -249,7 +249,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if fired := !timer.Stop(); fired && err != nil {
 		err = errStalled
 	}
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = b.failure(err)
 	}
 	return n, err

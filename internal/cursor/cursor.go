@@ -9,7 +9,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
+	"encoding/binary"
 	"strings"
 
 	"atelier/internal/fault"
@@ -27,15 +27,13 @@ type Sealer struct{ key []byte }
 func New(key []byte) Sealer { return Sealer{key} }
 
 // Scope joins what a cursor is bound to. No part can be mistaken for another.
-func Scope(parts ...string) string {
-	text, _ := json.Marshal(parts) // strings always marshal
-	return string(text)
-}
+func Scope(parts ...string) string { return string(pack(nil, parts)) }
 
 // Seal makes the cursor of a sort key.
 func (s Sealer) Seal(scope string, key ...string) string {
-	payload, _ := json.Marshal(key) // strings always marshal
-	return base64.RawURLEncoding.EncodeToString(append(s.seal(scope, payload), payload...))
+	sealed := pack(make([]byte, sealLength, 128), key)
+	copy(sealed, s.seal(scope, sealed[sealLength:]))
+	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
 // Open gives the sort key of a cursor that Seal made for the same scope.
@@ -52,17 +50,37 @@ func (s Sealer) Open(scope, cursor string, parts int) ([]string, error) {
 	if !hmac.Equal(raw[:sealLength], s.seal(scope, payload)) {
 		return nil, refused
 	}
-	var key []string
-	if err := json.Unmarshal(payload, &key); err != nil || len(key) != parts {
+	key, ok := unpack(payload)
+	if !ok || len(key) != parts {
 		return nil, refused
 	}
 	return key, nil
 }
 
+// pack appends texts, each after its length.
+func pack(b []byte, parts []string) []byte {
+	for _, p := range parts {
+		b = append(binary.AppendUvarint(b, uint64(len(p))), p...)
+	}
+	return b
+}
+
+// unpack takes apart what pack made.
+func unpack(b []byte) (parts []string, ok bool) {
+	for len(b) > 0 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return nil, false
+		}
+		end := size + int(n)
+		parts, b = append(parts, string(b[size:end])), b[end:]
+	}
+	return parts, true
+}
+
 func (s Sealer) seal(scope string, payload []byte) []byte {
 	m := hmac.New(sha256.New, s.key)
-	m.Write([]byte(scope))
-	m.Write([]byte{0}) // JSON text has no NUL
+	m.Write(pack(nil, []string{scope}))
 	m.Write(payload)
 	return m.Sum(nil)[:sealLength]
 }

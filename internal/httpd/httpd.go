@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ type Server struct {
 // pages.
 func New(handler http.Handler, o Options) *Server {
 	s := &Server{
-		o: o,
+		o: o, handler: handler,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "atelier_http_requests_total", Help: "Requests by route, method and status.",
 		}, []string{"route", "method", "status"}),
@@ -66,11 +67,6 @@ func New(handler http.Handler, o Options) *Server {
 		}, []string{"route"}),
 	}
 	o.Metrics.MustRegister(s.requests, s.seconds)
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", o.Health.alive)
-	mux.HandleFunc("GET /readyz", o.Health.ready)
-	mux.Handle("/", handler)
-	s.handler = mux
 	return s
 }
 
@@ -131,6 +127,19 @@ func RecordOf(ctx context.Context) *Record {
 	return &Record{}
 }
 
+// security is on every answer unless an edge replaces it. The names are in
+// canonical form and the slices are shared: Set replaces one, nothing may
+// change it.
+var security = map[string][]string{
+	"X-Content-Type-Options":       {"nosniff"},
+	"X-Frame-Options":              {"DENY"},
+	"Referrer-Policy":              {"no-referrer"},
+	"Content-Security-Policy":      {"default-src 'none'; frame-ancestors 'none'"},
+	"Cross-Origin-Opener-Policy":   {"same-origin"},
+	"Cross-Origin-Resource-Policy": {"same-origin"},
+	"Cache-Control":                {"no-store"},
+}
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.o.Now()
@@ -146,27 +155,37 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a := &answer{ResponseWriter: w}
 	h := w.Header()
-	h.Set("X-Trace-Id", rec.TraceID)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
+	h["X-Trace-Id"] = []string{rec.TraceID}
+	for name, value := range security {
+		h[name] = value
+	}
 	if s.o.HSTS {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	defer func() {
-		if p := recover(); p != nil && p != http.ErrAbortHandler {
+		p := recover()
+		why, _ := p.(error)
+		aborted := errors.Is(why, http.ErrAbortHandler)
+		if p != nil && !aborted {
 			rec.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			if a.status == 0 {
 				http.Error(a, "Something went wrong. Quote "+rec.TraceID+" when you ask for help.", http.StatusInternalServerError)
 			}
 		}
 		s.finish(r, rec, a, span, s.o.Now().Sub(start))
+		if aborted {
+			panic(p) // net/http closes the connection: the client must not take a part for the whole
+		}
 	}()
-	s.handler.ServeHTTP(a, r.WithContext(context.WithValue(ctx, recordKey{}, rec)))
+	r = r.WithContext(context.WithValue(ctx, recordKey{}, rec))
+	switch {
+	case r.URL.Path == "/healthz" && r.Method == http.MethodGet:
+		s.o.Health.alive(a, r)
+	case r.URL.Path == "/readyz" && r.Method == http.MethodGet:
+		s.o.Health.ready(a, r)
+	default:
+		s.handler.ServeHTTP(a, r)
+	}
 }
 
 // finish counts and logs a request that was answered.
@@ -179,7 +198,7 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	if route == "" {
 		route = "other"
 	}
-	s.requests.WithLabelValues(route, method(r.Method), statusText(status)).Inc()
+	s.requests.WithLabelValues(route, method(r.Method), strconv.Itoa(status)).Inc()
 	s.seconds.WithLabelValues(route).Observe(took.Seconds())
 	if span != nil {
 		span.SetName(method(r.Method) + " " + route)
@@ -198,7 +217,7 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	}
 	attrs := [10]slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.Int64("bytes", a.bytes),
-		slog.Float64("ms", float64(took.Microseconds())/1000), slog.String("addr", rec.Addr.String()), slog.String("trace_id", rec.TraceID),
+		slog.Int64("us", took.Microseconds()), slog.String("addr", rec.Addr.String()), slog.String("trace_id", rec.TraceID),
 	}
 	n := 7
 	if r.URL.RawQuery != "" {
@@ -260,8 +279,6 @@ func method(m string) string {
 	}
 	return "other"
 }
-
-func statusText(status int) string { return fmt.Sprint(status) }
 
 // shown are the query parameters whose values may be logged. Any other may be
 // a secret: device_code and the signatures of addresses are.

@@ -115,8 +115,8 @@ func (s *spread) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
 }
 
 func (s *spread) Cancel(ctx context.Context, id string) error {
-	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil {
+	n, bad := strconv.ParseInt(id, 10, 64)
+	if bad != nil {
 		return nil // no job of ours
 	}
 	if _, err := s.client.JobCancel(ctx, n); err != nil && !errors.Is(err, rivertype.ErrNotFound) {
@@ -163,7 +163,7 @@ func (r *worker) NextRetry(job *river.Job[payload]) time.Time {
 
 func (r *worker) Work(ctx context.Context, job *river.Job[payload]) error {
 	w := Work{ID: strconv.FormatInt(job.ID, 10), Kind: r.handler.Kind, Args: []byte(job.Args.Args), Attempt: job.Attempt}
-	err := error(nil)
+	var err error
 	if job.Attempt > len(r.handler.Retry)+1 {
 		err = GiveUp(errLost) // rescued after its last attempt
 	} else {

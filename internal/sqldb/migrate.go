@@ -111,17 +111,17 @@ func checkVersion(ctx context.Context, p *goose.Provider) error {
 
 // migrations gives the steps for this database on a connection of their own.
 func (db *DB) migrations() (*goose.Provider, *sql.DB, error) {
-	conn, dialect := (*sql.DB)(nil), goose.DialectPostgres
+	var conn *sql.DB
+	dialect := goose.DialectPostgres
 	if db.pool != nil {
 		conn = stdlib.OpenDBFromPool(db.pool)
 	} else {
-		dialect = goose.DialectSQLite3
-		c, err := sql.Open("sqlite", sqliteDSN(db.source))
-		if err != nil {
+		var err error
+		if conn, err = sql.Open("sqlite", sqliteDSN(db.source)); err != nil {
 			return nil, nil, err
 		}
-		c.SetMaxOpenConns(1)
-		conn = c
+		conn.SetMaxOpenConns(1)
+		dialect = goose.DialectSQLite3
 	}
 	p, err := goose.NewProvider(dialect, conn, stepsFor(db.Dialect), goose.WithDisableGlobalRegistry(true))
 	if err != nil {

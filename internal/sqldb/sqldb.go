@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,6 +55,8 @@ type DB struct {
 	pool   *pgxpool.Pool // PostgreSQL
 	lite   *sqlite       // SQLite
 	source string        // what Open was given, for the migrations' own connection
+
+	closing sync.Once
 }
 
 // Open connects to sqlite:///path or postgres://….
@@ -94,14 +97,16 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close ends every connection.
+// Close ends every connection, once. Nobody may be using the database.
 func (db *DB) Close() {
-	if db.lite != nil {
-		db.lite.close()
-	}
-	if db.pool != nil {
-		db.pool.Close()
-	}
+	db.closing.Do(func() {
+		if db.lite != nil {
+			db.lite.close()
+		}
+		if db.pool != nil {
+			db.pool.Close()
+		}
+	})
 }
 
 // Pool is the PostgreSQL pool, nil on SQLite. It is for libraries that bring
@@ -118,11 +123,7 @@ func (db *DB) Ping(ctx context.Context) error {
 // for requests that need a single row.
 func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 	if db.lite != nil {
-		stmt, err := db.lite.prepared(ctx, query)
-		if err != nil {
-			return Row{err: classify(err)}
-		}
-		return Row{from: stmt.QueryRowContext(ctx, args...)}
+		return db.lite.rows.row(ctx, query, args)
 	}
 	return Row{from: db.pool.QueryRow(ctx, query, args...)}
 }

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/url"
-	"sync"
+	"runtime"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -14,8 +14,8 @@ import (
 // sqlite is the embedded database: one connection that writes, several that
 // read.
 type sqlite struct {
-	readers *sql.DB
-	reading sync.Map // query text → *sql.Stmt
+	rows    *readers // for one row each
+	readers *sql.DB  // for transactions
 
 	writers *sql.DB
 	turn    chan struct{} // holds one token: whoever has it may write
@@ -54,28 +54,19 @@ func openSQLite(ctx context.Context, path string, readers int) (*sqlite, error) 
 		return nil, err
 	}
 	l.writing = map[string]*sql.Stmt{}
+	if l.rows, err = openReaders(sqliteDSN(path, "query_only(1)"), 2*runtime.GOMAXPROCS(0)); err != nil {
+		l.close()
+		return nil, err
+	}
 	return l, nil
 }
 
 func (l *sqlite) close() {
+	if l.rows != nil {
+		l.rows.close()
+	}
 	l.readers.Close()
 	l.writers.Close()
-}
-
-// prepared gives the statement for a reading query, prepared once.
-func (l *sqlite) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	if s, ok := l.reading.Load(query); ok {
-		return s.(*sql.Stmt), nil
-	}
-	s, err := l.readers.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	if first, lost := l.reading.LoadOrStore(query, s); lost {
-		s.Close()
-		return first.(*sql.Stmt), nil
-	}
-	return s, nil
 }
 
 func (l *sqlite) view(ctx context.Context, tx *Tx, fn func(*Tx) error) error {

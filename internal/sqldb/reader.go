@@ -1,0 +1,150 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+
+	lite "modernc.org/sqlite"
+)
+
+// readers answer queries for one row on SQLite, which every request asks at
+// least one of. They talk to the driver directly: database/sql's bookkeeping
+// costs as much as such a query itself.
+type readers struct {
+	free chan *rowReader
+	done chan struct{} // closed when there are no more
+}
+
+// rowReader is one connection with the statements it has prepared.
+type rowReader struct {
+	conn  driver.Conn
+	stmts map[string]statement
+}
+
+// statement is what the driver prepares.
+type statement interface {
+	driver.Stmt
+	driver.StmtQueryContext
+}
+
+func openReaders(dsn string, n int) (*readers, error) {
+	r := &readers{free: make(chan *rowReader, n), done: make(chan struct{})}
+	for range n {
+		c, err := new(lite.Driver).Open(dsn)
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+		r.free <- &rowReader{c, map[string]statement{}}
+	}
+	return r, nil
+}
+
+// close ends the readers. Nobody may be using them.
+func (r *readers) close() {
+	close(r.done)
+	for range len(r.free) {
+		one := <-r.free
+		for _, s := range one.stmts {
+			s.Close() // a connection with open statements would stay
+		}
+		one.conn.Close()
+	}
+}
+
+// row reads the first row of a query.
+func (r *readers) row(ctx context.Context, query string, args []any) Row {
+	var one *rowReader
+	select {
+	case one = <-r.free:
+	case <-r.done:
+		return Row{err: sql.ErrConnDone}
+	case <-ctx.Done():
+		return Row{err: ctx.Err()}
+	}
+	defer func() { r.free <- one }()
+	values, err := one.query(query, args)
+	if err != nil {
+		return Row{err: classify(err)}
+	}
+	return Row{from: values}
+}
+
+func (r *rowReader) query(query string, args []any) (values, error) {
+	stmt, ok := r.stmts[query]
+	if !ok {
+		s, err := r.conn.Prepare(query)
+		if err != nil {
+			return nil, err
+		}
+		stmt = s.(statement)
+		r.stmts[query] = stmt
+	}
+	named := make([]driver.NamedValue, len(args))
+	for i, a := range args {
+		v, err := driver.DefaultParameterConverter.ConvertValue(a)
+		if err != nil {
+			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+		}
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	// One row is read before anybody could call it off, and with a context that
+	// cannot end the driver starts no goroutine to watch it.
+	rows, err := stmt.QueryContext(context.Background(), named)
+	if err != nil {
+		return nil, err
+	}
+	v := make(values, len(rows.Columns()))
+	err = rows.Next(v)
+	if errors.Is(err, io.EOF) {
+		err = ErrNoRows
+	}
+	return v, errors.Join(err, rows.Close())
+}
+
+// values are the columns of a row.
+type values []driver.Value
+
+// Scan stores the columns in the kinds of variable that our queries use.
+func (v values) Scan(dest ...any) error {
+	if len(dest) != len(v) {
+		return fmt.Errorf("scan: %d columns into %d variables", len(v), len(dest))
+	}
+	for i, d := range dest {
+		if err := assign(d, v[i]); err != nil {
+			return fmt.Errorf("scan column %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func assign(dest any, src driver.Value) error {
+	switch d := dest.(type) {
+	case *string:
+		if s, ok := src.(string); ok {
+			*d = s
+			return nil
+		}
+	case *int64:
+		if n, ok := src.(int64); ok {
+			*d = n
+			return nil
+		}
+	case *bool:
+		switch b := src.(type) {
+		case bool:
+			*d = b
+			return nil
+		case int64:
+			*d = b != 0
+			return nil
+		}
+	case sql.Scanner:
+		return d.Scan(src)
+	}
+	return fmt.Errorf("%T into %T", src, dest)
+}

@@ -1,0 +1,93 @@
+package worker_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"atelier/internal/blob"
+	"atelier/internal/catalog"
+	"atelier/internal/queue"
+	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/worker"
+)
+
+const manifest = "name: One\nprice: {type: FREE}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
+
+// TestHousekeeping runs the queue as a node does: soon after the start every
+// kind of upkeep has been done.
+func TestHousekeeping(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		ctx := t.Context()
+		blobs, err := blob.Open(ctx, "file://"+t.TempDir(), blob.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer blobs.Close()
+		set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: fstest.MapFS{"one.yaml": {Data: []byte(manifest)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes, err := catalog.Apply(ctx, db, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Write(ctx, func(tx *sqldb.Tx) error {
+			return catalog.RecordDuration(ctx, tx, changes[0].ID, 3*time.Second)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		handlers := worker.Handlers(worker.Parts{DB: db, Blobs: blobs, Now: time.Now})
+		done := make(chan string, 10*len(handlers))
+		for i := range handlers {
+			do := handlers[i].Do
+			handlers[i].Do = func(ctx context.Context, w queue.Work) error {
+				err := do(ctx, w)
+				if err != nil {
+					t.Errorf("%s: %v", w.Kind, err)
+				}
+				done <- w.Kind
+				return err
+			}
+		}
+		q, err := queue.Open(db, handlers, queue.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		running, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- q.Run(running) }()
+		left := map[string]bool{}
+		for _, h := range handlers {
+			left[h.Kind] = true
+		}
+		for late := time.After(30 * time.Second); len(left) > 0; {
+			select {
+			case kind := <-done:
+				delete(left, kind)
+			case <-late:
+				t.Fatalf("not done: %v", left)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("run = %v", err)
+		}
+		cat := catalog.New(db, slog.New(slog.DiscardHandler))
+		if _, err := cat.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := cat.Snapshot().Tools()[0].Average; got != 3*time.Second {
+			t.Errorf("average = %v, want 3s", got)
+		}
+		if v, err := db.Verify(ctx, queue.Checks(db.Dialect)); err != nil || len(v) != 0 {
+			t.Errorf("checks = %v, %v", v, err)
+		}
+	})
+}
