@@ -250,13 +250,15 @@ func (e ToolOutputType) Valid() bool {
 	}
 }
 
-// Error defines model for Error.
+// Error What every answer that is no success holds.
 type Error struct {
+	// Error What went wrong.
 	Error ErrorBody `json:"error"`
 }
 
-// ErrorBody defines model for ErrorBody.
+// ErrorBody What went wrong.
 type ErrorBody struct {
+	// Code What a program acts on. New codes may be added; none is ever renamed.
 	Code ErrorCode `json:"code"`
 
 	// Details More for a program, by code; `INVALID_REQUEST` has `fields`, a list of every problem as
@@ -264,125 +266,238 @@ type ErrorBody struct {
 	Details map[string]interface{} `json:"details"`
 
 	// Message Written for a person.
+	//
+	// Examples: There is no such tool.
 	Message string `json:"message"`
 
 	// Retryable Whether the same request can succeed later.
 	Retryable bool `json:"retryable"`
 
 	// TraceID Names this request in the service's logs; also the header `X-Trace-Id`.
+	//
+	// Examples: 4f6c0a04b4a37f46978414578cf2e940
 	TraceID string `json:"trace_id"`
 }
 
-// ErrorCode defines model for ErrorCode.
+// ErrorCode What a program acts on. New codes may be added; none is ever renamed.
 type ErrorCode string
 
-// FieldDisplay How a field is shown and what bounds its value. What does not apply is absent.
+// FieldDisplay How a field is shown and what bounds its value. What does not apply is absent. The options of a select are
+// under exactly one of `text`, `radio` and `image`, which says how to lay them out.
+//
+// Examples: {"advanced":false,"help":"A little noise hides banding.","max":1,"min":0,"step":0.05}
 type FieldDisplay struct {
-	Accept   *[]string `json:"accept,omitempty"`
-	Advanced *bool     `json:"advanced,omitempty"`
-	Help     *string   `json:"help,omitempty"`
+	// Accept The types of file that a media field takes; absent when any will do.
+	Accept *[]string `json:"accept,omitempty"`
 
-	// HTML Content of an HTML field.
-	HTML        *string     `json:"html,omitempty"`
-	Image       *OptionList `json:"image,omitempty"`
-	Integer     *bool       `json:"integer,omitempty"`
-	Max         *float64    `json:"max,omitempty"`
-	MaxItems    *int64      `json:"max_items,omitempty"`
-	MaxLength   *int64      `json:"max_length,omitempty"`
-	Min         *float64    `json:"min,omitempty"`
-	MultipleOf  *int64      `json:"multiple_of,omitempty"`
-	Placeholder *string     `json:"placeholder,omitempty"`
-	Radio       *OptionList `json:"radio,omitempty"`
-	Select      *SizeList   `json:"select,omitempty"`
-	Step        *float64    `json:"step,omitempty"`
-	Text        *OptionList `json:"text,omitempty"`
+	// Advanced Whether to hide the field at first.
+	Advanced *bool `json:"advanced,omitempty"`
+
+	// Help A sentence or two below the field.
+	Help *string `json:"help,omitempty"`
+
+	// HTML Content of an `HTML` field.
+	HTML *string `json:"html,omitempty"`
+
+	// Image Options as pictures.
+	Image *OptionList `json:"image,omitempty"`
+
+	// Integer Whether only whole numbers are taken; absent when any are.
+	Integer *bool `json:"integer,omitempty"`
+
+	// Max The largest number, or the most pixels each way of a free size.
+	Max *float64 `json:"max,omitempty"`
+
+	// MaxItems The most values of a list.
+	MaxItems *int64 `json:"max_items,omitempty"`
+
+	// MaxLength The most characters.
+	MaxLength *int64 `json:"max_length,omitempty"`
+
+	// Min The least number, or the fewest pixels each way of a free size.
+	Min *float64 `json:"min,omitempty"`
+
+	// MultipleOf What both sides of a free size are multiples of.
+	MultipleOf *int64 `json:"multiple_of,omitempty"`
+
+	// Placeholder What an empty field shows.
+	Placeholder *string `json:"placeholder,omitempty"`
+
+	// Radio Options as buttons.
+	Radio *OptionList `json:"radio,omitempty"`
+
+	// Select Sizes of a `WIDTH_HEIGHT` field to choose from.
+	Select *SizeList `json:"select,omitempty"`
+
+	// Step How far a slider moves.
+	Step *float64 `json:"step,omitempty"`
+
+	// Text Options as a list.
+	Text *OptionList `json:"text,omitempty"`
 }
 
-// FieldGroup defines model for FieldGroup.
+// FieldGroup A heading with fields, or more groups, under it.
 type FieldGroup struct {
+	// Children What is under it.
 	Children []FieldNode       `json:"children"`
 	IsField  FieldGroupIsField `json:"isField"`
-	Label    string            `json:"label"`
-	UUID     string            `json:"uuid"`
+
+	// Label The heading.
+	//
+	// Examples: Light
+	Label string `json:"label"`
+
+	// UUID Names the node in this tool's form.
+	UUID string `json:"uuid"`
 }
 
 // FieldGroupIsField defines model for FieldGroup.IsField.
 type FieldGroupIsField bool
 
-// FieldLeaf defines model for FieldLeaf.
+// FieldLeaf A field of the form.
 type FieldLeaf struct {
 	// DefaultValue What the field has when it is left out; null for none.
 	DefaultValue interface{} `json:"defaultValue"`
 
-	// Display How a field is shown and what bounds its value. What does not apply is absent.
+	// Display How a field is shown and what bounds its value. What does not apply is absent. The options of a select are
+	// under exactly one of `text`, `radio` and `image`, which says how to lay them out.
+	//
+	//
+	// Examples: {"advanced":false,"help":"A little noise hides banding.","max":1,"min":0,"step":0.05}
 	Display FieldDisplay `json:"display"`
 
 	// FieldKey The name of the field's value in a run's `inputs`.
+	//
+	// Examples: prompt
 	FieldKey string           `json:"fieldKey"`
 	IsField  FieldLeafIsField `json:"isField"`
-	Label    string           `json:"label"`
-	Required bool             `json:"required"`
 
-	// Type What the field's value is. HEADER and HTML carry none.
+	// Label Display name.
+	//
+	// Examples: Prompt
+	Label string `json:"label"`
+
+	// Required Whether a run must give a value.
+	Required bool `json:"required"`
+
+	// Type What the field's value is. `HEADER` and `HTML` carry none.
 	Type FieldType `json:"type"`
-	UUID string    `json:"uuid"`
+
+	// UUID Names the node in this tool's form.
+	UUID string `json:"uuid"`
 }
 
 // FieldLeafIsField defines model for FieldLeaf.IsField.
 type FieldLeafIsField bool
 
-// FieldNode A node of a tool's form, a group or a field.
+// FieldNode A node of a tool's form, a group or a field; `isField` tells them apart.
 type FieldNode = any
 
-// FieldType What the field's value is. HEADER and HTML carry none.
+// FieldType What the field's value is. `HEADER` and `HTML` carry none.
 type FieldType string
 
-// Kit defines model for Kit.
+// ID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type ID = string
+
+// Kit A curated shortlist of tools.
 type Kit struct {
-	DefaultToolID string    `json:"default_tool_id"`
-	Description   *string   `json:"description"`
-	ID            string    `json:"id"`
-	KitTags       []string  `json:"kit_tags"`
-	Label         string    `json:"label"`
-	Tools         []KitTool `json:"tools"`
+	// DefaultToolID The tool to show first.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	DefaultToolID ID `json:"default_tool_id"`
+
+	// Description What it is for.
+	//
+	// Examples: Everyday work on a photograph.
+	Description *string `json:"description"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// KitTags Words that the operator gave the kit.
+	KitTags []string `json:"kit_tags"`
+
+	// Label Display name.
+	//
+	// Examples: Photo desk
+	Label string    `json:"label"`
+	Tools []KitTool `json:"tools"`
 }
 
-// KitLabel defines model for KitLabel.
+// KitLabel A badge.
 type KitLabel struct {
-	Icon  string `json:"icon"`
-	ID    string `json:"id"`
+	// Icon Name of an icon; may be empty.
+	//
+	// Examples: hourglass
+	Icon string `json:"icon"`
+
+	// ID A word of the operator's.
+	//
+	// Examples: slow
+	ID string `json:"id"`
+
+	// Label Display name.
+	//
+	// Examples: Takes longer
 	Label string `json:"label"`
 }
 
-// KitList defines model for KitList.
+// KitList All kits.
 type KitList struct {
 	Data []Kit `json:"data"`
 }
 
-// KitTool defines model for KitTool.
+// KitTool A tool's place in a kit.
 type KitTool struct {
-	KitTags []string   `json:"kit_tags"`
-	Labels  []KitLabel `json:"labels"`
-	Tool    Tool       `json:"tool"`
+	// KitTags Words that the operator gave the entry.
+	KitTags []string `json:"kit_tags"`
+
+	// Labels Badges to show on the entry.
+	Labels []KitLabel `json:"labels"`
+
+	// Tool A tool as lists show it.
+	Tool Tool `json:"tool"`
 }
 
-// NumResults defines model for NumResults.
+// NumResults How many results a run of the tool may ask for.
 type NumResults struct {
+	// Default What a form starts with.
+	//
+	// Examples: 1
 	Default int64 `json:"default"`
-	Max     int64 `json:"max"`
-	Min     int64 `json:"min"`
+
+	// Max The most.
+	//
+	// Examples: 4
+	Max int64 `json:"max"`
+
+	// Min The fewest.
+	//
+	// Examples: 1
+	Min int64 `json:"min"`
 }
 
-// Option defines model for Option.
+// Option One choice.
 type Option struct {
+	// ImageURL Address of a PNG; only where options are laid out as pictures.
 	ImageURL *string `json:"image_url,omitempty"`
-	Text     string  `json:"text"`
 
-	// Value Text or a number; what goes into a run's `inputs`.
-	Value interface{} `json:"value"`
+	// Text Display name.
+	//
+	// Examples: Radial
+	Text string `json:"text"`
+
+	// Value What goes into a run's `inputs`.
+	//
+	// Examples: radial
+	Value any `json:"value"`
 }
 
-// OptionList defines model for OptionList.
+// OptionList The options of a select.
 type OptionList struct {
 	Options []Option `json:"options"`
 }
@@ -390,97 +505,170 @@ type OptionList struct {
 // PricingType Whether runs are deducted from the account's balance.
 type PricingType string
 
-// Size defines model for Size.
+// Size One size in pixels.
 type Size struct {
-	Height int64  `json:"height"`
-	Text   string `json:"text"`
-	Width  int64  `json:"width"`
+	// Height Examples: 1024
+	Height int64 `json:"height"`
+
+	// Text Display name.
+	//
+	// Examples: Square
+	Text string `json:"text"`
+
+	// Width Examples: 1024
+	Width int64 `json:"width"`
 }
 
-// SizeList defines model for SizeList.
+// SizeList The sizes to choose from.
 type SizeList struct {
 	Options []Size `json:"options"`
 }
 
-// Tool defines model for Tool.
+// Tool A tool as lists show it.
 type Tool struct {
-	// AvatarURL Address of a PNG.
+	// AvatarURL Address of a PNG that needs no credential; null when the tool has none.
+	//
+	// Examples: https://atelier.example/catalog/f01a6a1f649efae64b8012d6308601d85a57a1ab48830a24fb8bdd7650489f98.png
 	AvatarURL *string `json:"avatar_url"`
 
 	// AverageGenInSeconds Typical wall-clock seconds for one result; null before the first run.
+	//
+	// Examples: 8
 	AverageGenInSeconds *int `json:"average_gen_in_seconds"`
 
 	// Description One-line summary.
+	//
+	// Examples: Blends two to four colours into a smooth background.
 	Description *string `json:"description"`
-	ID          string  `json:"id"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
 
 	// Name Display name; may contain emoji.
+	//
+	// Examples: Gradient
 	Name string `json:"name"`
 
 	// PricingType Whether runs are deducted from the account's balance.
 	PricingType PricingType `json:"pricing_type"`
 
 	// TokensPerResult List price of one result in whole tokens.
-	TokensPerResult int64     `json:"tokens_per_result"`
-	ToolTags        []ToolTag `json:"tool_tags"`
+	//
+	// Examples: 2
+	TokensPerResult int64 `json:"tokens_per_result"`
+
+	// ToolTags What the tool is sorted by; empty when it has no tags.
+	ToolTags []ToolTag `json:"tool_tags"`
 }
 
-// ToolDetail defines model for ToolDetail.
+// ToolDetail A tool with its form. It has all that `Tool` has, and more.
 type ToolDetail struct {
-	AvatarURL           *string     `json:"avatar_url"`
-	AverageGenInSeconds *int        `json:"average_gen_in_seconds"`
-	Created             time.Time   `json:"created"`
-	Description         *string     `json:"description"`
-	Fields              []FieldNode `json:"fields"`
-	ID                  string      `json:"id"`
-	Limits              ToolLimits  `json:"limits"`
-	Name                string      `json:"name"`
+	// AvatarURL As in `Tool`.
+	AvatarURL *string `json:"avatar_url"`
+
+	// AverageGenInSeconds As in `Tool`.
+	//
+	// Examples: 8
+	AverageGenInSeconds *int `json:"average_gen_in_seconds"`
+
+	// Created When the tool was first offered.
+	Created time.Time `json:"created"`
+
+	// Description As in `Tool`.
+	//
+	// Examples: Blends two to four colours into a smooth background.
+	Description *string `json:"description"`
+
+	// Fields The form, a tree of groups and fields.
+	Fields []FieldNode `json:"fields"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Limits What bounds a run of the tool.
+	Limits ToolLimits `json:"limits"`
+
+	// Name As in `Tool`.
+	//
+	// Examples: Gradient
+	Name string `json:"name"`
 
 	// NumResults How many results a run may ask for; null when it is always one.
 	NumResults *NumResults `json:"num_results"`
-	Output     ToolOutput  `json:"output"`
+
+	// Output What the tool makes.
+	Output ToolOutput `json:"output"`
 
 	// PricingType Whether runs are deducted from the account's balance.
-	PricingType     PricingType `json:"pricing_type"`
-	TokensPerResult int64       `json:"tokens_per_result"`
-	ToolFieldsHash  string      `json:"tool_fields_hash"`
-	ToolTags        []ToolTag   `json:"tool_tags"`
-	Updated         time.Time   `json:"updated"`
+	PricingType PricingType `json:"pricing_type"`
+
+	// TokensPerResult As in `Tool`.
+	//
+	// Examples: 2
+	TokensPerResult int64 `json:"tokens_per_result"`
+
+	// ToolFieldsHash The tool's version. It changes with every edit; pass it back when you start a run.
+	ToolFieldsHash string    `json:"tool_fields_hash"`
+	ToolTags       []ToolTag `json:"tool_tags"`
+
+	// Updated When it was last edited.
+	Updated time.Time `json:"updated"`
 }
 
-// ToolLimits defines model for ToolLimits.
+// ToolLimits What bounds a run of the tool.
 type ToolLimits struct {
+	// TimeoutSeconds The longest a run may take.
+	//
+	// Examples: 60
 	TimeoutSeconds int64 `json:"timeout_seconds"`
 }
 
-// ToolList defines model for ToolList.
+// ToolList A page of tools.
 type ToolList struct {
 	Data    []Tool `json:"data"`
 	HasMore bool   `json:"has_more"`
 
 	// NextCursor Where the next page begins; null on the last.
+	//
+	// Examples: g8EiV91rON3YY2aMTh46g1siMTAiLCJHcmFkaWVudCI
 	NextCursor *string `json:"next_cursor"`
 }
 
-// ToolOutput defines model for ToolOutput.
+// ToolOutput What the tool makes.
 type ToolOutput struct {
-	MimeTypes []string       `json:"mime_types"`
-	Type      ToolOutputType `json:"type"`
+	// MimeTypes The types a result can have.
+	MimeTypes []string `json:"mime_types"`
+
+	// Type The kind of medium.
+	Type ToolOutputType `json:"type"`
 }
 
-// ToolOutputType defines model for ToolOutput.Type.
+// ToolOutputType The kind of medium.
 type ToolOutputType string
 
-// ToolTag defines model for ToolTag.
+// ToolTag A word that tools are sorted by.
 type ToolTag struct {
-	ID    string `json:"id"`
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Label Display name.
+	//
+	// Examples: Image
 	Label string `json:"label"`
 
-	// Type What the tag sorts by, such as MEDIA or MODEL_FAMILY.
+	// Type What the tag sorts by, such as `MEDIA` or `MODEL_FAMILY`.
+	//
+	// Examples: MEDIA
 	Type string `json:"type"`
 }
 
-// ToolTagList defines model for ToolTagList.
+// ToolTagList All tags, and the types there are, in the same order.
 type ToolTagList struct {
 	Data  []ToolTag `json:"data"`
 	Types []string  `json:"types"`
@@ -528,7 +716,7 @@ type ListToolsParams struct {
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// ToolTag The id of one tool tag (not its label); only tools with that tag are listed.
-	ToolTag *string `form:"tool_tag,omitempty" json:"tool_tag,omitempty"`
+	ToolTag *ID `form:"tool_tag,omitempty" json:"tool_tag,omitempty"`
 
 	// IfNoneMatch The `ETag` of an earlier answer.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
