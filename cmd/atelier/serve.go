@@ -74,7 +74,7 @@ func (serveCmd) Run(p *program) error {
 	asked, stopAsking := onSignal(syscall.SIGHUP)
 	defer stopAsking()
 	tools := catalog.New(db, log)
-	keeper := &curator.Curator{DB: db, Blobs: blobs, Catalog: tools, From: from, Log: log, Every: time.Duration(cfg.Catalog.Refresh), Asked: asked}
+	keeper := &curator.Curator{DB: db, Blobs: blobs, Catalog: tools, From: from, Log: log, Every: time.Duration(cfg.Catalog.Refresh), Asked: asked, Now: time.Now}
 	if err := keeper.Load(ctx); err != nil {
 		return err
 	}

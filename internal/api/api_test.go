@@ -56,7 +56,7 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	}
 	s := &service{t: t, db: db, client: apitest.Client(t)}
 	cat := catalog.New(db, log)
-	s.keeper = &curator.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log}
+	s.keeper = &curator.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	h, err := api.New(api.Parts{
 		DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	})

@@ -29,6 +29,9 @@ type Curator struct {
 	Every time.Duration
 	// Asked makes Run apply the manifests at once (SIGHUP).
 	Asked <-chan struct{}
+	Now   func() time.Time
+
+	seen uint64 // what the manifests looked like when they were last applied
 }
 
 // Result is what one pass did.
@@ -80,7 +83,6 @@ func (c *Curator) Load(ctx context.Context) error {
 // compared by size and time rather than by the system's notices, which network
 // file systems and mounted configuration do not send.
 func (c *Curator) Run(ctx context.Context) {
-	seen := c.fingerprint()
 	tick := time.NewTicker(c.Every)
 	defer tick.Stop()
 	for {
@@ -92,13 +94,11 @@ func (c *Curator) Run(ctx context.Context) {
 			apply = true
 		case <-tick.C:
 		}
-		now := c.fingerprint()
-		if apply || now != seen {
+		if apply || c.fingerprint() != c.seen {
 			if err := c.reload(ctx); err != nil {
 				c.Log.Warn("catalog could not be applied; trying again", "error", err)
 				continue
 			}
-			seen = now
 		}
 		if changed, err := c.Catalog.Refresh(ctx); err != nil {
 			c.Log.Warn("catalog could not be refreshed; serving the last one", "error", err)
@@ -108,8 +108,10 @@ func (c *Curator) Run(ctx context.Context) {
 	}
 }
 
-// reload applies the manifests and logs what came of it.
+// reload applies the manifests and logs what came of it. What is edited while
+// it reads counts as not seen.
 func (c *Curator) reload(ctx context.Context) error {
+	before := c.fingerprint()
 	res, err := c.Apply(ctx)
 	for _, p := range res.Problems {
 		c.Log.Error("manifest has a problem; what it described stays as it was", "at", p.String())
@@ -124,18 +126,30 @@ func (c *Curator) reload(ctx context.Context) error {
 		}
 		c.Log.Info("catalog changed", "changes", strings.Join(what, ", "))
 	}
+	c.seen = before
 	return nil
 }
 
-// fingerprint changes when a file of the sources does.
+// racy is how young a file is when another edit may leave its time as it was.
+const racy = 2 * time.Second
+
+// fingerprint changes when a file of the sources does. The content of young
+// files counts too; once they are old it does not, which looks like a change
+// and leads to one more pass that finds none.
 func (c *Curator) fingerprint() uint64 {
 	h := fnv.New64a()
 	for _, f := range c.From {
 		all, err := fs.ReadDir(f.Files, ".")
 		fmt.Fprintln(h, f.Source, err)
 		for _, e := range all {
-			if info, err := e.Info(); err == nil {
-				fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())
+			info, err := e.Info()
+			if err != nil {
+				continue // gone since
+			}
+			fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())
+			if c.Now().Sub(info.ModTime()) < racy && info.Mode().IsRegular() {
+				text, _ := fs.ReadFile(f.Files, e.Name())
+				h.Write(text)
 			}
 		}
 	}

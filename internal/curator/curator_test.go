@@ -52,7 +52,7 @@ func open(t *testing.T, db *sqldb.DB, blobs blob.Store, asked <-chan struct{}, e
 	s := &shop{dir: t.TempDir(), log: &lines{}}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	s.Curator = &curator.Curator{
-		DB: db, Blobs: blobs, Catalog: catalog.New(db, log), Log: log, Every: every, Asked: asked,
+		DB: db, Blobs: blobs, Catalog: catalog.New(db, log), Log: log, Every: every, Asked: asked, Now: time.Now,
 		From: []catalog.From{{Source: catalog.Directory, Files: os.DirFS(s.dir), Name: "tools"}},
 	}
 	return s
@@ -122,12 +122,13 @@ func TestWatch(t *testing.T) {
 			t.Error("the stored avatar is not the file")
 		}
 
+		// An edit after loading and before watching, of the same size and, for
+		// all the file system can tell, maybe at the same time.
+		s.write(t, "one.yaml", strings.Replace(manifest, "One", "Two", 1))
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { s.Run(ctx); close(done) }()
 		defer func() { stop(); <-done }()
-
-		s.write(t, "one.yaml", strings.Replace(manifest, "One", "Two", 1))
 		wait(t, "the edit", func() bool { return s.name() == "Two" })
 		if got := s.Catalog.Snapshot().Tools()[0]; got.ID != tool.ID || got.Hash == tool.Hash {
 			t.Error("the edit changed the id or left the hash")
