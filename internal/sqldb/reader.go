@@ -134,6 +134,20 @@ func assign(dest any, src driver.Value) error {
 			*d = n
 			return nil
 		}
+	case *int:
+		if n, ok := src.(int64); ok {
+			*d = int(n)
+			return nil
+		}
+	case *float64:
+		switch n := src.(type) {
+		case float64:
+			*d = n
+			return nil
+		case int64:
+			*d = float64(n)
+			return nil
+		}
 	case *bool:
 		switch b := src.(type) {
 		case bool:

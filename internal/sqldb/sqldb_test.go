@@ -2,6 +2,7 @@ package sqldb_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -42,6 +43,47 @@ func TestOneQueryTextForBoth(t *testing.T) {
 		err := db.QueryRow(ctx, `SELECT version FROM catalog WHERE id = 7`).Scan(new(int64))
 		if !errors.Is(err, sqldb.ErrNoRows) {
 			t.Errorf("missing row = %v, want ErrNoRows", err)
+		}
+	})
+}
+
+// TestRow reads every kind of variable that one row can be read into.
+func TestRow(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		ctx := t.Context()
+		var (
+			text       string
+			n          int
+			big        int64
+			yes, no    bool
+			fraction   float64
+			at         sqldb.Time
+			none, some sql.Null[string]
+		)
+		row := db.QueryRow(ctx, `SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($2 AS BIGINT), $3 = CAST(7 AS BIGINT), $3 = CAST(8 AS BIGINT),
+			CAST(0.5 AS DOUBLE PRECISION), CAST($4 AS BIGINT), CAST(NULL AS TEXT), CAST($1 AS TEXT)`,
+			"a\x27b", 7, int64(7), sqldb.At(time.UnixMicro(5)))
+		if err := row.Scan(&text, &n, &big, &yes, &no, &fraction, &at, &none, &some); err != nil {
+			t.Fatal(err)
+		}
+		if text != "a'b" || n != 7 || big != 7 || !yes || no || fraction != 0.5 || at.UnixMicro() != 5 || none.Valid || some.V != "a'b" {
+			t.Error(text, n, big, yes, no, fraction, at, none, some)
+		}
+		if err := db.QueryRow(ctx, `SELECT CAST(NULL AS TEXT)`).Scan(&text); err == nil {
+			t.Error("NULL was read as text")
+		}
+		if err := db.QueryRow(ctx, `SELECT CAST('x' AS TEXT)`).Scan(&n); err == nil {
+			t.Error("text was read as a number")
+		}
+		if err := db.QueryRow(ctx, `SELECT CAST('x' AS TEXT)`).Scan(&text, &text); err == nil {
+			t.Error("one column was read into two variables")
+		}
+		if err := db.QueryRow(ctx, `SELECT nonsense`).Scan(&text); err == nil {
+			t.Error("a broken query has an answer")
+		}
+		if err := db.QueryRow(ctx, `INSERT INTO deployment (name, value) VALUES ('a', 'b') RETURNING name`).Scan(&text); err == nil && db.Dialect.Name == "sqlite" {
+			t.Error("a reader wrote")
 		}
 	})
 }
