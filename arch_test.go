@@ -38,7 +38,8 @@ var layers = []map[string][]string{
 }
 
 // supports are packages that serve tests only: no program may be built with them.
-var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/queue/queuetest", "internal/api/apitest", "test/report", "test/bench", "test/e2e"}
+var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
+	"test/report", "test/bench", "test/e2e"}
 
 // https are the packages that may use net/http: to serve, or, blob, to call.
 var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/signin", "internal/telemetry", "cmd/atelier"}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,37 +18,20 @@ import (
 	"atelier/internal/curator"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/witness"
 )
 
 const manifest = "name: One\navatar: dot.png\nprice: {type: FREE}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
-// lines collects log records.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) has(s string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.b.String(), s)
-}
-
 type shop struct {
 	*curator.Curator
 	dir string
-	log *lines
+	log *witness.Log
 }
 
 func open(t *testing.T, db *sqldb.DB, blobs blob.Store, asked <-chan struct{}, every time.Duration) *shop {
 	t.Helper()
-	s := &shop{dir: t.TempDir(), log: &lines{}}
+	s := &shop{dir: t.TempDir(), log: &witness.Log{}}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
 	s.Curator = &curator.Curator{
 		DB: db, Blobs: blobs, Catalog: catalog.New(db, log), Log: log, Every: every, Asked: asked, Now: time.Now,
@@ -72,15 +54,6 @@ func (s *shop) name() string {
 		return ""
 	}
 	return all[0].Name
-}
-
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 func store(t *testing.T) blob.Store {
@@ -129,21 +102,21 @@ func TestWatch(t *testing.T) {
 		done := make(chan struct{})
 		go func() { s.Run(ctx); close(done) }()
 		defer func() { stop(); <-done }()
-		wait(t, "the edit", func() bool { return s.name() == "Two" })
+		witness.Until(t, "the edit", func() bool { return s.name() == "Two" })
 		if got := s.Catalog.Snapshot().Tools()[0]; got.ID != tool.ID || got.Hash == tool.Hash {
 			t.Error("the edit changed the id or left the hash")
 		}
 		s.write(t, "one.yaml", "name: [")
-		wait(t, "the report", func() bool { return s.log.has("tools/one.yaml:1:1: not YAML") })
+		witness.Until(t, "the report", func() bool { return strings.Contains(s.log.String(), "tools/one.yaml:1:1: not YAML") })
 		if s.name() != "Two" {
 			t.Error("a broken manifest took the tool away")
 		}
 		s.write(t, "one.yaml", strings.Replace(manifest, "One", "Three", 1))
-		wait(t, "the mend", func() bool { return s.name() == "Three" })
+		witness.Until(t, "the mend", func() bool { return s.name() == "Three" })
 		if err := os.Remove(filepath.Join(s.dir, "one.yaml")); err != nil {
 			t.Fatal(err)
 		}
-		wait(t, "the removal", func() bool { return s.name() == "" })
+		witness.Until(t, "the removal", func() bool { return s.name() == "" })
 	})
 }
 
@@ -167,8 +140,8 @@ func TestTwoNodes(t *testing.T) {
 		first.write(t, "one.yaml", manifest)
 		first.write(t, "dot.png", dot(t))
 		asked <- struct{}{} // SIGHUP: the next look would be in an hour
-		wait(t, "the first node", func() bool { return first.name() == "One" })
-		wait(t, "the second node", func() bool { return second.name() == "One" })
+		witness.Until(t, "the first node", func() bool { return first.name() == "One" })
+		witness.Until(t, "the second node", func() bool { return second.name() == "One" })
 	})
 }
 

@@ -1,7 +1,6 @@
 package httpd_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,30 +20,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"atelier/internal/httpd"
+	"atelier/internal/witness"
 )
 
-// lines collects log records.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // serve runs a server on loopback; stop tells it to end, ended has its result.
-func serve(t *testing.T, h http.Handler, o httpd.Options) (url string, log *lines, stop func(), ended <-chan error) {
+func serve(t *testing.T, h http.Handler, o httpd.Options) (url string, log *witness.Log, stop func(), ended <-chan error) {
 	t.Helper()
-	log = &lines{}
+	log = &witness.Log{}
 	o.Log, o.Now = slog.New(slog.NewJSONHandler(log, nil)), time.Now
 	if o.Metrics == nil {
 		o.Metrics = prometheus.NewRegistry()
@@ -81,16 +62,6 @@ func fetch(t *testing.T, url string) (*http.Response, string) {
 	return res, string(body)
 }
 
-// wait tries until ok, since logs are written after the answer.
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 func TestLogHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	url, log, _, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +77,7 @@ func TestLogHasNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	res.Body.Close()
-	wait(t, "the log", func() bool { return strings.Contains(log.String(), "\n") })
+	witness.Until(t, "the log", func() bool { return strings.Contains(log.String(), "\n") })
 	text := log.String()
 	if strings.Count(text, "\n") != 1 || strings.Contains(text, "hunter2") {
 		t.Errorf("log = %s, want one line without secrets", text)
@@ -143,7 +114,7 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 atelier_http_requests_total{method="GET",route="/a/{id}",status="418"} 10
 atelier_http_requests_total{method="GET",route="other",status="418"} 10
 `
-	wait(t, "the counts", func() bool {
+	witness.Until(t, "the counts", func() bool {
 		return testutil.GatherAndCompare(reg, strings.NewReader(want), "atelier_http_requests_total") == nil
 	})
 }
@@ -158,7 +129,7 @@ func TestPanicOutsideTheAPI(t *testing.T) {
 	if res.Header.Get("Strict-Transport-Security") == "" {
 		t.Error("no HSTS on an https service")
 	}
-	wait(t, "the log", func() bool { return strings.Contains(log.String(), "panic: hunter2") })
+	witness.Until(t, "the log", func() bool { return strings.Contains(log.String(), "panic: hunter2") })
 }
 
 func TestTraces(t *testing.T) {
@@ -178,7 +149,7 @@ func TestTraces(t *testing.T) {
 	if got := res.Header.Get("X-Trace-Id"); got != "0123456789abcdef0123456789abcdef" {
 		t.Errorf("X-Trace-Id = %s, want the caller's trace", got)
 	}
-	wait(t, "the span", func() bool { return len(spans.Ended()) == 1 })
+	witness.Until(t, "the span", func() bool { return len(spans.Ended()) == 1 })
 	if text := fmt.Sprint(spans.Ended()[0].Attributes(), spans.Ended()[0].Name()); strings.Contains(text, "hunter2") || !strings.Contains(text, "GET /x") {
 		t.Errorf("span = %s", text)
 	}
@@ -229,11 +200,11 @@ func TestShutdown(t *testing.T) {
 	}()
 	<-entered
 	stop()
-	wait(t, "not ready", func() bool { res, _ := fetch(t, url+"/readyz"); return res.StatusCode == 503 })
+	witness.Until(t, "not ready", func() bool { res, _ := fetch(t, url+"/readyz"); return res.StatusCode == 503 })
 	if res, _ := fetch(t, url+"/other"); res.StatusCode != 200 {
 		t.Errorf("a request during the delay = %d, want it served", res.StatusCode)
 	}
-	wait(t, "closed", func() bool { _, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); return err != nil })
+	witness.Until(t, "closed", func() bool { _, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); return err != nil })
 	select {
 	case err := <-ended:
 		t.Fatalf("ended before the slow request: %v", err)

@@ -21,6 +21,7 @@ import (
 
 	"atelier/internal/api/apitest"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/witness"
 )
 
 // binary builds the program once, with its crash points.
@@ -130,33 +131,15 @@ type node struct {
 	cmd    *exec.Cmd
 	url    string
 	token  string
-	stderr *output
+	stderr *witness.Log
 	exited chan struct{}
 	err    error // after exited
-}
-
-// output collects what a process writes.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }
 
 // start starts a server and does not wait for it. It is killed with the test.
 func (s *site) start(args ...string) (*node, *bufio.Scanner) {
 	s.t.Helper()
-	n := &node{t: s.t, cmd: s.command(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), stderr: &output{}, exited: make(chan struct{})}
+	n := &node{t: s.t, cmd: s.command(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), stderr: &witness.Log{}, exited: make(chan struct{})}
 	stdout, err := n.cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
@@ -300,15 +283,6 @@ func (n *node) tools(query string, between func(page int)) map[string]string {
 		next = "&cursor=" + list["next_cursor"].(string)
 		if between != nil {
 			between(page)
-		}
-	}
-}
-
-func wait(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
 		}
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +23,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"atelier/internal/blob"
+	"atelier/internal/companion"
 )
 
 const (
@@ -97,16 +96,8 @@ var startServer = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp("", "atelier-s3-")
+	dir, err := companion.Dir("", "atelier-s3-")
 	if err != nil {
-		return "", err
-	}
-	// Nobody is told when a test binary ends: a small shell outlives it by a
-	// moment and clears the directory.
-	sweep := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 1; done; sleep 1; rm -rf "$2"`,
-		"sh", strconv.Itoa(os.Getpid()), dir)
-	sweep.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := sweep.Start(); err != nil {
 		return "", err
 	}
 	// Somebody else can take the port before the server does.
@@ -137,31 +128,15 @@ func start(program, dir string) (string, error) {
 	}
 	cmd := exec.Command(program, append(args, data)...)
 	cmd.Dir, cmd.Env = dir, []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
-	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	dieWithParent(cmd.SysProcAttr)
-	log, err := os.Create(filepath.Join(dir, "log"))
+	server, err := companion.Start(cmd)
 	if err != nil {
-		return "", err
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	// The kernel ends the server with the thread that started it, so that
-	// thread has to live as long as the binary.
-	started, ended := make(chan error), make(chan struct{})
-	go func() {
-		runtime.LockOSThread()
-		started <- cmd.Start()
-		cmd.Wait()
-		close(ended)
-	}()
-	if err := <-started; err != nil {
 		return "", err
 	}
 	endpoint := "http://" + address
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		select {
-		case <-ended:
-			text, _ := os.ReadFile(log.Name())
-			return "", fmt.Errorf("versitygw ended: %s", text)
+		case <-server.Ended:
+			return "", fmt.Errorf("versitygw ended: %s", server.Log())
 		case <-time.After(10 * time.Millisecond):
 		}
 		if answer, err := http.Get(endpoint + "/health"); err == nil {

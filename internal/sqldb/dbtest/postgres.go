@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"atelier/internal/companion"
 )
 
 var errNoPostgres = errors.New("PostgreSQL is not installed (Debian: apt-get install postgresql)")
@@ -89,46 +90,26 @@ var startServer = sync.OnceValues(func() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A socket's path ends at 107 bytes, so the directory is short.
-	dir, err := os.MkdirTemp("/tmp", "atl-pg-")
+	// A socket's path ends at 107 bytes, so the folder's is short.
+	dir, err := companion.Dir("/tmp", "atl-pg-")
 	if err != nil {
 		return nil, err
 	}
-	attr, err := unprivileged(dir)
+	who, err := unprivileged(dir)
 	if err != nil {
 		return nil, err
 	}
 	data := filepath.Join(dir, "data")
 	initdb := exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-D", data)
-	initdb.SysProcAttr, initdb.Dir = attr, dir
+	initdb.SysProcAttr, initdb.Dir = &syscall.SysProcAttr{Credential: who}, dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	cmd := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-F", "-k", dir,
 		"-c", "listen_addresses=", "-c", "max_connections=300", "-c", "autovacuum=off")
-	cmd.SysProcAttr, cmd.Dir = attr, dir
-	log, err := os.Create(filepath.Join(dir, "log"))
+	cmd.SysProcAttr, cmd.Dir = &syscall.SysProcAttr{Credential: who}, dir
+	process, err := companion.Start(cmd)
 	if err != nil {
-		return nil, err
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	// The kernel ends the server with the thread that started it, so that
-	// thread has to live as long as the binary.
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		started <- cmd.Start()
-		cmd.Wait()
-	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	// Nobody is told when a test binary ends: a small shell outlives it by a
-	// moment and clears the directory.
-	sweep := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 1; done; sleep 1; rm -rf "$2"`,
-		"sh", strconv.Itoa(os.Getpid()), dir)
-	sweep.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := sweep.Start(); err != nil {
 		return nil, err
 	}
 	s := &server{socket: dir}
@@ -138,8 +119,7 @@ var startServer = sync.OnceValues(func() (*server, error) {
 			return s, nil
 		}
 		if time.Now().After(deadline) {
-			text, _ := os.ReadFile(log.Name())
-			return nil, fmt.Errorf("postgres did not start: %w: %s", err, text)
+			return nil, fmt.Errorf("postgres did not start: %w: %s", err, process.Log())
 		}
 	}
 })
@@ -172,13 +152,11 @@ func version(bin string) int {
 	return n
 }
 
-// unprivileged makes dir usable by whoever will run the server: PostgreSQL
-// refuses to run as root.
-func unprivileged(dir string) (*syscall.SysProcAttr, error) {
-	attr := &syscall.SysProcAttr{}
-	dieWithParent(attr)
+// unprivileged finds whom the server runs as, and gives them dir: PostgreSQL
+// refuses to run as root. It is nil where we are somebody else already.
+func unprivileged(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return attr, nil
+		return nil, nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
@@ -187,8 +165,7 @@ func unprivileged(dir string) (*syscall.SysProcAttr, error) {
 		}
 		uid, _ := strconv.Atoi(u.Uid)
 		gid, _ := strconv.Atoi(u.Gid)
-		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		return attr, os.Chown(dir, uid, gid)
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, uid, gid)
 	}
 	return nil, errors.New("PostgreSQL does not run as root and there is no user postgres or nobody")
 }

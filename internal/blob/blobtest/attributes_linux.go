@@ -5,8 +5,6 @@ import (
 	"syscall"
 )
 
-func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
-
 // hasAttributes tells whether files in the folder can carry attributes.
 func hasAttributes(dir string) bool {
 	err := syscall.Setxattr(dir, "user.atelier", []byte("x"), 0)
