@@ -48,6 +48,10 @@ var retryable = map[fault.Code]bool{
 	fault.RateLimited: true, fault.ActiveRunCap: true, fault.Internal: true,
 }
 
+// awayFor is what a caller is told to wait when nobody knows how long something
+// will be away.
+const awayFor = 2 * time.Second
+
 // writeError answers with the error envelope. What is no fault is an accident:
 // the caller learns that it happened, the log learns the rest.
 func writeError(w http.ResponseWriter, traceID string, err error) {
@@ -70,8 +74,12 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 	if status[f.Code] == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
-	if f.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+	wait := f.RetryAfter
+	if wait == 0 && f.Code == fault.Unavailable {
+		wait = awayFor
+	}
+	if wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	}
 	h.Del("ETag")
 	body, err := json.Marshal(wire.Error{Error: wire.ErrorBody{

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	lite "modernc.org/sqlite"
@@ -35,16 +34,12 @@ func Duplicate(err error) bool {
 	return false
 }
 
-// retrySoon is the wait that a caller is told when the database is away.
-const retrySoon = 2 * time.Second
-
 // classify marks the errors that mean the database could not be asked at all.
 func classify(err error) error {
 	if err == nil || !unreachable(err) {
 		return err
 	}
-	return fault.New(fault.Unavailable, "The service can't reach its database. Try again shortly.").
-		After(retrySoon).Because(err)
+	return fault.New(fault.Unavailable, "The service can't reach its database. Try again shortly.").Because(err)
 }
 
 func unreachable(err error) bool {
