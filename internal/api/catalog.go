@@ -110,8 +110,6 @@ func (s *Server) getPicture(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // plugins show them in their own pages
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	if _, err := io.Copy(w, body); err != nil {
-		panic(http.ErrAbortHandler) // the answer has begun; cut it short rather than pass it off as whole
-	}
-	return nil
+	_, err = io.Copy(w, body)
+	return err
 }

@@ -61,12 +61,15 @@ func (s *Server) serve(rt route) http.Handler {
 			return
 		}
 		rec.Err = err
+		if httpd.Started(w) {
+			panic(http.ErrAbortHandler)
+		}
 		writeError(w, rec.TraceID, err)
 	})
 }
 
 // attempt runs the route's handler for a caller that may. A panic is an error
-// like any other, as long as nothing was sent.
+// like any other.
 func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -174,6 +174,33 @@ func TestPanicsAreErrors(t *testing.T) {
 	}
 }
 
+// TestBrokenOffAnswers holds that an answer which fails half-way is seen to be
+// broken, and that no envelope is put behind its bytes.
+func TestBrokenOffAnswers(t *testing.T) {
+	t.Parallel()
+	half := func(fail func() error) handler {
+		return func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Content-Length", "100")
+			io.WriteString(w, "half")
+			return fail()
+		}
+	}
+	url := probe(t,
+		route{method: "GET", path: "/error", open: true, do: half(func() error { return errors.New("broken") })},
+		route{method: "GET", path: "/panic", open: true, do: half(func() error { panic("broken") })},
+	)
+	for _, path := range []string{"/error", "/panic"} {
+		res, err := http.Get(url + path)
+		if err != nil {
+			continue // cut off before the headers were sent
+		}
+		text, err := io.ReadAll(res.Body)
+		if res.Body.Close(); err == nil || strings.Contains(string(text), "INTERNAL") {
+			t.Errorf("%s = %q, %v, want it cut off", path, text, err)
+		}
+	}
+}
+
 func TestEveryCodeHasAStatus(t *testing.T) {
 	t.Parallel()
 	for _, c := range fault.Codes {

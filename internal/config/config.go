@@ -16,9 +16,11 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Config is all settings. Those marked hidden work like the others and are
@@ -35,7 +37,7 @@ type Config struct {
 	Roles    []string `help:"What this process does: api, worker or both." default:"api,worker" placeholder:"ROLE,…"`
 
 	Secret      string `hidden:"" help:"Secret shared by all nodes, 32 random bytes in base64 (default: a file inside --data)." secret:"all"`
-	Connections int    `hidden:"" help:"Most connections to the database." default:"16"`
+	Connections int    `hidden:"" help:"Most connections to the database." default:"16" least:"1"`
 	Signup      string `hidden:"" help:"Who may sign up: open, invite or closed." default:"open" enum:"open,invite,closed"`
 
 	RequireVerifiedEmail bool `hidden:"" help:"Refuse people whose mail address is not verified." default:"false" negatable:""`
@@ -76,17 +78,17 @@ type Trace struct {
 // HTTP is how clients are treated.
 type HTTP struct {
 	TrustedProxies []netip.Prefix `hidden:"" help:"Networks whose X-Forwarded-For is believed."`
-	HeaderTimeout  Span           `hidden:"" help:"Longest wait for a request's headers." default:"5s"`
-	BodyTimeout    Span           `hidden:"" help:"Longest wait for a small request's body." default:"30s"`
-	WriteTimeout   Span           `hidden:"" help:"Longest time to take an answer." default:"60s"`
-	IdleTimeout    Span           `hidden:"" help:"How long an unused connection is kept." default:"120s"`
-	HeaderBytes    Size           `hidden:"" help:"Largest headers of a request." default:"64KB"`
+	HeaderTimeout  Span           `hidden:"" help:"Longest wait for a request's headers." default:"5s" least:"1"`
+	BodyTimeout    Span           `hidden:"" help:"Longest wait for a small request's body." default:"30s" least:"1"`
+	WriteTimeout   Span           `hidden:"" help:"Longest time to take an answer." default:"60s" least:"1"`
+	IdleTimeout    Span           `hidden:"" help:"How long an unused connection is kept." default:"120s" least:"1"`
+	HeaderBytes    Size           `hidden:"" help:"Largest headers of a request." default:"64KB" least:"1"`
 }
 
 // Shutdown is how the program ends.
 type Shutdown struct {
-	Delay   Span `hidden:"" help:"Time between not ready and closed, for load balancers to notice." default:"1s"`
-	Timeout Span `hidden:"" help:"Longest time to finish what is going on." default:"25s"`
+	Delay   Span `hidden:"" help:"Time between not ready and closed, for load balancers to notice." default:"1s" least:"0"`
+	Timeout Span `hidden:"" help:"Longest time to finish what is going on." default:"25s" least:"1"`
 }
 
 // S3 is how the S3 server knows us.
@@ -98,67 +100,67 @@ type S3 struct {
 // Catalog is how the tools are kept.
 type Catalog struct {
 	Builtin bool `hidden:"" help:"Offer the tools that ship with the program." default:"true" negatable:""`
-	Refresh Span `hidden:"" help:"How often changes are looked for." default:"1s"`
+	Refresh Span `hidden:"" help:"How often changes are looked for." default:"1s" least:"1"`
 }
 
 // Limits bound what one caller can do.
 type Limits struct {
-	InputFiles           int  `hidden:"" help:"Input files of one run." default:"12"`
-	FileBytes            Size `hidden:"" help:"Largest file." default:"50MB"`
-	RequestBytes         Size `hidden:"" help:"Largest multipart request, files together." default:"250MB"`
-	JSONBytes            Size `name:"json-bytes" hidden:"" help:"Largest JSON body." default:"1MB"`
-	JSONDepth            int  `name:"json-depth" hidden:"" help:"Deepest JSON body." default:"64"`
-	MetadataBytes        Size `hidden:"" help:"Largest metadata of a run." default:"8KB"`
-	ActiveRuns           int  `hidden:"" help:"Runs one person may have going." default:"10"`
-	CreatePerMinute      int  `hidden:"" help:"Runs one person may start in a minute." default:"10"`
-	CreatePerHour        int  `hidden:"" help:"Runs one person may start in an hour." default:"100"`
-	NumResults           int  `hidden:"" help:"Results of one run." default:"64"`
-	RequestsPerMinute    int  `hidden:"" help:"Other calls of one person, or of one address without a person; 0 for any." default:"6000"`
-	PageSize             int  `hidden:"" help:"Largest page of a list." default:"100"`
-	PageDefault          int  `hidden:"" help:"Page of a list when the caller does not say." default:"24"`
-	ToolsPageDefault     int  `hidden:"" help:"The same for the list of tools." default:"100"`
-	IdempotencyKeyLength int  `hidden:"" help:"Longest Idempotency-Key." default:"255"`
-	IdempotencyLifetime  Span `hidden:"" help:"How long an Idempotency-Key is kept." default:"24h"`
-	IdempotencyWait      Span `hidden:"" help:"How long a second request waits for the first with its key." default:"10s"`
-	PluginLength         int  `hidden:"" help:"Longest plugin name of a run." default:"64"`
-	PluginKindLength     int  `hidden:"" help:"Longest plugin kind of a device." default:"32"`
+	InputFiles           int  `hidden:"" help:"Input files of one run." default:"12" least:"1"`
+	FileBytes            Size `hidden:"" help:"Largest file." default:"50MB" least:"1"`
+	RequestBytes         Size `hidden:"" help:"Largest multipart request, files together." default:"250MB" least:"1"`
+	JSONBytes            Size `name:"json-bytes" hidden:"" help:"Largest JSON body." default:"1MB" least:"1"`
+	JSONDepth            int  `name:"json-depth" hidden:"" help:"Deepest JSON body." default:"64" least:"1"`
+	MetadataBytes        Size `hidden:"" help:"Largest metadata of a run." default:"8KB" least:"1"`
+	ActiveRuns           int  `hidden:"" help:"Runs one person may have going." default:"10" least:"1"`
+	CreatePerMinute      int  `hidden:"" help:"Runs one person may start in a minute." default:"10" least:"1"`
+	CreatePerHour        int  `hidden:"" help:"Runs one person may start in an hour." default:"100" least:"1"`
+	NumResults           int  `hidden:"" help:"Results of one run." default:"64" least:"1"`
+	RequestsPerMinute    int  `hidden:"" help:"Other calls of one person, or of one address without a person; 0 for any." default:"6000" least:"0"`
+	PageSize             int  `hidden:"" help:"Largest page of a list." default:"100" least:"1"`
+	PageDefault          int  `hidden:"" help:"Page of a list when the caller does not say." default:"24" least:"1"`
+	ToolsPageDefault     int  `hidden:"" help:"The same for the list of tools." default:"100" least:"1"`
+	IdempotencyKeyLength int  `hidden:"" help:"Longest Idempotency-Key." default:"255" least:"1"`
+	IdempotencyLifetime  Span `hidden:"" help:"How long an Idempotency-Key is kept." default:"24h" least:"1"`
+	IdempotencyWait      Span `hidden:"" help:"How long a second request waits for the first with its key." default:"10s" least:"0"`
+	PluginLength         int  `hidden:"" help:"Longest plugin name of a run." default:"64" least:"1"`
+	PluginKindLength     int  `hidden:"" help:"Longest plugin kind of a device." default:"32" least:"1"`
 }
 
 // Device is the device flow.
 type Device struct {
-	ExpiresIn   Span `hidden:"" help:"How long a code can be approved." default:"600s"`
-	Interval    Span `hidden:"" help:"Least time between polls." default:"5s"`
-	MaxInterval Span `hidden:"" help:"Where doubling the interval ends." default:"60s"`
+	ExpiresIn   Span `hidden:"" help:"How long a code can be approved." default:"600s" least:"1"`
+	Interval    Span `hidden:"" help:"Least time between polls." default:"5s" least:"1"`
+	MaxInterval Span `hidden:"" help:"Where doubling the interval ends." default:"60s" least:"1"`
 }
 
 // Tokens are the credentials that expire, and the tokens people pay with.
 type Tokens struct {
-	IDLifetime         Span  `name:"id-lifetime" hidden:"" help:"How long an ID token works." default:"3600s"`
-	RefreshRotateAfter Span  `hidden:"" help:"Age at which a refresh token is replaced." default:"24h"`
-	RefreshGrace       Span  `hidden:"" help:"How long a replaced refresh token still works." default:"60s"`
-	SignupGrant        int64 `hidden:"" help:"Tokens a new person gets." default:"0"`
-	MonthlyAllowance   int64 `hidden:"" help:"Free tokens per account and month." default:"0"`
-	TopUp              int64 `hidden:"" help:"Tokens of a free top-up; 0 turns it off." default:"0"`
-	TopUpWindow        Span  `hidden:"" help:"How often a top-up can be claimed." default:"24h"`
+	IDLifetime         Span  `name:"id-lifetime" hidden:"" help:"How long an ID token works." default:"3600s" least:"1"`
+	RefreshRotateAfter Span  `hidden:"" help:"Age at which a refresh token is replaced." default:"24h" least:"0"`
+	RefreshGrace       Span  `hidden:"" help:"How long a replaced refresh token still works." default:"60s" least:"0"`
+	SignupGrant        int64 `hidden:"" help:"Tokens a new person gets." default:"0" least:"0"`
+	MonthlyAllowance   int64 `hidden:"" help:"Free tokens per account and month." default:"0" least:"0"`
+	TopUp              int64 `hidden:"" help:"Tokens of a free top-up; 0 turns it off." default:"0" least:"0"`
+	TopUpWindow        Span  `hidden:"" help:"How often a top-up can be claimed." default:"24h" least:"1"`
 }
 
 // Runs are how callers wait for results.
 type Runs struct {
-	PollMin Span `hidden:"" help:"Shortest wait that a poll is told." default:"1s"`
-	PollMax Span `hidden:"" help:"Longest wait that a poll is told." default:"10s"`
+	PollMin Span `hidden:"" help:"Shortest wait that a poll is told." default:"1s" least:"1"`
+	PollMax Span `hidden:"" help:"Longest wait that a poll is told." default:"10s" least:"1"`
 }
 
 // Webhook is how events are delivered.
 type Webhook struct {
-	Timeout       Span           `hidden:"" help:"Longest wait for a receiver." default:"15s"`
-	RetrySchedule []Span         `hidden:"" help:"Waits before each retry." default:"5s,5m,30m,2h,5h,10h,10h"`
+	Timeout       Span           `hidden:"" help:"Longest wait for a receiver." default:"15s" least:"1"`
+	RetrySchedule []Span         `hidden:"" help:"Waits before each retry." default:"5s,5m,30m,2h,5h,10h,10h" least:"0"`
 	AllowNetworks []netip.Prefix `hidden:"" help:"Private networks that receivers may be in."`
-	SecretOverlap Span           `hidden:"" help:"How long a replaced secret signs along." default:"24h"`
+	SecretOverlap Span           `hidden:"" help:"How long a replaced secret signs along." default:"24h" least:"0"`
 }
 
 // Media is what results look like from outside.
 type Media struct {
-	URLLifetime Span `name:"url-lifetime" hidden:"" help:"How long a signed address works." default:"168h"`
+	URLLifetime Span `name:"url-lifetime" hidden:"" help:"How long a signed address works." default:"168h" least:"1"`
 }
 
 // Reporting is who may read reports.
@@ -245,35 +247,14 @@ func (c *Config) Validate() error {
 	if c.Trace.Sample < 0 || c.Trace.Sample > 1 {
 		bad("trace.sample", "must be between 0 and 1")
 	}
-	for name, n := range map[string]int64{
-		"connections": int64(c.Connections), "limits.input_files": int64(c.Limits.InputFiles), "limits.file_bytes": int64(c.Limits.FileBytes),
-		"limits.request_bytes": int64(c.Limits.RequestBytes), "limits.json_bytes": int64(c.Limits.JSONBytes), "limits.json_depth": int64(c.Limits.JSONDepth),
-		"limits.metadata_bytes": int64(c.Limits.MetadataBytes), "limits.active_runs": int64(c.Limits.ActiveRuns),
-		"limits.create_per_minute": int64(c.Limits.CreatePerMinute), "limits.create_per_hour": int64(c.Limits.CreatePerHour),
-		"limits.num_results": int64(c.Limits.NumResults), "limits.page_size": int64(c.Limits.PageSize), "limits.page_default": int64(c.Limits.PageDefault),
-		"limits.tools_page_default": int64(c.Limits.ToolsPageDefault), "limits.idempotency_key_length": int64(c.Limits.IdempotencyKeyLength),
-		"limits.plugin_length": int64(c.Limits.PluginLength), "limits.plugin_kind_length": int64(c.Limits.PluginKindLength),
-		"http.header_bytes": int64(c.HTTP.HeaderBytes), "http.header_timeout": int64(c.HTTP.HeaderTimeout), "http.body_timeout": int64(c.HTTP.BodyTimeout),
-		"http.write_timeout": int64(c.HTTP.WriteTimeout), "http.idle_timeout": int64(c.HTTP.IdleTimeout), "shutdown.timeout": int64(c.Shutdown.Timeout),
-		"catalog.refresh": int64(c.Catalog.Refresh), "device.expires_in": int64(c.Device.ExpiresIn), "device.interval": int64(c.Device.Interval),
-		"device.max_interval": int64(c.Device.MaxInterval), "tokens.id_lifetime": int64(c.Tokens.IDLifetime), "tokens.top_up_window": int64(c.Tokens.TopUpWindow),
-		"runs.poll_min": int64(c.Runs.PollMin), "runs.poll_max": int64(c.Runs.PollMax), "webhook.timeout": int64(c.Webhook.Timeout),
-		"media.url_lifetime": int64(c.Media.URLLifetime), "limits.idempotency_lifetime": int64(c.Limits.IdempotencyLifetime),
-	} {
-		if n <= 0 {
+	c.each(func(name string, n int64, least string) {
+		if least == "1" && n <= 0 {
 			bad(name, "must be above 0")
 		}
-	}
-	for name, n := range map[string]int64{
-		"limits.requests_per_minute": int64(c.Limits.RequestsPerMinute), "limits.idempotency_wait": int64(c.Limits.IdempotencyWait),
-		"tokens.refresh_rotate_after": int64(c.Tokens.RefreshRotateAfter), "tokens.refresh_grace": int64(c.Tokens.RefreshGrace),
-		"tokens.signup_grant": c.Tokens.SignupGrant, "tokens.monthly_allowance": c.Tokens.MonthlyAllowance, "tokens.top_up": c.Tokens.TopUp,
-		"webhook.secret_overlap": int64(c.Webhook.SecretOverlap), "shutdown.delay": int64(c.Shutdown.Delay),
-	} {
-		if n < 0 {
+		if least == "0" && n < 0 {
 			bad(name, "must not be below 0")
 		}
-	}
+	})
 	if c.Limits.PageDefault > c.Limits.PageSize || c.Limits.ToolsPageDefault > c.Limits.PageSize {
 		bad("limits.page_size", "must not be below limits.page_default and limits.tools_page_default")
 	}
@@ -285,4 +266,48 @@ func (c *Config) Validate() error {
 	}
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(problems...)
+}
+
+// each calls fn with every number among the settings: its name, its value (the
+// smallest of a list) and what the tag "least" says of it.
+func (c *Config) each(fn func(name string, n int64, least string)) {
+	var walk func(prefix string, v reflect.Value)
+	walk = func(prefix string, v reflect.Value) {
+		for i := range v.NumField() {
+			field, value := v.Type().Field(i), v.Field(i)
+			if sub, ok := field.Tag.Lookup("prefix"); ok {
+				walk(prefix+sub, value)
+				continue
+			}
+			name := prefix + settingName(field)
+			least := field.Tag.Get("least")
+			switch {
+			case value.CanInt():
+				fn(name, value.Int(), least)
+			case value.Kind() == reflect.Slice && field.Type.Elem().Kind() == reflect.Int64:
+				lowest := int64(0)
+				for i := range value.Len() {
+					lowest = min(lowest, value.Index(i).Int())
+				}
+				fn(name, lowest, least)
+			}
+		}
+	}
+	walk("", reflect.ValueOf(c).Elem())
+}
+
+// settingName is a field's name as settings have it: the tag's, or the Go name
+// with underscores.
+func settingName(f reflect.StructField) string {
+	if name, ok := f.Tag.Lookup("name"); ok {
+		return Name(name)
+	}
+	var b strings.Builder
+	for i, r := range f.Name {
+		if i > 0 && unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }

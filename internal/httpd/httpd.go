@@ -258,6 +258,13 @@ func (a *answer) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// Started tells whether an answer has begun: from then on its status cannot be
+// changed, and an error can only cut it short.
+func Started(w http.ResponseWriter) bool {
+	a, ok := w.(*answer)
+	return ok && a.status != 0
+}
+
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
