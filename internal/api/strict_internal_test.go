@@ -180,8 +180,8 @@ func TestBrokenOffAnswers(t *testing.T) {
 	t.Parallel()
 	half := func(fail func() error) handler {
 		return func(w http.ResponseWriter, _ *http.Request) error {
-			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, "half")
+			http.NewResponseController(w).Flush()
 			return fail()
 		}
 	}

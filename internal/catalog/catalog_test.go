@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -155,6 +156,12 @@ func TestSources(t *testing.T) {
 			t.Errorf("a is %+v, want the built-in with the same id", got)
 		}
 		equal(t, "a broken override", s.apply(ours, dir(files("b.yaml", "name: [", "c.yaml", named("theirs")))), nil)
+		s.apply(ours, dir(files("b.yaml", named("theirs"), "c.yaml", named("theirs"))))
+		equal(t, "an override that broke", s.apply(ours, dir(files("b.yaml", "name: [", "c.yaml", named("theirs")))), nil)
+		if got := s.tool("b").Name; got != "theirs" {
+			t.Errorf("b is %s, want the directory's last good one", got)
+		}
+		s.apply(ours, dir(files("c.yaml", named("theirs"))))
 		equal(t, "the directory alone", s.apply(dir(files())), []string{"removed tool c"})
 	})
 }
@@ -385,6 +392,38 @@ func TestAverage(t *testing.T) {
 		}
 		if changed, err := s.Refresh(ctx); changed || err != nil || s.Snapshot().Version != version {
 			t.Errorf("refresh without news = %v, %v", changed, err)
+		}
+	})
+}
+
+// TestFirstStartOfManyNodes has nodes apply the same set to an empty catalog at
+// once: one adds everything, the others find it there.
+func TestFirstStartOfManyNodes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		f := fstest.MapFS{}
+		for i := range 30 {
+			f[fmt.Sprintf("t%d.yaml", i)] = &fstest.MapFile{Data: []byte(named("x"))}
+		}
+		var added atomic.Int64
+		var group sync.WaitGroup
+		for range 6 {
+			group.Go(func() {
+				set, err := catalog.Read(dir(f))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				changes, err := catalog.Apply(t.Context(), db, set)
+				if err != nil {
+					t.Error(err)
+				}
+				added.Add(int64(len(changes)))
+			})
+		}
+		group.Wait()
+		if added.Load() != 30 {
+			t.Errorf("%d additions, want 30", added.Load())
 		}
 	})
 }

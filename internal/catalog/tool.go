@@ -77,7 +77,8 @@ type Engine struct {
 // bytes in hex; "" is none.
 type Asset string
 
-// Visibility says who may see and use a tool. Nobody listed means everybody.
+// Visibility says who may see and use a tool. Nobody listed means everybody; no
+// name that is listed is empty.
 type Visibility struct {
 	Companies, Teams, Roles []string
 }
@@ -94,8 +95,7 @@ func (v Visibility) Includes(a Audience) bool {
 	if len(v.Companies)+len(v.Teams)+len(v.Roles) == 0 {
 		return true
 	}
-	has := func(list []string, s string) bool { return s != "" && slices.Contains(list, s) }
-	return has(v.Companies, a.CompanyID) || has(v.Teams, a.TeamID) || has(v.Roles, a.Role)
+	return slices.Contains(v.Companies, a.CompanyID) || slices.Contains(v.Teams, a.TeamID) || slices.Contains(v.Roles, a.Role)
 }
 
 // Tag sorts tools for people.

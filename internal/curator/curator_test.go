@@ -3,13 +3,16 @@ package curator_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"image"
 	"image/png"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,6 +120,65 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		witness.Until(t, "the removal", func() bool { return s.name() == "" })
+	})
+}
+
+// meddling changes a file right after it was read for the first time.
+type meddling struct {
+	fs.FS
+	name string
+	once sync.Once
+	edit func()
+}
+
+func (m *meddling) Open(name string) (fs.File, error) {
+	f, err := m.FS.Open(name)
+	if name == m.name && err == nil {
+		return meddled{f, m}, nil
+	}
+	return f, err
+}
+
+type meddled struct {
+	fs.File
+	by *meddling
+}
+
+func (m meddled) Read(p []byte) (int, error) {
+	n, err := m.File.Read(p)
+	m.by.once.Do(m.by.edit)
+	return n, err
+}
+
+// TestEditWhileReading edits a manifest between the moment it is read and the
+// moment it is applied.
+func TestEditWhileReading(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		s := open(t, db, store(t), nil, 10*time.Millisecond)
+		text := strings.Replace(manifest, "avatar: dot.png\n", "", 1)
+		write := func(text string, age time.Duration) { // old, so that its content does not count
+			s.write(t, "new", text)
+			file, at := filepath.Join(s.dir, "new"), time.Now().Add(-age)
+			if err := errors.Join(os.Chtimes(file, at, at), os.Rename(file, filepath.Join(s.dir, "one.yaml"))); err != nil {
+				t.Error(err)
+			}
+		}
+		write(text, 2*time.Hour)
+		s.From[0].Files = &meddling{FS: os.DirFS(s.dir), name: "one.yaml", edit: func() {
+			write(strings.Replace(text, "One", "Two", 1), time.Hour)
+		}}
+		if err := s.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s.name() != "One" {
+			t.Fatalf("loaded %q, want the file as it was read", s.name())
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { s.Run(ctx); close(done) }()
+		defer func() { stop(); <-done }()
+		witness.Until(t, "the edit", func() bool { return s.name() == "Two" })
 	})
 }
 

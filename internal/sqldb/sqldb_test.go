@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -358,26 +359,24 @@ func TestImpatientWriters(t *testing.T) {
 	}
 }
 
-func TestNowDoesNotRunBackwards(t *testing.T) {
+// TestNowIsWhenTheTurnCame has a writer wait for another: its time is when it
+// began to work, not when it came.
+func TestNowIsWhenTheTurnCame(t *testing.T) {
 	t.Parallel()
-	db := dbtest.Open(t, dbtest.URL(t, "sqlite"))
-	var last time.Time
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for range 50 {
-				err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-					if tx.Now.Before(last) {
-						t.Errorf("now is %v after %v", tx.Now, last)
-					}
-					last = tx.Now // writers take turns
-					return nil
-				})
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
+	var clock atomic.Int64
+	db := dbtest.OpenAt(t, dbtest.URL(t, "sqlite"), func() time.Time { return time.Unix(clock.Load(), 0) })
+	clock.Store(100)
+	second := make(chan time.Time, 1)
+	err := db.Write(t.Context(), func(*sqldb.Tx) error {
+		go db.Write(t.Context(), func(tx *sqldb.Tx) error { second <- tx.Now; return nil })
+		time.Sleep(50 * time.Millisecond) // for the second to come; it cannot get further
+		clock.Store(200)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	group.Wait()
+	if got := (<-second).Unix(); got != 200 {
+		t.Errorf("now of the one that waited = %d, want 200", got)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -63,13 +64,7 @@ func main() {
 		r.take(e)
 	}
 	err = cmd.Wait()
-	for _, s := range slices.Sorted(func(yield func(string) bool) {
-		for s := range r.skips {
-			if !yield(s) {
-				return
-			}
-		}
-	}) {
+	for _, s := range slices.Sorted(maps.Keys(r.skips)) {
 		fmt.Println("skipped:", s)
 	}
 	fmt.Printf("\nin %v\nSQLite: %v\nPostgreSQL: %v\n%v\n", time.Since(start).Round(time.Second), r.sqlite, r.postgres, r.all)
