@@ -34,7 +34,7 @@ func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	page, err := s.pages.get(s, pageKey{audience: acc.audience, tag: tag, limit: limit}, after)
+	page, err := s.pages.get(s, acc.audience, tag, after, limit)
 	if err != nil {
 		return err
 	}

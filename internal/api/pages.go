@@ -11,17 +11,18 @@ import (
 )
 
 // pages keeps encoded pages of tools, so that a page costs its encoding once
-// per catalog and audience.
+// per catalog and view.
 type pages struct {
 	mu   sync.RWMutex
 	of   *catalog.Snapshot
 	page map[pageKey]page
+	size int // bytes of all bodies
 }
 
-// pageKey names a page. start is where it begins in the list of the audience
-// and tag.
+// pageKey names a page. start is where it begins in the list of the view and
+// tag.
 type pageKey struct {
-	audience     catalog.Audience
+	view         *catalog.View
 	tag          string
 	start, limit int
 }
@@ -34,22 +35,16 @@ type page struct {
 	last *catalog.Key // nil on the last page
 }
 
-// maxPages bounds the memory of one catalog's pages.
-const maxPages = 2000
+// maxPageBytes bounds the memory of the pages; beyond it they are encoded anew.
+const maxPageBytes = 16 << 20
 
 // get gives the page after a key, from the start for nil.
-func (c *pages) get(s *Server, key pageKey, after *catalog.Key) (page, error) {
+func (c *pages) get(s *Server, audience catalog.Audience, tag string, after *catalog.Key, limit int) (page, error) {
 	snap := s.Catalog.Snapshot()
-	// Without a cursor the key is complete already.
-	if after == nil {
-		if p, ok := c.find(snap, key); ok {
-			return p, nil
-		}
-	}
-	view := snap.View(key.audience)
-	tools := view.Tools
-	if key.tag != "" {
-		tools = view.Tagged(key.tag)
+	key := pageKey{view: snap.View(audience), tag: tag, limit: limit}
+	tools := key.view.Tools
+	if tag != "" {
+		tools = key.view.Tagged(tag)
 	}
 	if after != nil {
 		key.start, _ = slices.BinarySearchFunc(tools, *after, func(t *catalog.Tool, k catalog.Key) int {
@@ -58,11 +53,11 @@ func (c *pages) get(s *Server, key pageKey, after *catalog.Key) (page, error) {
 			}
 			return 1
 		})
-		if p, ok := c.find(snap, key); ok {
-			return p, nil
-		}
 	}
-	p, err := s.encodePage(view, tools[key.start:], key.limit)
+	if p, ok := c.find(snap, key); ok {
+		return p, nil
+	}
+	p, err := s.encodePage(key.view, tools[key.start:], limit)
 	if err == nil {
 		c.keep(snap, key, p)
 	}
@@ -82,10 +77,11 @@ func (c *pages) find(snap *catalog.Snapshot, key pageKey) (page, bool) {
 func (c *pages) keep(snap *catalog.Snapshot, key pageKey, p page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of != snap || len(c.page) >= maxPages {
-		c.of, c.page = snap, map[pageKey]page{}
+	if c.of != snap || c.size+len(p.body) > maxPageBytes {
+		c.of, c.page, c.size = snap, map[pageKey]page{}, 0
 	}
 	c.page[key] = p
+	c.size += len(p.body)
 }
 
 func (s *Server) encodePage(view *catalog.View, rest []*catalog.Tool, limit int) (page, error) {

@@ -242,6 +242,15 @@ func TestVisibility(t *testing.T) {
 			equal(t, fmt.Sprintf("tools for %+v", c.audience), got, strings.Fields(c.want))
 			equal(t, fmt.Sprintf("kits for %+v", c.audience), kits, strings.Fields(c.kits))
 		}
+		view := s.Snapshot().View
+		if view(catalog.Audience{TeamID: "x"}) != view(catalog.Audience{TeamID: "y"}) || view(catalog.Audience{}) == view(catalog.Audience{TeamID: "t1"}) {
+			t.Error("audiences that see the same tools do not share a view, or others do")
+		}
+		for i := range 2500 { // more than are kept
+			if n := len(view(catalog.Audience{TeamID: fmt.Sprint("team", i)}).Tools); n != 2 {
+				t.Fatalf("audience %d sees %d tools, want 2", i, n)
+			}
+		}
 		hidden := s.Snapshot().View(catalog.Audience{TeamID: "t1"}).Tools
 		for _, tool := range hidden {
 			_, seen := s.Snapshot().View(catalog.Audience{}).Tool(tool.ID)

@@ -156,7 +156,7 @@ func (r *reader) visibility(o *object) Visibility {
 	p := r.object(n, "visibility.")
 	defer p.end()
 	v := Visibility{Companies: p.words("companies"), Teams: p.words("teams"), Roles: p.words("roles")}
-	if len(v.Companies)+len(v.Teams)+len(v.Roles) == 0 {
+	if !v.limited() {
 		// Reading this as "everyone" would show a tool that was to be hidden.
 		o.problem("visibility", "names nobody; write everyone to show the tool to all")
 	}

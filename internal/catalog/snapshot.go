@@ -18,15 +18,18 @@ import (
 type Snapshot struct {
 	Version int64
 
-	tools []*Tool // in list order, removed ones left out
-	tags  map[string]Tag
-	kits  []Kit
+	tools      []*Tool // in list order, removed ones left out
+	restricted []*Tool // those of them that not everybody sees
+	tags       map[string]Tag
+	kits       []Kit
 
-	views  sync.Map // Audience → *View
-	viewed atomic.Int64
+	mu       sync.RWMutex
+	views    map[Audience]*View
+	distinct map[string]*View // by which of the restricted tools it has
 }
 
-// View is what one audience sees of a snapshot. It does not change.
+// View is what some audiences see of a snapshot. It does not change, and all
+// audiences that see the same tools have the same one.
 type View struct {
 	Tools []*Tool // in list order
 
@@ -36,15 +39,41 @@ type View struct {
 	kits         []Kit
 }
 
-// maxViews bounds the memory of one snapshot; further audiences are worked out
-// at each call.
+// maxViews bounds the memory of one snapshot: beyond it the views are made anew.
 const maxViews = 1000
 
 // View gives what the audience sees.
 func (s *Snapshot) View(a Audience) *View {
-	if v, ok := s.views.Load(a); ok {
-		return v.(*View)
+	s.mu.RLock()
+	v, ok := s.views[a]
+	s.mu.RUnlock()
+	if ok {
+		return v
 	}
+	seen := make([]byte, len(s.restricted))
+	for i, t := range s.restricted {
+		if t.Visibility.Includes(a) {
+			seen[i] = 1
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.views) >= maxViews || s.views == nil {
+		s.views = map[Audience]*View{}
+	}
+	if len(s.distinct) >= maxViews || s.distinct == nil {
+		s.distinct = map[string]*View{}
+	}
+	v, ok = s.distinct[string(seen)]
+	if !ok {
+		v = s.view(a)
+		s.distinct[string(seen)] = v
+	}
+	s.views[a] = v
+	return v
+}
+
+func (s *Snapshot) view(a Audience) *View {
 	v := &View{byID: map[string]*Tool{}, bySlug: map[string]*Tool{}, byTag: map[string][]*Tool{}, tags: s.tags, kits: s.kits}
 	for _, t := range s.tools {
 		if !t.Visibility.Includes(a) {
@@ -55,9 +84,6 @@ func (s *Snapshot) View(a Audience) *View {
 		for _, g := range v.TagsOf(t) {
 			v.byTag[g.ID] = append(v.byTag[g.ID], t)
 		}
-	}
-	if s.viewed.Add(1) <= maxViews {
-		s.views.Store(a, v)
 	}
 	return v
 }
@@ -208,6 +234,11 @@ func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
 		s.tools = append(s.tools, t)
 	}
 	slices.SortFunc(s.tools, func(a, b *Tool) int { return a.Key().Compare(b.Key()) })
+	for _, t := range s.tools {
+		if t.Visibility.limited() {
+			s.restricted = append(s.restricted, t)
+		}
+	}
 	for _, slug := range sortedRows(tags) {
 		if r := tags[slug]; !r.removed {
 			g, err := decodeTag(r)

@@ -92,11 +92,14 @@ type Audience struct {
 // Includes tells whether the audience may see and use the tool. It is the only
 // place that decides this.
 func (v Visibility) Includes(a Audience) bool {
-	if len(v.Companies)+len(v.Teams)+len(v.Roles) == 0 {
+	if !v.limited() {
 		return true
 	}
 	return slices.Contains(v.Companies, a.CompanyID) || slices.Contains(v.Teams, a.TeamID) || slices.Contains(v.Roles, a.Role)
 }
+
+// limited tells whether anybody is left out.
+func (v Visibility) limited() bool { return len(v.Companies)+len(v.Teams)+len(v.Roles) > 0 }
 
 // Tag sorts tools for people.
 type Tag struct {
