@@ -1,11 +1,9 @@
 package catalog
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -308,6 +306,11 @@ func scalar(n *yaml.Node) any {
 	case "!!float":
 		var v float64
 		if n.Decode(&v) == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			// 2.0 is 2, here and after it was stored. Beyond 2^53 a float is
+			// no longer one certain whole number.
+			if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+				return int64(v)
+			}
 			return v
 		}
 	case "!!bool":
@@ -351,55 +354,4 @@ func (r *reader) plainAt(n *yaml.Node, depth int) any {
 		return m
 	}
 	return scalar(n)
-}
-
-// canonical writes a plain value as JSON with sorted names and without spaces,
-// so that equal values give equal bytes.
-func canonical(v any) string {
-	var b strings.Builder
-	writeCanonical(&b, v)
-	return b.String()
-}
-
-func writeCanonical(b *strings.Builder, v any) {
-	switch v := v.(type) {
-	case nil:
-		b.WriteString("null")
-	case bool:
-		b.WriteString(strconv.FormatBool(v))
-	case int64:
-		b.WriteString(strconv.FormatInt(v, 10))
-	case float64:
-		b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
-	case string:
-		text, _ := json.Marshal(v) // a string always marshals
-		b.Write(text)
-	case []any:
-		b.WriteByte('[')
-		for i, item := range v {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			writeCanonical(b, item)
-		}
-		b.WriteByte(']')
-	case map[string]any:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		b.WriteByte('{')
-		for i, name := range names {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			writeCanonical(b, name)
-			b.WriteByte(':')
-			writeCanonical(b, v[name])
-		}
-		b.WriteByte('}')
-	default:
-		panic(fmt.Sprintf("canonical: unexpected %T", v))
-	}
 }

@@ -1,0 +1,68 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// canonical writes a plain value as JSON with sorted names and without spaces,
+// so that equal values give equal bytes.
+func canonical(v any) string {
+	var b strings.Builder
+	writeCanonical(&b, v)
+	return b.String()
+}
+
+func writeCanonical(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+	case bool:
+		b.WriteString(strconv.FormatBool(v))
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case float64:
+		b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
+	case string:
+		writeQuoted(b, v)
+	case []any:
+		b.WriteByte('[')
+		for i, item := range v {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeCanonical(b, item)
+		}
+		b.WriteByte(']')
+	case map[string]any:
+		b.WriteByte('{')
+		for i, name := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeCanonical(b, name)
+			b.WriteByte(':')
+			writeCanonical(b, v[name])
+		}
+		b.WriteByte('}')
+	default:
+		panic(fmt.Sprintf("canonical: unexpected %T", v))
+	}
+}
+
+// writeQuoted writes text so that both JSON and YAML read it: YAML does not
+// take some characters as they are that JSON does.
+func writeQuoted(b *strings.Builder, s string) {
+	text, _ := json.Marshal(s) // a string always marshals
+	for _, r := range string(text) {
+		if r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			fmt.Fprintf(b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+}
