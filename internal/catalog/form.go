@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
-
-func itoa(i int) string { return strconv.Itoa(i) }
 
 // formReader reads the tree of fields. Keys are unique in the whole tree.
 type formReader struct {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -238,13 +239,13 @@ func (r *reader) kit(n *yaml.Node, slug string, knows func(tool string) bool) Ki
 	k := Kit{Slug: slug, Label: p.text("label", 60), Description: p.text("description", 300), Tags: p.words("tags"), Default: p.text("default", 100)}
 	p.need("label")
 	for i, item := range p.list("tools") {
-		e := r.object(item, slug+".tools["+itoa(i)+"].")
+		e := r.object(item, fmt.Sprintf("%s.tools[%d].", slug, i))
 		entry := KitEntry{Tool: e.text("tool", 100), Tags: e.words("tags")}
 		if e.need("tool") != nil && knows != nil && !knows(entry.Tool) {
 			e.problem("tool", "there is no tool %s", entry.Tool)
 		}
 		for j, l := range e.list("labels") {
-			b := r.object(l, e.path+"labels["+itoa(j)+"].")
+			b := r.object(l, fmt.Sprintf("%slabels[%d].", e.path, j))
 			entry.Labels = append(entry.Labels, KitLabel{ID: b.text("id", 32), Icon: b.text("icon", 32), Label: b.text("label", 60)})
 			b.need("id")
 			b.need("label")
