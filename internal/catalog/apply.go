@@ -63,6 +63,8 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 			have, what = row{id: ident.New(), slug: slug}, "added"
 		case !slices.Contains(s.sources, have.source) && !have.removed:
 			continue // another node's directory has it, and goes before our built-in
+		case !have.removed && have.source != want.source && s.kept[file{k, have.source}]:
+			continue // the file that it comes from is broken, which must not bring the built-in back
 		case !have.removed && have.definition == want.definition && have.source == want.source:
 			continue
 		case have.removed:

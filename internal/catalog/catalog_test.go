@@ -162,6 +162,14 @@ func TestSources(t *testing.T) {
 			t.Errorf("b is %s, want the directory's last good one", got)
 		}
 		s.apply(ours, dir(files("c.yaml", named("theirs"))))
+		tag := func(label string) string { return "g: {type: MEDIA, label: " + label + "}" }
+		ours = builtin(files("a.yaml", named("ours"), "b.yaml", named("ours"), "tags.yaml", tag("Ours")))
+		s.apply(ours, dir(files("c.yaml", named("theirs"), "tags.yaml", tag("Theirs"))))
+		equal(t, "a list that broke", s.apply(ours, dir(files("c.yaml", named("theirs"), "tags.yaml", "g: 3"))), nil)
+		if got := s.Snapshot().View(catalog.Audience{}).Tags()[0].Label; got != "Theirs" {
+			t.Errorf("the tag is %s, want the directory's last good one", got)
+		}
+		s.apply(ours, dir(files("c.yaml", named("theirs"))))
 		equal(t, "the directory alone", s.apply(dir(files())), []string{"removed tool c"})
 	})
 }
