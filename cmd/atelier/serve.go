@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -124,7 +123,7 @@ func (serveCmd) Run(p *program) error {
 		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // what could not be sent by now is lost
 		tracer = t
 	}
-	health := &httpd.Health{Pings: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
+	health := &httpd.Health{Now: time.Now, Pings: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
 	server := httpd.New(root, httpd.Options{
 		Log: log, Metrics: metrics, Tracer: tracer, Health: health, Now: time.Now,
 		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies,
@@ -143,7 +142,7 @@ func (serveCmd) Run(p *program) error {
 	if l := p.metricsListener(log); l != nil {
 		group.Go(func() error { return telemetry.ServeMetrics(ctx, l, metrics) })
 	}
-	group.Go(func() error { return p.announce(ctx, log, db, health) })
+	group.Go(func() error { p.announce(ctx, log, db, health); return nil })
 	err = group.Wait()
 	if err == nil {
 		log.Info("stopped")
@@ -209,7 +208,7 @@ func (p *program) metricsListener(log *slog.Logger) net.Listener {
 
 // announce says that the service is ready once it is, and how to set it up as
 // long as nobody is there.
-func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, health *httpd.Health) error {
+func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, health *httpd.Health) {
 	for {
 		wrong := health.Check(ctx)
 		if len(wrong) == 0 {
@@ -218,23 +217,23 @@ func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 		log.Warn("not ready yet", "missing", fmt.Sprint(wrong))
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-time.After(time.Second):
 		}
 	}
 	log.Info("ready", "url", p.cfg.BaseURL, "database", db.Dialect.Name, "roles", strings.Join(p.cfg.Roles, ","), "version", version())
 	fmt.Fprintln(p.stdout, "atelier: ready", p.cfg.BaseURL)
 	if !p.cfg.Has("api") {
-		return nil
+		return
 	}
 	var token string
 	err := db.Write(ctx, func(tx *sqldb.Tx) (err error) { token, err = person.OfferSetup(ctx, tx); return err })
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("offer set-up: %w", err)
+	if err != nil {
+		log.Warn("no set-up link can be offered", "error", err)
+		return
 	}
 	if token != "" {
 		// A line of its own and no log record: logs are kept, and this is a key.
 		fmt.Fprintf(p.stderr, "\natelier: nobody is here yet. Set up at %s/setup?token=%s\n\n", p.cfg.AppURL, token)
 	}
-	return nil
 }

@@ -63,7 +63,7 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpd.New(h, httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{}, Now: time.Now}))
+	server := httptest.NewServer(httpd.New(h, httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now}))
 	t.Cleanup(server.Close)
 	s.url, s.token = server.URL, s.person("anna@example.com")
 	return s

@@ -28,7 +28,7 @@ func probe(t *testing.T, routes ...route) string {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	server := httptest.NewServer(httpd.New(s.handler(routes), httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{}, Now: time.Now}))
+	server := httptest.NewServer(httpd.New(s.handler(routes), httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now}))
 	t.Cleanup(server.Close)
 	return server.URL
 }

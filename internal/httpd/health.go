@@ -4,19 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// pingTimeout bounds one look at what the service needs.
-const pingTimeout = 3 * time.Second
+const (
+	// pingTimeout bounds one look at what the service needs.
+	pingTimeout = 3 * time.Second
+	// pingFresh is how long a look counts. Anybody may ask, and looking writes
+	// a file and asks the database.
+	pingFresh = time.Second
+)
 
 // Health tells load balancers and operators how the process is.
 type Health struct {
 	// Pings are what the service needs, by name.
 	Pings map[string]func(context.Context) error
+	Now   func() time.Time
 
 	draining atomic.Bool
+
+	mu    sync.Mutex
+	asked time.Time        // when the pings were last sent
+	wrong map[string]error // what came of it
 }
 
 // Drain makes the process not ready for good.
@@ -24,14 +35,28 @@ func (h *Health) Drain() { h.draining.Store(true) }
 
 // Check gives what is wrong by name, nothing when the process is ready.
 func (h *Health) Check(ctx context.Context) map[string]error {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.asked.IsZero() && h.Now().Sub(h.asked) < pingFresh {
+		return h.wrong
+	}
+	// The answer is for others too, so nobody calls it off by leaving.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
+	var group sync.WaitGroup
+	var mu sync.Mutex
 	wrong := map[string]error{}
 	for name, ping := range h.Pings {
-		if err := ping(ctx); err != nil {
-			wrong[name] = err
-		}
+		group.Go(func() {
+			if err := ping(ctx); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				wrong[name] = err
+			}
+		})
 	}
+	group.Wait()
+	h.asked, h.wrong = h.Now(), wrong
 	return wrong
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func serve(t *testing.T, h http.Handler, o httpd.Options) (url string, log *witn
 		o.Metrics = prometheus.NewRegistry()
 	}
 	if o.Health == nil {
-		o.Health = &httpd.Health{}
+		o.Health = &httpd.Health{Now: time.Now}
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 5 * time.Second
@@ -157,9 +158,18 @@ func TestTraces(t *testing.T) {
 
 func TestReadiness(t *testing.T) {
 	t.Parallel()
-	health := &httpd.Health{Pings: map[string]func(context.Context) error{
-		"database": func(context.Context) error { return nil },
-		"blobs":    func(context.Context) error { return errors.New("hunter2") },
+	var clock, asked atomic.Int64
+	var broken atomic.Bool
+	broken.Store(true)
+	health := &httpd.Health{Now: func() time.Time { return time.Unix(clock.Load(), 0) }, Pings: map[string]func(context.Context) error{
+		"database": func(context.Context) error { asked.Add(1); return nil },
+		"blobs": func(ctx context.Context) error {
+			if broken.Load() {
+				<-ctx.Done() // slow as well: the others must not suffer
+				return errors.New("hunter2")
+			}
+			return nil
+		},
 	}}
 	url, _, _, _ := serve(t, http.NotFoundHandler(), httpd.Options{Health: health})
 	if res, body := fetch(t, url+"/healthz"); res.StatusCode != 200 {
@@ -169,7 +179,16 @@ func TestReadiness(t *testing.T) {
 	if res.StatusCode != 503 || strings.Contains(body, "hunter2") || !strings.Contains(body, `"blobs":"unreachable"`) || !strings.Contains(body, `"database":"ok"`) {
 		t.Errorf("readyz = %d %s", res.StatusCode, body)
 	}
-	health.Pings["blobs"] = health.Pings["database"]
+	broken.Store(false)
+	for range 20 {
+		if res, body := fetch(t, url+"/readyz"); res.StatusCode != 503 {
+			t.Errorf("readyz within the second = %d %s", res.StatusCode, body)
+		}
+	}
+	if got := asked.Load(); got != 1 {
+		t.Errorf("21 callers made the service look %d times, want once", got)
+	}
+	clock.Add(1)
 	if res, body := fetch(t, url+"/readyz"); res.StatusCode != 200 {
 		t.Errorf("readyz = %d %s", res.StatusCode, body)
 	}
