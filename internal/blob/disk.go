@@ -63,7 +63,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 		d.root.Remove(tmp)
 		err = fmt.Errorf("put %s: %w", key, err)
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-			err = fault.New(fault.Unavailable, "the file storage is full").Because(err)
+			err = fault.New(fault.Unavailable, "The file storage is full.").Because(err)
 		}
 		return 0, err
 	}

@@ -365,7 +365,7 @@ func failure(ctx context.Context, doing string, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return wrapped
 	case !answered, answer.StatusCode >= 500, answer.StatusCode == http.StatusTooManyRequests:
-		return fault.New(fault.Unavailable, "the file storage is not available").Because(wrapped)
+		return fault.New(fault.Unavailable, "The service can't reach its file storage. Try again shortly.").Because(wrapped)
 	}
 	return wrapped
 }
