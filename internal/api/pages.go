@@ -8,6 +8,7 @@ import (
 
 	"atelier/internal/api/wire"
 	"atelier/internal/catalog"
+	"atelier/internal/httpd"
 )
 
 // pages keeps encoded pages of tools, so that a page costs its encoding once
@@ -93,7 +94,7 @@ func (s *Server) encodePage(view *catalog.View, rest []*catalog.Tool, limit int)
 	if err != nil {
 		return page{}, fmt.Errorf("encode page: %w", err)
 	}
-	p := page{body: body, tag: etag(body)}
+	p := page{body: body, tag: httpd.ETag(body)}
 	if list.HasMore {
 		const end = `null}` // of next_cursor, which comes last
 		p.body = append(body[:len(body)-len(end)], '"')

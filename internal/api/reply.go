@@ -1,13 +1,13 @@
 package api
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"atelier/internal/httpd"
 )
 
 // send writes a JSON answer whose bytes are ready, in one or more parts.
@@ -38,7 +38,7 @@ func replyTagged(w http.ResponseWriter, r *http.Request, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	sendTagged(w, r, etag(body), body)
+	sendTagged(w, r, httpd.ETag(body), body)
 	return nil
 }
 
@@ -51,15 +51,6 @@ func sendTagged(w http.ResponseWriter, r *http.Request, tag string, body ...[]by
 		return
 	}
 	send(w, http.StatusOK, body...)
-}
-
-// etag names some content.
-func etag(parts ...[]byte) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write(p)
-	}
-	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) + `"`
 }
 
 // matches tells whether an If-None-Match header names the tag (RFC 9110

@@ -76,10 +76,10 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 		}
 		changes = append(changes, Change{string(k), slug, have.id, what})
 	}
-	for _, slug := range sortedRows(stored) {
+	for _, slug := range sorted(stored) {
 		have := stored[slug]
 		_, still := wanted[slug]
-		if still || have.removed || s.broken[ref{k, slug}] || s.kept[file{k, have.source}] || !slices.Contains(s.sources, have.source) {
+		if still || have.removed || k == toolKind && s.broken[slug] || s.kept[file{k, have.source}] || !slices.Contains(s.sources, have.source) {
 			continue
 		}
 		have.removed = true

@@ -55,9 +55,10 @@ type Set struct {
 
 	tools, tags, kits map[string]entry
 	sources           []Source
-	// broken are the items whose manifest had a problem: they stay as they are.
-	broken map[ref]bool
-	// kept are whole files with a problem: all that came from them stays.
+	// broken are the slugs of tools whose manifest had a problem: they stay as
+	// they are.
+	broken map[string]bool
+	// kept are lists with a problem: all that came from them stays.
 	kept map[file]bool
 }
 
@@ -75,11 +76,7 @@ const (
 	kitKind  kind = "kit"
 )
 
-type ref struct {
-	kind kind
-	slug string
-}
-
+// file is a source's list of one kind.
 type file struct {
 	kind   kind
 	source Source
@@ -94,7 +91,7 @@ func Read(from ...From) (*Set, error) {
 	s := &Set{
 		Assets: map[Asset][]byte{},
 		tools:  map[string]entry{}, tags: map[string]entry{}, kits: map[string]entry{},
-		broken: map[ref]bool{}, kept: map[file]bool{},
+		broken: map[string]bool{}, kept: map[file]bool{},
 	}
 	names := make([][]string, len(from))
 	for i, f := range from {
@@ -111,9 +108,7 @@ func Read(from ...From) (*Set, error) {
 	}
 	// Tools name tags and kits name tools, so they are read in that order.
 	for _, f := range from {
-		s.readList(f, tagsFile, tagKind, s.tags, func(r *reader, root *yaml.Node) []string {
-			return slugs(r.tags(root), func(t Tag) string { return t.Slug })
-		})
+		s.readList(f, tagsFile, tagKind, func(r *reader, root *yaml.Node) { r.tags(root) })
 	}
 	for i, f := range from {
 		for _, n := range names[i] {
@@ -123,22 +118,12 @@ func Read(from ...From) (*Set, error) {
 		}
 	}
 	for _, f := range from {
-		s.readList(f, kitsFile, kitKind, s.kits, func(r *reader, root *yaml.Node) []string {
-			return slugs(r.kits(root, s.knowsTool), func(k Kit) string { return k.Slug })
-		})
+		s.readList(f, kitsFile, kitKind, func(r *reader, root *yaml.Node) { r.kits(root, s.knowsTool) })
 	}
 	slices.SortStableFunc(s.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return s, nil
-}
-
-func slugs[T any](items []T, slug func(T) string) []string {
-	var all []string
-	for _, i := range items {
-		all = append(all, slug(i))
-	}
-	return all
 }
 
 // knowsTag tells whether a tool may name the tag. With a broken vocabulary any
@@ -150,7 +135,7 @@ func (s *Set) knowsTag(slug string) bool {
 
 func (s *Set) knowsTool(slug string) bool {
 	_, ok := s.tools[slug]
-	return ok || s.broken[ref{toolKind, slug}]
+	return ok || s.broken[slug]
 }
 
 func (s *Set) readTool(f From, name string) {
@@ -167,30 +152,30 @@ func (s *Set) readTool(f From, name string) {
 	}
 	if len(r.problems) > 0 {
 		s.Problems = append(s.Problems, r.problems...)
-		s.broken[ref{toolKind, slug}] = true
+		s.broken[slug] = true
 		delete(s.tools, slug) // an operator's broken override must not bring the built-in back
 	}
 }
 
-// readList reads a file that maps slugs to items.
-func (s *Set) readList(f From, name string, k kind, into map[string]entry, check func(*reader, *yaml.Node) []string) {
-	r := &reader{file: path.Join(f.Name, name)}
+// readList reads a file that maps slugs to items, if the source has it.
+func (s *Set) readList(f From, name string, k kind, check func(*reader, *yaml.Node)) {
 	if _, err := fs.Stat(f.Files, name); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
+	r := &reader{file: path.Join(f.Name, name)}
 	root := s.root(r, f.Files, name)
-	if root != nil && len(r.problems) == 0 {
-		found := check(r, root)
-		if len(r.problems) == 0 {
-			items, _ := r.plain(root).(map[string]any)
-			for _, slug := range found {
-				into[slug] = entry{f.Source, canonical(items[slug])}
-			}
-			return
-		}
+	if root != nil {
+		check(r, root)
 	}
-	s.Problems = append(s.Problems, r.problems...)
-	s.kept[file{k, f.Source}] = true
+	if len(r.problems) > 0 {
+		s.Problems = append(s.Problems, r.problems...)
+		s.kept[file{k, f.Source}] = true
+		return
+	}
+	items, _ := r.plain(root).(map[string]any) // a mapping, or check had found a problem
+	for slug, item := range items {
+		s.list(k)[slug] = entry{f.Source, canonical(item)}
+	}
 }
 
 // root reads a file and gives its first node, nil after a problem. What is too
@@ -281,7 +266,7 @@ func (s *Set) list(k kind) map[string]entry {
 
 // sorted gives the slugs of a list in order, so that applying twice does the
 // same in the same order.
-func sorted(m map[string]entry) []string { return slices.Sorted(maps.Keys(m)) }
+func sorted[T any](bySlug map[string]T) []string { return slices.Sorted(maps.Keys(bySlug)) }
 
 // decodeTag and decodeKit read an item of a list, whose slug is its name there.
 func decodeTag(r row) (Tag, error) {

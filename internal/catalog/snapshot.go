@@ -239,7 +239,7 @@ func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
 			s.restricted = append(s.restricted, t)
 		}
 	}
-	for _, slug := range sortedRows(tags) {
+	for _, slug := range sorted(tags) {
 		if r := tags[slug]; !r.removed {
 			g, err := decodeTag(r)
 			if err != nil {
@@ -249,7 +249,7 @@ func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
 			s.tags[slug] = g
 		}
 	}
-	for _, slug := range sortedRows(kits) {
+	for _, slug := range sorted(kits) {
 		if r := kits[slug]; !r.removed {
 			k, err := decodeKit(r)
 			if err != nil {

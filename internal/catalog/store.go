@@ -2,8 +2,6 @@ package catalog
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"atelier/internal/ident"
@@ -23,18 +21,18 @@ type row struct {
 	created, updated time.Time
 }
 
+const versionQuery = `SELECT version FROM catalog WHERE id = 1`
+
 // lock lets one transaction at a time change the catalog.
 func lock(ctx context.Context, tx *sqldb.Tx) error {
 	var version int64
-	return tx.QueryRow(ctx, `SELECT version FROM catalog WHERE id = 1`+tx.Dialect.ForUpdate).Scan(&version)
+	return tx.QueryRow(ctx, versionQuery+tx.Dialect.ForUpdate).Scan(&version)
 }
 
 func bump(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`)
 	return err
 }
-
-const versionQuery = `SELECT version FROM catalog WHERE id = 1`
 
 // rows gives every item of a kind by slug, removed ones included.
 func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
@@ -63,8 +61,6 @@ func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	})
 	return all, err
 }
-
-func sortedRows(m map[string]row) []string { return slices.Sorted(maps.Keys(m)) }
 
 // put writes an item, new or not.
 func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {

@@ -8,9 +8,7 @@ package docs
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -51,8 +49,7 @@ func New(document []byte) (http.Handler, error) {
 
 // file answers with content that never changes while the program runs.
 func file(route, mediaType string, content []byte) http.Handler {
-	sum := sha256.Sum256(content)
-	tag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	tag := httpd.ETag(content)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpd.RecordOf(r.Context()).Route = route
 		h := w.Header()

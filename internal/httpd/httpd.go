@@ -5,6 +5,8 @@ package httpd
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -215,24 +217,19 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	if !s.o.Log.Enabled(r.Context(), level) {
 		return
 	}
-	attrs := [10]slog.Attr{
+	attrs := append(make([]slog.Attr, 0, 10),
 		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.Int64("bytes", a.bytes),
-		slog.Int64("us", took.Microseconds()), slog.String("addr", rec.Addr.String()), slog.String("trace_id", rec.TraceID),
-	}
-	n := 7
+		slog.Int64("us", took.Microseconds()), slog.String("addr", rec.Addr.String()), slog.String("trace_id", rec.TraceID))
 	if r.URL.RawQuery != "" {
-		attrs[n] = slog.String("query", redact(r.URL.RawQuery))
-		n++
+		attrs = append(attrs, slog.String("query", redact(r.URL.RawQuery)))
 	}
 	if rec.PersonID != "" {
-		attrs[n] = slog.String("person", rec.PersonID)
-		n++
+		attrs = append(attrs, slog.String("person", rec.PersonID))
 	}
 	if rec.Err != nil {
-		attrs[n] = slog.Any("error", rec.Err)
-		n++
+		attrs = append(attrs, slog.Any("error", rec.Err))
 	}
-	s.o.Log.LogAttrs(r.Context(), level, "request", attrs[:n]...)
+	s.o.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 // answer remembers what was sent.
@@ -267,6 +264,12 @@ func Started(w http.ResponseWriter) bool {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// ETag names some content, as the header has it.
+func ETag(content []byte) string {
+	sum := sha256.Sum256(content)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+}
 
 // newTraceID names a request. It need not be secret, only different.
 func newTraceID() string {

@@ -149,7 +149,7 @@ const writeTries = 5
 // afresh.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	for try := 1; ; try++ {
-		tx := db.tx()
+		tx := &Tx{Dialect: db.Dialect} // its time comes when it begins
 		err := db.write(ctx, tx, fn)
 		if err == nil {
 			for _, f := range tx.committed {
@@ -251,18 +251,22 @@ func (tx *Tx) Each(ctx context.Context, query string, args []any, scan func(Scan
 			return err
 		}
 		defer rows.Close()
-		for rows.Next() {
-			if err := scan(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		return each(rows, scan)
 	}
 	rows, err := tx.lite.query(ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
+	return each(rows, scan)
+}
+
+// each hands the rows of either database to scan.
+func each(rows interface {
+	Scanner
+	Next() bool
+	Err() error
+}, scan func(Scanner) error) error {
 	for rows.Next() {
 		if err := scan(rows); err != nil {
 			return err
