@@ -3,13 +3,37 @@
 package companion
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"syscall"
+	"testing"
 )
+
+// ErrMissing is why a server cannot be started on a machine where what it needs
+// is not installed.
+var ErrMissing = errors.New("cannot be had")
+
+// Need gives a test the server that start starts, once. Where it cannot be had
+// the test is skipped with a line that says why, but fails with CI set. The
+// variable set to skip skips it anywhere.
+func Need[S any](t testing.TB, what, variable string, start func() (S, error)) S {
+	t.Helper()
+	if os.Getenv(variable) == "skip" {
+		t.Skipf("%s tests are switched off by %s=skip", what, variable)
+	}
+	s, err := start()
+	if errors.Is(err, ErrMissing) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%s for tests: %v", what, err)
+	}
+	return s
+}
 
 // Dir makes a folder in parent that is cleared when the test binary has ended,
 // however it ended.

@@ -69,19 +69,9 @@ var buckets atomic.Int64
 // S3 makes a bucket for one test on a real server.
 func S3(t testing.TB) Bucket {
 	t.Helper()
-	if os.Getenv("ATELIER_TEST_S3") == "skip" {
-		t.Skip("S3 tests are switched off by ATELIER_TEST_S3=skip")
-	}
-	endpoint, err := startServer()
-	if errors.Is(err, errNoServer) && os.Getenv("CI") == "" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatalf("S3 for tests: %v", err)
-	}
 	b := Bucket{
 		Name:      fmt.Sprintf("test-%d", buckets.Add(1)),
-		Endpoint:  endpoint,
+		Endpoint:  companion.Need(t, "S3", "ATELIER_TEST_S3", startServer),
 		AccessKey: accessKey,
 		SecretKey: secretKey,
 	}
@@ -147,7 +137,7 @@ func start(program, dir string) (string, error) {
 	return "", errors.New("versitygw did not answer within 30 s")
 }
 
-var errNoServer = errors.New("versitygw, the S3 server for tests, cannot be built")
+var errNoServer = fmt.Errorf("versitygw, the S3 server for tests, %w", companion.ErrMissing)
 
 // build gives the path of the server's program, which it makes where this
 // version of test/s3server was not built on this machine before.

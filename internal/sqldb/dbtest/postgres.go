@@ -23,7 +23,7 @@ import (
 	"atelier/internal/companion"
 )
 
-var errNoPostgres = errors.New("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+var errNoPostgres = fmt.Errorf("PostgreSQL %w: it is not installed (Debian: apt-get install postgresql)", companion.ErrMissing)
 
 // server is the PostgreSQL of this test binary.
 type server struct {
@@ -49,16 +49,7 @@ func (s *server) exec(ctx context.Context, statement string) error {
 // freshPostgres makes a database for one test, with or without the schema.
 func freshPostgres(t testing.TB, migrated bool) string {
 	t.Helper()
-	if os.Getenv("ATELIER_TEST_PG") == "skip" {
-		t.Skip("PostgreSQL tests are switched off by ATELIER_TEST_PG=skip")
-	}
-	s, err := startServer()
-	if errors.Is(err, errNoPostgres) && os.Getenv("CI") == "" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatalf("postgres for tests: %v", err)
-	}
+	s := companion.Need(t, "PostgreSQL", "ATELIER_TEST_PG", startServer)
 	template := "template1"
 	if migrated {
 		template = "migrated"
