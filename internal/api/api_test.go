@@ -267,6 +267,13 @@ func TestErrorsOfTheList(t *testing.T) {
 				t.Errorf("%s = %s, want reason %s", x.query, a.body, x.reason)
 			}
 		}
+		for _, path := range []string{"/api/v2/tools/abcdefghij0123456789", "/api/v2/tool-tags", "/api/v2/kits"} {
+			for query, want := range map[string]string{"?x=%zz": "INVALID_REQUEST", "?team_id=a,b": "ACCOUNT_SELECTION_INVALID"} {
+				if a := s.call("GET", path+query); a.StatusCode != 400 || string(a.problem(t).Code) != want {
+					t.Errorf("%s%s = %d %s, want %s", path, query, a.StatusCode, a.body, want)
+				}
+			}
+		}
 		a := s.call("GET", "/api/v2/tools?limit=0&tool_tag=x&cursor=")
 		if n := strings.Count(string(a.body), `"path"`); n != 2 {
 			t.Errorf("two mistakes give %d problems: %s", n, a.body)

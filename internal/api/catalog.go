@@ -59,12 +59,22 @@ func (s *Server) openToolKey(scope, sealed string) (*catalog.Key, error) {
 	return &catalog.Key{Position: position, Name: part[1], ID: part[2]}, nil
 }
 
+// viewFor gives the catalog as the request's account sees it, for routes whose
+// only parameter is the account.
+func (s *Server) viewFor(r *http.Request) (*catalog.View, error) {
+	p := paramsOf(r)
+	acc, err := p.account()
+	if err != nil {
+		return nil, err
+	}
+	return s.Catalog.Snapshot().View(acc.audience), p.failed()
+}
+
 func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {
-	acc, err := paramsOf(r).account()
+	view, err := s.viewFor(r)
 	if err != nil {
 		return err
 	}
-	view := s.Catalog.Snapshot().View(acc.audience)
 	t, ok := view.Tool(r.PathValue("tool_id"))
 	if !ok {
 		return fault.New(fault.NotFound, "There is no such tool.")
@@ -73,19 +83,19 @@ func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listToolTags(w http.ResponseWriter, r *http.Request) error {
-	acc, err := paramsOf(r).account()
+	view, err := s.viewFor(r)
 	if err != nil {
 		return err
 	}
-	return replyTagged(w, r, asTagList(s.Catalog.Snapshot().View(acc.audience).Tags()))
+	return replyTagged(w, r, asTagList(view.Tags()))
 }
 
 func (s *Server) listKits(w http.ResponseWriter, r *http.Request) error {
-	acc, err := paramsOf(r).account()
+	view, err := s.viewFor(r)
 	if err != nil {
 		return err
 	}
-	return replyTagged(w, r, s.asKitList(s.Catalog.Snapshot().View(acc.audience)))
+	return replyTagged(w, r, s.asKitList(view))
 }
 
 // getPicture serves the pictures of the catalog. They are named by their
