@@ -19,6 +19,7 @@ import (
 	openapi "atelier/api"
 	"atelier/internal/api"
 	"atelier/internal/catalog"
+	"atelier/internal/config"
 	"atelier/internal/curator"
 	"atelier/internal/cursor"
 	"atelier/internal/docs"
@@ -83,7 +84,7 @@ func (serveCmd) Run(p *program) error {
 	if cfg.Has("worker") {
 		handlers = worker.Handlers(worker.Parts{DB: db, Blobs: blobs, Now: time.Now})
 	}
-	jobs, err := queue.Open(db, handlers, queue.Options{Log: log, Now: time.Now, Drain: time.Duration(cfg.Shutdown.Timeout) - time.Second})
+	jobs, err := queue.Open(db, handlers, queue.Options{Log: log, Now: time.Now, Drain: drainTime(cfg)})
 	if err != nil {
 		return err
 	}
@@ -148,6 +149,12 @@ func (serveCmd) Run(p *program) error {
 		log.Info("stopped")
 	}
 	return err
+}
+
+// drainTime is how long running jobs may go on at the end: a little less than
+// requests, as what is left of them is handed back after it.
+func drainTime(c *config.Config) time.Duration {
+	return max(time.Duration(c.Shutdown.Timeout)-time.Second, time.Millisecond)
 }
 
 // edges sends each request to the edge that it is for. Calls to the API go past

@@ -282,7 +282,7 @@ func TestTwoNodes(t *testing.T) {
 
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		work := s.serve("--roles", "worker")
+		work := s.serve("--roles", "worker", "--shutdown.timeout", "1s")
 		if a := work.get("/readyz"); a.StatusCode != 200 {
 			t.Errorf("a worker's readyz = %d %s", a.StatusCode, a.body)
 		}
