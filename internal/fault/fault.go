@@ -6,6 +6,7 @@
 package fault
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -126,3 +127,9 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.cause }
+
+// Is tells whether an error is one with this code.
+func Is(err error, code Code) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == code
+}

@@ -29,6 +29,7 @@ type sqlite struct {
 func sqliteDSN(path string, extra ...string) string {
 	v := url.Values{"_pragma": append([]string{
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+		"recursive_triggers(1)", // so that a REPLACE deletes like a DELETE, and append-only tables refuse it
 	}, extra...)}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
 }

@@ -1,0 +1,79 @@
+package audit
+
+// Act names what was done. Names are stored for good: add, never rename.
+type Act string
+
+// The acts, by what they concern.
+const (
+	PersonCreated         Act = "person.created"          // somebody signed up or was made
+	PersonVerified        Act = "person.verified"         // their address is theirs
+	PersonSuspended       Act = "person.suspended"        // they are shut out
+	PersonRestored        Act = "person.restored"         // and in again
+	PersonPasswordChanged Act = "person.password_changed" // by themselves, or with a reset link
+	PersonResetRequested  Act = "person.reset_requested"  // somebody asked for a reset link
+
+	SessionSignedIn            Act = "session.signed_in"             // a browser is signed in
+	SessionSignInFailed        Act = "session.sign_in_failed"        // a wrong password, or a person who may not
+	SessionSignedOut           Act = "session.signed_out"            // one browser
+	SessionSignedOutEverywhere Act = "session.signed_out_everywhere" // every browser and device
+
+	DeviceApproved       Act = "device.approved"          // a person let a device in
+	DeviceRefused        Act = "device.refused"           // a person turned it away
+	DeviceSignedIn       Act = "device.signed_in"         // it fetched its tokens
+	DeviceRevoked        Act = "device.revoked"           // it is signed out for good
+	DeviceCodeSeenByMany Act = "device.code_seen_by_many" // a second person opened a code: it was passed on
+	DeviceCodeKilled     Act = "device.code_killed"       // too many wrong confirmations
+	DeviceCodeReplayed   Act = "device.code_replayed"     // a code that was used up came again
+	RefreshReused        Act = "refresh.reused"           // a replaced refresh token came again: two have it
+
+	TokenCreated     Act = "token.created"     // an access token was made
+	TokenFirstUsed   Act = "token.first_used"  // and used for the first time
+	TokenRegenerated Act = "token.regenerated" // the old secret is dead
+	TokenDeleted     Act = "token.deleted"     // the token is dead
+
+	CompanyCreated       Act = "company.created"
+	CompanyChanged       Act = "company.changed"        // its name or plan
+	CompanyMemberSet     Act = "company.member_set"     // somebody joined or has another role
+	CompanyMemberRemoved Act = "company.member_removed" // somebody left or was put out
+	CompanyRoleSet       Act = "company.role_set"       // a role was made or changed
+	CompanyRoleDeleted   Act = "company.role_deleted"
+
+	TeamCreated       Act = "team.created"
+	TeamChanged       Act = "team.changed" // its name
+	TeamRemoved       Act = "team.removed"
+	TeamMemberSet     Act = "team.member_set"     // somebody joined or has another role
+	TeamMemberRemoved Act = "team.member_removed" // somebody left or was put out
+	TeamRoleSet       Act = "team.role_set"       // a role was made or changed
+	TeamRoleDeleted   Act = "team.role_deleted"
+
+	InvitationCreated  Act = "invitation.created"  // a link was made
+	InvitationAccepted Act = "invitation.accepted" // somebody joined with it
+	InvitationRevoked  Act = "invitation.revoked"  // it works no more
+
+	DomainAdded    Act = "domain.added"    // a company claims a mail domain
+	DomainVerified Act = "domain.verified" // DNS proved it: its people join by themselves
+	DomainRemoved  Act = "domain.removed"
+
+	TokensGranted  Act = "tokens.granted"   // by the operator, or taken back
+	TokensToppedUp Act = "tokens.topped_up" // a person claimed the free top-up
+
+	KeysRotated Act = "keys.rotated" // another key signs
+
+	IdentityLinked Act = "identity.linked" // a person is known at a provider
+	IdentityLost   Act = "identity.lost"   // the provider no longer stands by them
+)
+
+// Acts lists every act; Add refuses any other.
+var Acts = []Act{
+	PersonCreated, PersonVerified, PersonSuspended, PersonRestored, PersonPasswordChanged, PersonResetRequested,
+	SessionSignedIn, SessionSignInFailed, SessionSignedOut, SessionSignedOutEverywhere,
+	DeviceApproved, DeviceRefused, DeviceSignedIn, DeviceRevoked, DeviceCodeSeenByMany, DeviceCodeKilled, DeviceCodeReplayed, RefreshReused,
+	TokenCreated, TokenFirstUsed, TokenRegenerated, TokenDeleted,
+	CompanyCreated, CompanyChanged, CompanyMemberSet, CompanyMemberRemoved, CompanyRoleSet, CompanyRoleDeleted,
+	TeamCreated, TeamChanged, TeamRemoved, TeamMemberSet, TeamMemberRemoved, TeamRoleSet, TeamRoleDeleted,
+	InvitationCreated, InvitationAccepted, InvitationRevoked,
+	DomainAdded, DomainVerified, DomainRemoved,
+	TokensGranted, TokensToppedUp,
+	KeysRotated,
+	IdentityLinked, IdentityLost,
+}

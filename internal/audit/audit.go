@@ -1,0 +1,167 @@
+// Package audit keeps what was done that matters for security.
+//
+//	hash 16 ◀── 17 {at, act, who, whom, …} ◀── 18 {…} ◀── head {18, hash 18}
+//
+// The rows are numbered without a gap, and the hash of each covers its columns
+// and the hash before it. The tables refuse changes; whoever gets around that
+// cannot change, remove or reorder a row without breaking the chain, and Verify
+// names the place. Who can write the database can also make the whole chain
+// anew: against that, the operator keeps the head elsewhere and has it compared.
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"atelier/internal/sqldb"
+)
+
+// Entry is something that was done.
+type Entry struct {
+	Act       Act
+	ActorID   string            // who did it; empty for the operator and for strangers
+	PersonID  string            // whom it concerns; empty for nobody
+	CompanyID string            // whose admins may read it; empty for the operator only
+	Address   string            // where the request came from
+	Details   map[string]string // never a secret
+}
+
+// Record is an entry in the log.
+type Record struct {
+	Seq int64
+	At  time.Time
+	Entry
+	Hash string
+}
+
+// Head is where the log ends.
+type Head struct {
+	Seq  int64
+	Hash string
+}
+
+// Add writes the entry to the log. Call it last in a transaction: the head is
+// one row, and all transactions that add pass through it one after the other.
+//
+// Texts are made clean and never refused, so that what a stranger sends cannot
+// keep its own record from being written.
+func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
+	if !slices.Contains(Acts, e.Act) {
+		return fmt.Errorf("audit: unknown act %q", e.Act)
+	}
+	head, err := lockHead(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	r := row{
+		seq: head.Seq + 1, at: tx.Now.UnixMicro(), act: string(e.Act),
+		actorID: clean(e.ActorID), personID: clean(e.PersonID), companyID: clean(e.CompanyID), address: clean(e.Address),
+		details: encode(e.Details),
+	}
+	r.hash = r.seal(head.Hash)
+	if err := insert(ctx, tx, r); err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// Filter chooses records. Empty fields choose all.
+type Filter struct {
+	CompanyID string
+	PersonID  string // whom they concern
+	Before    int64  // older than this one; 0: from the newest
+	Limit     int    // at most so many; 0: none
+}
+
+// List gives records, newest first.
+func List(ctx context.Context, tx *sqldb.Tx, f Filter) ([]Record, error) {
+	rows, err := list(ctx, tx, f)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]Record, len(rows))
+	for i, r := range rows {
+		if records[i], err = r.record(); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
+// row is a record as it is stored. The hash covers these very texts, so that
+// a verifier need not know how they were made.
+type row struct {
+	seq, at                               int64
+	act                                   string
+	actorID, personID, companyID, address string
+	details                               string // JSON object, keys sorted
+	hash                                  string
+}
+
+// seal gives the hash of the row that follows the one with the hash before.
+// Each text comes after its length: nothing can move from one to the next.
+func (r row) seal(before string) string {
+	var b []byte
+	for _, text := range []string{
+		before, strconv.FormatInt(r.seq, 10), strconv.FormatInt(r.at, 10), r.act,
+		r.actorID, r.personID, r.companyID, r.address, r.details,
+	} {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func (r row) record() (Record, error) {
+	rec := Record{Seq: r.seq, At: time.UnixMicro(r.at).UTC(), Hash: r.hash, Entry: Entry{
+		Act: Act(r.act), ActorID: r.actorID, PersonID: r.personID, CompanyID: r.companyID, Address: r.address,
+	}}
+	if err := json.Unmarshal([]byte(r.details), &rec.Details); err != nil {
+		return Record{}, fmt.Errorf("audit %d: details: %w", r.seq, err)
+	}
+	return rec, nil
+}
+
+// encode writes details as a JSON object with sorted keys.
+func encode(details map[string]string) string {
+	tidy := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(details)) { // in order: of keys that clean makes equal, the same one stays
+		tidy[clean(key)] = clean(details[key])
+	}
+	b, _ := json.Marshal(tidy) // a map of texts can always be written
+	return string(b)
+}
+
+// maxText is how many bytes of a text are kept.
+const maxText = 500
+
+// clean makes a text that a terminal, a log and both databases show as one
+// harmless line: no broken bytes, no controls, none of the characters that
+// break lines or turn the direction of what follows.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
+	if len(s) <= maxText {
+		return s
+	}
+	end := maxText
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}

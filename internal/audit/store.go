@@ -1,0 +1,88 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+
+	"atelier/internal/sqldb"
+)
+
+const headQuery = `SELECT seq, hash FROM audit_head WHERE id = 1`
+
+// lockHead lets one transaction at a time add to the log.
+func lockHead(ctx context.Context, tx *sqldb.Tx) (h Head, err error) {
+	err = tx.QueryRow(ctx, headQuery+tx.Dialect.ForUpdate).Scan(&h.Seq, &h.Hash)
+	return h, err
+}
+
+// ends gives the head, the zero one where it is gone, and the number of the
+// newest row.
+func ends(ctx context.Context, tx *sqldb.Tx) (h Head, newest int64, err error) {
+	err = tx.QueryRow(ctx, headQuery).Scan(&h.Seq, &h.Hash)
+	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
+		return h, 0, err
+	}
+	err = tx.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM audit`).Scan(&newest)
+	return h, newest, err
+}
+
+// insert adds the row and moves the head onto it.
+func insert(ctx context.Context, tx *sqldb.Tx, r row) error {
+	if _, err := tx.Exec(ctx, `
+		INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		r.seq, r.at, r.act, r.actorID, r.personID, r.companyID, r.address, r.details, r.hash); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2 WHERE id = 1`, r.seq, r.hash)
+	return err
+}
+
+const columns = `seq, at, act, actor_id, person_id, company_id, address, details, hash`
+
+func scan(s sqldb.Scanner) (r row, err error) {
+	err = s.Scan(&r.seq, &r.at, &r.act, &r.actorID, &r.personID, &r.companyID, &r.address, &r.details, &r.hash)
+	return r, err
+}
+
+// list names only the columns that are asked for, so that their indexes serve.
+func list(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
+	before := f.Before
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	query, args := `SELECT `+columns+` FROM audit WHERE seq < $1`, []any{before}
+	add := func(clause string, value any) {
+		args = append(args, value)
+		query += clause + `$` + strconv.Itoa(len(args))
+	}
+	if f.CompanyID != "" {
+		add(` AND company_id = `, f.CompanyID)
+	}
+	if f.PersonID != "" {
+		add(` AND person_id = `, f.PersonID)
+	}
+	add(` ORDER BY seq DESC LIMIT `, int64(max(f.Limit, 0)))
+	return sqldb.All(ctx, tx, query, args, scan)
+}
+
+// page gives the rows after one up to another, in order.
+func page(ctx context.Context, tx *sqldb.Tx, after, upTo int64, limit int) ([]row, error) {
+	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM audit WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`,
+		[]any{after, upTo, int64(limit)}, scan)
+}
+
+// Checks are the invariants of this package that SQL can see. The chain needs
+// hashing: see Verify.
+var Checks = []sqldb.Check{
+	{Name: "the audit log ends at its head", Query: `
+		SELECT 'audit_head ' || CAST(h.seq AS TEXT) FROM audit_head h LEFT JOIN audit a ON a.seq = h.seq
+		WHERE h.hash <> coalesce(a.hash, '') OR (h.seq > 0 AND a.seq IS NULL) OR EXISTS (SELECT 1 FROM audit n WHERE n.seq > h.seq)
+		UNION ALL
+		SELECT 'audit_head is missing' WHERE NOT EXISTS (SELECT 1 FROM audit_head)`},
+	{Name: "the audit log has no gap", Query: `
+		SELECT 'audit ' || CAST(a.seq AS TEXT) || ' follows nothing' FROM audit a LEFT JOIN audit b ON b.seq = a.seq - 1
+		WHERE a.seq <> 1 AND b.seq IS NULL`},
+}

@@ -1,0 +1,175 @@
+// Package ledger keeps the tokens of accounts.
+//
+// It is double-entry: a transaction moves tokens from one account to another,
+// its entries sum to zero, and neither is ever changed. An account's row holds
+// the sum of its entries (posted) and what is reserved of it (held); tokens that
+// come from or go to the outside have a system account on the other side, the
+// only kind that may be below zero.
+//
+//	system:grants ──grant, signup, top_up──▶ account
+//
+// Every transaction locks the account's row first and the system's, which all
+// share, last. Move tokens once in a database transaction: a second move would
+// lock another account while it holds the system's row.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"atelier/internal/fault"
+	"atelier/internal/ident"
+	"atelier/internal/sqldb"
+)
+
+// Kind is why tokens moved. Kinds are stored for good: add, never rename.
+type Kind string
+
+// The kinds of movements.
+const (
+	Granted  Kind = "grant"  // the operator gave or took back
+	SignedUp Kind = "signup" // what a new account begins with
+	ToppedUp Kind = "top_up" // the free top-up, claimed
+)
+
+const (
+	systemPrefix  = "system:"
+	systemGrants  = systemPrefix + "grants"
+	maxTokens     = 1_000_000_000_000 // in one movement
+	maxNote       = 500               // characters
+	allowanceForm = "2006-01"
+)
+
+// Balance is what an account has.
+type Balance struct {
+	// Tokens can be spent now: what is held is taken off already.
+	Tokens int64
+	// Held is reserved for what is still running.
+	Held int64
+	// FreeAllowanceLeft is free until the month ends (UTC).
+	FreeAllowanceLeft int64
+}
+
+// Grant gives tokens to an account, or takes them back where tokens is below
+// zero, and says what can then be spent. An account comes into being with its
+// first movement. The note is made one clean line and cut to 500 characters.
+func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
+	if tokens == 0 || tokens < -maxTokens || tokens > maxTokens {
+		return 0, fault.New(fault.Invalid, "Tokens are a whole number other than 0, at most 1,000,000,000,000 either way.").On("tokens")
+	}
+	if err := open(ctx, tx, accountID); err != nil {
+		return 0, err
+	}
+	return move(ctx, tx, accountID, tokens, kind, note)
+}
+
+// TopUp gives an account the free top-up, once in a window: of any number of
+// claims at once, one succeeds. It says what can then be spent.
+func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, window time.Duration) (balance int64, err error) {
+	if tokens < 1 || tokens > maxTokens || window <= 0 {
+		return 0, fmt.Errorf("top up: %d tokens each %v", tokens, window)
+	}
+	if err := open(ctx, tx, accountID); err != nil {
+		return 0, err
+	}
+	claimed, err := claimTopUp(ctx, tx, accountID, window)
+	if err != nil {
+		return 0, fmt.Errorf("top up: %w", err)
+	}
+	if !claimed {
+		next, _, err := TopUpAt(ctx, tx, accountID, window)
+		if err != nil {
+			return 0, err
+		}
+		return 0, fault.New(fault.Forbidden, "This account was topped up already. Try again later.").
+			With("reason", "window").After(next.Sub(tx.Now))
+	}
+	return move(ctx, tx, accountID, tokens, ToppedUp, "")
+}
+
+// TopUpAt says whether an account can claim the top-up now, and from when on it
+// can: the zero time where it never has.
+func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Duration) (next time.Time, available bool, err error) {
+	last, err := toppedUp(ctx, tx, accountID)
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("top up: %w", err)
+	}
+	if last.IsZero() {
+		return time.Time{}, true, nil
+	}
+	next = last.Add(window)
+	return next, !next.After(tx.Now), nil
+}
+
+// Balances gives what accounts have, of which each has a monthly allowance
+// besides. An account that nothing was moved to yet has that alone.
+func Balances(ctx context.Context, tx *sqldb.Tx, ids []string, monthlyAllowance int64) (map[string]Balance, error) {
+	all := make(map[string]Balance, len(ids))
+	for _, id := range ids {
+		all[id] = Balance{FreeAllowanceLeft: max(monthlyAllowance, 0)}
+	}
+	if len(ids) == 0 {
+		return all, nil
+	}
+	found, err := accounts(ctx, tx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("balances: %w", err)
+	}
+	month := tx.Now.Format(allowanceForm)
+	for _, a := range found {
+		if a.allowanceMonth != month {
+			a.allowanceUsed = 0
+		}
+		all[a.id] = Balance{Tokens: a.posted - a.held, Held: a.held, FreeAllowanceLeft: max(monthlyAllowance-a.allowanceUsed, 0)}
+	}
+	return all, nil
+}
+
+// open makes the account's row where it is new.
+func open(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	if accountID == "" || strings.HasPrefix(accountID, systemPrefix) {
+		return errors.New("ledger: " + accountID + " is nobody's account")
+	}
+	if err := insertAccount(ctx, tx, accountID); err != nil {
+		return fmt.Errorf("open account: %w", err)
+	}
+	return nil
+}
+
+// move takes tokens from the system's account to one that is open.
+func move(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
+	balance, ok, err := post(ctx, tx, accountID, tokens)
+	if err != nil {
+		return 0, fmt.Errorf("move tokens: %w", err)
+	}
+	if !ok {
+		return 0, fault.New(fault.InsufficientBalance, "The account has fewer tokens than that.").
+			With("required", -tokens).With("available", balance)
+	}
+	if err := book(ctx, tx, movement{id: ident.New(), kind: kind, note: clean(note), from: systemGrants, to: accountID, tokens: tokens}); err != nil {
+		return 0, fmt.Errorf("move tokens: %w", err)
+	}
+	return balance, nil
+}
+
+// clean makes a note one line that can be shown anywhere.
+func clean(note string) string {
+	note = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(note, string(utf8.RuneError)))
+	n := 0
+	for i := range note {
+		if n++; n > maxNote {
+			return note[:i]
+		}
+	}
+	return note
+}

@@ -1,0 +1,102 @@
+// Package ratelog limits how often something happens, exactly and on all nodes
+// together.
+//
+// Everything that was admitted under a key is a row with its time. A window of
+// m in a span s admits the next one when fewer than m rows are younger than s,
+// so that no interval of that length ever holds more than m: neither across the
+// minute, nor with many callers at once, who wait for each other at the key's
+// row, nor when a clock steps back, since rows of the future count as well.
+//
+// Keys are texts of the caller, which begin with their purpose so that no two
+// purposes share one: "password/person/ID", "device/address/203.0.113.7". A
+// transaction that takes several keys takes those of one purpose before those
+// of the next, in the same order everywhere, or two of them wait for each other.
+package ratelog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"atelier/internal/ident"
+	"atelier/internal/sqldb"
+)
+
+// Window lets at most Most happen in any interval as long as Span. What is
+// exactly Span old is outside.
+type Window struct {
+	Most int
+	Span time.Duration
+}
+
+// Take admits one more under the key if every window has room for it, and
+// gives the id to Return it with. Where one is full the id is "", nothing is
+// recorded, and wait is how long until the next would be admitted.
+//
+// The key stays locked until the transaction ends.
+func Take(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (id string, wait time.Duration, err error) {
+	if err := valid(key, windows); err != nil {
+		return "", 0, err
+	}
+	if err := lock(ctx, tx, key); err != nil {
+		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+	}
+	if wait, err = Full(ctx, tx, key, windows...); err != nil || wait > 0 {
+		return "", wait, err
+	}
+	id = ident.New()
+	if err := insert(ctx, tx, id, key); err != nil {
+		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+	}
+	return id, 0, nil
+}
+
+// Full tells how long Take would make the caller wait, 0 where it would admit
+// them. It takes and locks nothing: another may be quicker.
+func Full(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (wait time.Duration, err error) {
+	if err := valid(key, windows); err != nil {
+		return 0, err
+	}
+	for _, w := range windows {
+		at, full, err := newest(ctx, tx, key, w)
+		if err != nil {
+			return 0, fmt.Errorf("rate of %s: %w", key, err)
+		}
+		if full {
+			wait = max(wait, at.Add(w.Span).Sub(tx.Now))
+		}
+	}
+	return wait, nil
+}
+
+// Return gives back what Take admitted, as if it had not happened. What was
+// swept or returned before is no error.
+func Return(ctx context.Context, tx *sqldb.Tx, id string) error { return remove(ctx, tx, id) }
+
+// Sweep removes what happened before a time, which must lie further back than
+// any window reaches: at most limit rows and as many keys. It says how many it
+// removed; below limit nothing is left.
+func Sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (removed int64, err error) {
+	return sweep(ctx, tx, before, limit)
+}
+
+// maxKey is the longest key in bytes: indexes have their limits.
+const maxKey = 500
+
+// valid refuses what would silently limit nothing.
+func valid(key string, windows []Window) error {
+	if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
+		return fmt.Errorf("rate: %.40q is no key", key)
+	}
+	if len(windows) == 0 {
+		return errors.New("rate of " + key + ": no window")
+	}
+	for _, w := range windows {
+		if w.Most < 1 || w.Span < time.Microsecond {
+			return fmt.Errorf("rate of %s: a window of %d in %v", key, w.Most, w.Span)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package ratelog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"atelier/internal/sqldb"
+)
+
+// lock makes everyone else who takes the key wait until this transaction ends.
+// The row is there for that only.
+func lock(ctx context.Context, tx *sqldb.Tx, key string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO rate_key (key, last) VALUES ($1, $2)
+		ON CONFLICT (key) DO UPDATE SET last = excluded.last`, key, sqldb.At(tx.Now))
+	return err
+}
+
+// newest gives the oldest of the newest w.Most rows if all of them are in the
+// window, which is full until that one leaves it.
+func newest(ctx context.Context, tx *sqldb.Tx, key string, w Window) (at time.Time, full bool, err error) {
+	var t sqldb.Time
+	err = tx.QueryRow(ctx, `SELECT at FROM rate_log WHERE key = $1 AND at > $2 ORDER BY at DESC LIMIT 1 OFFSET $3`,
+		key, sqldb.At(tx.Now.Add(-w.Span)), int64(w.Most-1)).Scan(&t)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return time.Time{}, false, nil
+	}
+	return t.Time, err == nil, err
+}
+
+func insert(ctx context.Context, tx *sqldb.Tx, id, key string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO rate_log (id, key, at) VALUES ($1, $2, $3)`, id, key, sqldb.At(tx.Now))
+	return err
+}
+
+func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM rate_log WHERE id = $1`, id)
+	return err
+}
+
+// sweep looks at a key's time again after it waited for whoever holds the key:
+// they may have used it just now.
+func sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (int64, error) {
+	rows, err := tx.Exec(ctx, `DELETE FROM rate_log WHERE id IN (SELECT id FROM rate_log WHERE at < $1 LIMIT $2)`,
+		sqldb.At(before), int64(limit))
+	if err != nil {
+		return 0, err
+	}
+	keys, err := tx.Exec(ctx, `
+		DELETE FROM rate_key WHERE last < $1 AND key IN (
+			SELECT k.key FROM rate_key k WHERE k.last < $1 AND NOT EXISTS (SELECT 1 FROM rate_log r WHERE r.key = k.key)
+			ORDER BY k.last LIMIT $2)`,
+		sqldb.At(before), int64(limit))
+	return rows + keys, err
+}
+
+// Checks are the invariants of this package. Which windows a key has, only
+// its user knows.
+var Checks = []sqldb.Check{
+	{Name: "every rate entry has its key", Query: `
+		SELECT 'rate_log ' || r.id FROM rate_log r LEFT JOIN rate_key k ON k.key = r.key WHERE k.key IS NULL`},
+}
