@@ -2,23 +2,107 @@ package credential
 
 import (
 	"context"
+	"crypto/subtle"
+	"errors"
 
+	"atelier/internal/ident"
 	"atelier/internal/sqldb"
 )
 
-func insert(ctx context.Context, tx *sqldb.Tx, t Token, personID, hash string) error {
+const columns = `id, person_id, coalesce(company_id, ''), minted_by, name, hint, created, last_used`
+
+func scan(row sqldb.Scanner) (t Token, err error) {
+	var created, used sqldb.Time
+	err = row.Scan(&t.ID, &t.PersonID, &t.CompanyID, &t.MintedBy, &t.Name, &t.Hint, &created, &used)
+	t.Created, t.LastUsed = created.Time, used.Time
+	return t, err
+}
+
+func insert(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO access_token (id, person_id, name, hash, hint, created)
-		VALUES ($1, $2, $3, $4, $5, $6)`,
-		t.ID, personID, t.Name, hash, t.Hint, sqldb.At(t.Created))
+		INSERT INTO access_token (id, person_id, company_id, minted_by, name, hash, hint, created)
+		VALUES ($1, $2, nullif($3, ''), $4, $5, $6, $7, $8)`,
+		t.ID, t.PersonID, t.CompanyID, t.MintedBy, t.Name, hash, t.Hint, sqldb.At(t.Created))
 	return err
 }
 
-func byHash(ctx context.Context, db *sqldb.DB, hash string) (c Caller, stored string, err error) {
-	c.Kind = PersonalToken
-	err = db.QueryRow(ctx, `SELECT id, person_id, hash FROM access_token WHERE hash = $1`, hash).
-		Scan(&c.TokenID, &c.PersonID, &stored)
-	return c, stored, err
+// of is the condition for a holder's tokens, with its argument.
+func (h Holder) of() (condition, id string) {
+	if h.CompanyID != "" {
+		return `company_id = $1`, h.CompanyID
+	}
+	return `person_id = $1`, h.PersonID
+}
+
+func list(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) ([]Token, error) {
+	of, id := h.of()
+	query, args := `SELECT `+columns+` FROM access_token WHERE `+of, []any{id, limit}
+	if after != nil {
+		query += ` AND (created, id) < ($3, $4)`
+		args = append(args, sqldb.At(after.Created), after.ID)
+	}
+	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scan)
+}
+
+func byID(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, error) {
+	if !ident.Valid(id) {
+		return Token{}, errUnknownToken
+	}
+	of, holder := h.of()
+	t, err := scan(tx.QueryRow(ctx, `SELECT `+columns+` FROM access_token WHERE `+of+` AND id = $2`+tx.Dialect.ForUpdate, holder, id))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Token{}, errUnknownToken
+	}
+	return t, err
+}
+
+func replace(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
+	_, err := tx.Exec(ctx, `UPDATE access_token SET hash = $2, hint = $3, last_used = NULL WHERE id = $1`, t.ID, hash, t.Hint)
+	return err
+}
+
+func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM access_token WHERE id = $1`, id)
+	return err
+}
+
+func removeOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]Token, error) {
+	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 AND coalesce(company_id, '') = $2 RETURNING `+columns,
+		[]any{personID, companyID}, scan)
+}
+
+func removeHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error) {
+	t, err := scan(tx.QueryRow(ctx, `DELETE FROM access_token WHERE hash = $1 RETURNING `+columns, hash))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Token{}, errUnknownToken
+	}
+	return t, err
+}
+
+// byHash is read at every request. Tokens of people who were suspended count as
+// unknown.
+func byHash(ctx context.Context, db *sqldb.DB, hash string) (h Holding, err error) {
+	var stored string
+	var used sqldb.Time
+	err = db.QueryRow(ctx, `
+		SELECT t.id, t.person_id, coalesce(t.company_id, ''), t.hash, t.last_used, p.email_verified
+		FROM access_token t JOIN person p ON p.id = t.person_id
+		WHERE t.hash = $1 AND NOT p.suspended`, hash).
+		Scan(&h.ID, &h.PersonID, &h.CompanyID, &stored, &used, &h.EmailVerified)
+	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
+		return Holding{}, ErrNone
+	}
+	h.LastUsed = used.Time
+	return h, err
+}
+
+func touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE access_token SET last_used = $2 WHERE id = $1 AND last_used IS NULL`, id, sqldb.At(tx.Now))
+	if err != nil || n == 1 {
+		return n == 1, err
+	}
+	_, err = tx.Exec(ctx, `UPDATE access_token SET last_used = $2 WHERE id = $1`, id, sqldb.At(tx.Now))
+	return false, err
 }
 
 // Checks are the invariants of this package.
@@ -27,4 +111,7 @@ var Checks = []sqldb.Check{
 		SELECT 'access_token ' || id FROM access_token WHERE length(hash) <> 64`},
 	{Name: "every token belongs to somebody", Query: `
 		SELECT 'access_token ' || t.id FROM access_token t LEFT JOIN person p ON p.id = t.person_id WHERE p.id IS NULL`},
+	{Name: "the tokens of a company stand for its members", Query: `
+		SELECT 'access_token ' || t.id FROM access_token t WHERE t.company_id IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM company_member m WHERE m.company_id = t.company_id AND m.person_id = t.person_id)`},
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/argon2"
 
 	"atelier/internal/fault"
+	"atelier/internal/sqldb"
 )
 
 // Lengths of a password. The upper one only bounds the work of hashing.
@@ -53,8 +54,35 @@ func HashPassword(ctx context.Context, password string) (string, error) {
 		current.memory, current.passes, current.threads, b64(salt), b64(hash)), nil
 }
 
+// SignIn finds the person with this address and password, "" where there is no
+// such person. An address that nobody has costs as much time as a wrong
+// password.
+func SignIn(ctx context.Context, db *sqldb.DB, email, password string) (id string, err error) {
+	id, stored, err := passwordOf(ctx, db, emailKey(email))
+	if err != nil {
+		return "", err
+	}
+	known := stored != ""
+	if !known {
+		stored = nobody
+	}
+	ok, err := CheckPassword(ctx, stored, password)
+	if err != nil || !ok || !known {
+		return "", err
+	}
+	return id, nil
+}
+
+// nobody is the password of people who have none. It fits no text: its salt and
+// hash are not of any derivation.
+var nobody = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, current.memory, current.passes, current.threads,
+	strings.Repeat("A", base64.RawStdEncoding.EncodedLen(saltLength)), strings.Repeat("A", base64.RawStdEncoding.EncodedLen(hashLength)))
+
 // CheckPassword tells whether the stored text is of this password.
 func CheckPassword(ctx context.Context, stored, password string) (bool, error) {
+	if len(password) > maxPassword {
+		return false, nil
+	}
 	part := strings.Split(stored, "$")
 	if len(part) != 6 || part[1] != "argon2id" {
 		return false, fmt.Errorf("check password: unknown form of hash")

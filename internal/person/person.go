@@ -1,8 +1,11 @@
-// Package person knows the people who use the service.
+// Package person knows the people who use the service: their addresses and
+// passwords, who they are at an OpenID provider, the one-time links they were
+// sent and what they were told.
 package person
 
 import (
 	"context"
+	"errors"
 	"net/mail"
 	"strings"
 	"time"
@@ -18,24 +21,35 @@ type Person struct {
 	ID            string
 	Email         string
 	EmailVerified bool
-	Created       time.Time
+	// Suspended people are refused everywhere until the operator restores them.
+	Suspended bool
+	Created   time.Time
+	// SignedInBefore is the sign-in on a device before the newest one, the Unix
+	// epoch where there was none.
+	SignedInBefore time.Time
+	// Provider is how this person usually signs in: Password, or the name of an
+	// OpenID provider.
+	Provider string
 }
+
+// Password is the provider of people who sign in with a password of ours.
+const Password = "password"
 
 // Draft is what a new person brings.
 type Draft struct {
 	Email         string
 	EmailVerified bool
 	// PasswordHash comes from HashPassword, which is slow on purpose and so
-	// runs before the transaction.
+	// runs before the transaction. People of an OpenID provider have none.
 	PasswordHash string
 }
 
 // Create adds a person. An address belongs to one person, whatever its case.
 func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
-	if err := checkEmail(d.Email); err != nil {
+	if err := CheckEmail(d.Email); err != nil {
 		return Person{}, err
 	}
-	p := Person{ID: ident.New(), Email: d.Email, EmailVerified: d.EmailVerified, Created: tx.Now}
+	p := Person{ID: ident.New(), Email: d.Email, EmailVerified: d.EmailVerified, Created: tx.Now, SignedInBefore: time.Unix(0, 0).UTC(), Provider: Password}
 	fresh, err := insert(ctx, tx, p, d.PasswordHash)
 	if err != nil {
 		return Person{}, err
@@ -46,10 +60,46 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 	return p, deleteSetups(ctx, tx)
 }
 
+var errNobody = fault.New(fault.NotFound, "There is no such person here.")
+
 // ByEmail finds a person by address.
 func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
-	return byEmail(ctx, tx, emailKey(email))
+	p, err := one(ctx, tx, "email_key", emailKey(email))
+	if errors.Is(err, errNobody) {
+		err = fault.New(fault.NotFound, "Nobody here has this address.")
+	}
+	return p, err
 }
+
+// ByID finds a person.
+func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Person, error) {
+	return one(ctx, tx, "id", id)
+}
+
+// Lock keeps everybody else from deciding about a person until tx ends: what
+// signs a person in and what signs them out everywhere take turns.
+func Lock(ctx context.Context, tx *sqldb.Tx, id string) error { return lock(ctx, tx, id) }
+
+// SetVerified records that the address is the person's, as long as it is still
+// their address. It tells whether that was news.
+func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool, err error) {
+	return setVerified(ctx, tx, id, emailKey(email))
+}
+
+// SetPassword replaces the password by the one that hash was made of; "" takes
+// it away.
+func SetPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
+	return setPassword(ctx, tx, id, hash)
+}
+
+// Suspend shuts a person out or lets them in again.
+func Suspend(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
+	return setSuspended(ctx, tx, id, suspended)
+}
+
+// SignedIn records a sign-in on a device: the one before it becomes
+// SignedInBefore.
+func SignedIn(ctx context.Context, tx *sqldb.Tx, id string) error { return signedIn(ctx, tx, id) }
 
 // emailKey is how addresses are compared. Local parts are case-sensitive on
 // paper (RFC 5321 section 2.4) and nowhere else.
@@ -58,7 +108,8 @@ func emailKey(email string) string { return strings.ToLower(email) }
 // maxEmail is the longest path that mail can carry (RFC 5321 section 4.5.3.1.3).
 const maxEmail = 254
 
-func checkEmail(email string) error {
+// CheckEmail refuses what cannot be an address.
+func CheckEmail(email string) error {
 	a, err := mail.ParseAddress(email)
 	if err != nil || a.Address != email || len(email) > maxEmail || !utf8.ValidString(email) {
 		return fault.New(fault.Invalid, "This is not a mail address.").On("email")

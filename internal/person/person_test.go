@@ -1,15 +1,120 @@
 package person_test
 
 import (
+	"context"
 	"errors"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"atelier/internal/fault"
+	"atelier/internal/ident"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
 )
+
+// world is a database with a clock. What a test leaves in it must pass the
+// checks.
+type world struct {
+	*testing.T
+	db    *sqldb.DB
+	clock *atomic.Int64 // microseconds
+}
+
+func each(t *testing.T, fn func(w world)) {
+	t.Helper()
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			w := world{T: t, clock: new(atomic.Int64)}
+			w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
+			w.db = dbtest.OpenAt(t, dbtest.URL(t, engine), w.now)
+			fn(w)
+			if v, err := w.db.Verify(t.Context(), person.Checks); err != nil || len(v) != 0 {
+				t.Errorf("checks = %v, %v", v, err)
+			}
+		})
+	}
+}
+
+func (w world) now() time.Time              { return time.UnixMicro(w.clock.Load()).UTC() }
+func (w world) pass(d time.Duration)        { w.clock.Add(d.Microseconds()) }
+func (w world) ctx() context.Context        { return w.Context() }
+func (w world) do(fn func(*sqldb.Tx) error) { w.Helper(); w.ok(w.try(fn)) }
+
+// try runs fn in a transaction of its own.
+func (w world) try(fn func(*sqldb.Tx) error) error { return w.db.Write(w.Context(), fn) }
+
+func (w world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// get gives the result of one transaction.
+func get[T any](w world, fn func(*sqldb.Tx) (T, error)) (v T) {
+	w.Helper()
+	w.do(func(tx *sqldb.Tx) (err error) { v, err = fn(tx); return err })
+	return v
+}
+
+// exec changes the database behind the package's back.
+func (w world) exec(query string, args ...any) {
+	w.Helper()
+	w.do(func(tx *sqldb.Tx) error { _, err := tx.Exec(w.ctx(), query, args...); return err })
+}
+
+func (w world) count(query string, args ...any) (n int64) {
+	w.Helper()
+	w.ok(w.db.QueryRow(w.ctx(), query, args...).Scan(&n))
+	return n
+}
+
+// person makes somebody whose password nobody knows.
+func (w world) person(email string) person.Person {
+	w.Helper()
+	return w.create(person.Draft{Email: email, PasswordHash: "x"})
+}
+
+func (w world) create(d person.Draft) person.Person {
+	w.Helper()
+	return get(w, func(tx *sqldb.Tx) (person.Person, error) { return person.Create(w.ctx(), tx, d) })
+}
+
+func (w world) byID(id string) person.Person {
+	w.Helper()
+	return get(w, func(tx *sqldb.Tx) (person.Person, error) { return person.ByID(w.ctx(), tx, id) })
+}
+
+// refused wants a fault with this code and a message for a person.
+func (w world) refused(err error, code fault.Code) {
+	w.Helper()
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Code != code || !strings.HasSuffix(f.Message, ".") {
+		w.Errorf("error = %v, want %s with a sentence", err, code)
+	}
+}
+
+// together runs n functions at once and waits for all.
+func together(n int, fn func(i int)) {
+	start, done := make(chan struct{}), make(chan struct{})
+	for i := range n {
+		go func() {
+			<-start
+			fn(i)
+			done <- struct{}{}
+		}()
+	}
+	close(start)
+	for range n {
+		<-done
+	}
+}
 
 func TestCreate(t *testing.T) {
 	t.Parallel()
@@ -95,28 +200,172 @@ func TestSetup(t *testing.T) {
 	})
 }
 
-func TestPassword(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	hash, err := person.HashPassword(ctx, "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, _ := person.HashPassword(ctx, "correct horse"); again == hash {
-		t.Error("two hashes of one password are equal: no salt")
-	}
-	for password, want := range map[string]bool{"correct horse": true, "correct horsf": false, "": false} {
-		got, err := person.CheckPassword(ctx, hash, password)
-		if err != nil || got != want {
-			t.Errorf("check %q = %v, %v, want %v", password, got, err, want)
+func TestByID(t *testing.T) {
+	each(t, func(w world) {
+		anna, _ := w.person("anna@example.com"), w.person("bert@example.com")
+		if got := w.byID(anna.ID); got != anna {
+			w.Errorf("by id = %+v, want %+v", got, anna)
 		}
-	}
-	for _, bad := range []string{"", "1234567", strings.Repeat("x", 1025), "pass\xffword"} {
-		if _, err := person.HashPassword(ctx, bad); err == nil {
-			t.Errorf("password %q was accepted", bad)
+		for _, id := range []string{ident.New(), "", anna.Email} {
+			w.refused(w.try(func(tx *sqldb.Tx) error { _, err := person.ByID(w.ctx(), tx, id); return err }), fault.NotFound)
+			w.refused(w.try(func(tx *sqldb.Tx) error { return person.Lock(w.ctx(), tx, id) }), fault.NotFound)
 		}
-	}
-	if _, err := person.CheckPassword(ctx, "plain", "plain"); err == nil {
-		t.Error("a stored text that is no hash was accepted")
-	}
+	})
+}
+
+// Whoever has the lock reads what the one before wrote.
+func TestLockTakesTurns(t *testing.T) {
+	each(t, func(w world) {
+		const n = 32
+		anna := w.person("anna@example.com")
+		together(n, func(int) {
+			err := w.try(func(tx *sqldb.Tx) error {
+				if err := person.Lock(w.ctx(), tx, anna.ID); err != nil {
+					return err
+				}
+				before, err := person.Notices(w.ctx(), tx, anna.ID, n)
+				if err != nil {
+					return err
+				}
+				return person.Notify(w.ctx(), tx, anna.ID, "turn", strconv.Itoa(len(before)))
+			})
+			if err != nil {
+				w.Error(err)
+			}
+		})
+		if got := w.count(`SELECT count(DISTINCT text) FROM person_notice`); got != n {
+			w.Errorf("%d different turns, want %d", got, n)
+		}
+	})
+}
+
+func TestSetVerified(t *testing.T) {
+	each(t, func(w world) {
+		anna, bert := w.person("Anna@example.com"), w.person("bert@example.com")
+		verify := func(id, email string) bool {
+			w.Helper()
+			return get(w, func(tx *sqldb.Tx) (bool, error) { return person.SetVerified(w.ctx(), tx, id, email) })
+		}
+		for _, test := range []struct{ what, id, email string }{
+			{"another's address", anna.ID, bert.Email},
+			{"no address", anna.ID, ""},
+			{"nobody", ident.New(), anna.Email},
+		} {
+			if verify(test.id, test.email) || w.byID(anna.ID).EmailVerified {
+				w.Errorf("%s was verified", test.what)
+			}
+		}
+		if !verify(anna.ID, "aNNa@EXAMPLE.com") || !w.byID(anna.ID).EmailVerified {
+			w.Error("her own address was not verified")
+		}
+		if verify(anna.ID, anna.Email) {
+			w.Error("the same is news again")
+		}
+		if w.byID(bert.ID).EmailVerified {
+			w.Error("somebody else's address was verified too")
+		}
+		w.exec(`UPDATE person SET email = 'bert@example.org', email_key = 'bert@example.org' WHERE id = $1`, bert.ID)
+		if verify(bert.ID, bert.Email) || w.byID(bert.ID).EmailVerified {
+			w.Error("an address was verified that is no longer his")
+		}
+	})
+}
+
+func TestVerifyingIsNewsOnce(t *testing.T) {
+	each(t, func(w world) {
+		anna := w.person("anna@example.com")
+		var news atomic.Int64
+		together(32, func(int) {
+			var fresh bool
+			err := w.try(func(tx *sqldb.Tx) (err error) {
+				fresh, err = person.SetVerified(w.ctx(), tx, anna.ID, anna.Email)
+				return err
+			})
+			if err != nil {
+				w.Error(err)
+			}
+			if fresh {
+				news.Add(1)
+			}
+		})
+		if n := news.Load(); n != 1 {
+			w.Errorf("news %d times, want once", n)
+		}
+	})
+}
+
+func TestSuspend(t *testing.T) {
+	each(t, func(w world) {
+		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
+		for _, suspended := range []bool{true, true, false} {
+			w.do(func(tx *sqldb.Tx) error { return person.Suspend(w.ctx(), tx, anna.ID, suspended) })
+			if got := w.byID(anna.ID).Suspended; got != suspended {
+				w.Errorf("suspended = %v, want %v", got, suspended)
+			}
+			if w.byID(bert.ID).Suspended {
+				w.Error("somebody else is suspended")
+			}
+		}
+	})
+}
+
+func TestSignedInRemembersTheOneBefore(t *testing.T) {
+	each(t, func(w world) {
+		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
+		never := time.Unix(0, 0).UTC()
+		want := []time.Time{never}
+		for i := range 4 {
+			if got := w.byID(anna.ID).SignedInBefore; !got.Equal(want[i]) {
+				w.Errorf("before, after %d sign-ins = %v, want %v", i, got, want[i])
+			}
+			if i == 0 {
+				want = append(want, never) // nothing was before the first
+			} else {
+				want = append(want, w.now().Add(-time.Hour))
+			}
+			w.do(func(tx *sqldb.Tx) error { return person.SignedIn(w.ctx(), tx, anna.ID) })
+			w.pass(time.Hour)
+		}
+		if got := w.byID(bert.ID).SignedInBefore; !got.Equal(never) {
+			w.Errorf("somebody else's = %v, want %v", got, never)
+		}
+	})
+}
+
+var errUndo = errors.New("undo")
+
+// Each damage is found by the check that is there for it.
+func TestChecksFind(t *testing.T) {
+	each(t, func(w world) {
+		anna := w.person("anna@example.com")
+		w.offer(person.ResetLink, person.Link{PersonID: anna.ID}, time.Hour)
+		for damage, check := range map[string]string{
+			`UPDATE person SET email_key = email_key || 'X'`:              "addresses are compared in lower case",
+			`INSERT INTO deployment (name, value) VALUES ('setup/x', '')`: "no set-up link outlives the first person",
+			`UPDATE person_link SET hash = 'secret'`:                      "links are kept as SHA-256 only",
+			`UPDATE person SET password_hash = ''`:                        "everybody can sign in somehow",
+		} {
+			found := map[string]bool{}
+			_ = w.try(func(tx *sqldb.Tx) error { // the damage is not kept
+				if _, err := tx.Exec(w.ctx(), damage); err != nil {
+					w.Errorf("%s: %v", damage, err)
+					return err
+				}
+				for _, c := range person.Checks {
+					err := tx.Each(w.ctx(), c.Query, nil, func(row sqldb.Scanner) error {
+						var line string
+						found[c.Name] = true
+						return row.Scan(&line)
+					})
+					if err != nil {
+						w.Error(err)
+					}
+				}
+				return errUndo
+			})
+			if len(found) != 1 || !found[check] {
+				w.Errorf("after %s the checks found %v, want %q", damage, found, check)
+			}
+		}
+	})
 }

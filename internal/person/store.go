@@ -3,6 +3,7 @@ package person
 import (
 	"context"
 	"errors"
+	"time"
 
 	"atelier/internal/fault"
 	"atelier/internal/sqldb"
@@ -18,15 +19,59 @@ func insert(ctx context.Context, tx *sqldb.Tx, p Person, hash string) (fresh boo
 	return n == 1, err
 }
 
-func byEmail(ctx context.Context, tx *sqldb.Tx, key string) (p Person, err error) {
-	var created sqldb.Time
-	err = tx.QueryRow(ctx, `SELECT id, email, email_verified, created FROM person WHERE email_key = $1`, key).
-		Scan(&p.ID, &p.Email, &p.EmailVerified, &created)
+// one finds a person by a column that is unique.
+func one(ctx context.Context, tx *sqldb.Tx, column, value string) (p Person, err error) {
+	var created, before sqldb.Time
+	err = tx.QueryRow(ctx, `
+		SELECT p.id, p.email, p.email_verified, p.suspended, p.created, p.signed_in_before,
+			CASE WHEN p.password_hash <> '' THEN '`+Password+`' ELSE coalesce(
+				(SELECT i.provider FROM person_identity i WHERE i.person_id = p.id ORDER BY i.created DESC, i.issuer LIMIT 1), '`+Password+`') END
+		FROM person p WHERE p.`+column+` = $1`, value).
+		Scan(&p.ID, &p.Email, &p.EmailVerified, &p.Suspended, &created, &before, &p.Provider)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return p, fault.New(fault.NotFound, "Nobody here has this address.")
+		return p, errNobody
 	}
-	p.Created = created.Time
+	p.Created, p.SignedInBefore = created.Time, before.Time
 	return p, err
+}
+
+func lock(ctx context.Context, tx *sqldb.Tx, id string) error {
+	var found string
+	err := tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1`+tx.Dialect.ForUpdate, id).Scan(&found)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return errNobody
+	}
+	return err
+}
+
+// passwordOf gives the id and the stored password of an address, both empty
+// where nobody has it.
+func passwordOf(ctx context.Context, db *sqldb.DB, key string) (id, hash string, err error) {
+	err = db.QueryRow(ctx, `SELECT id, password_hash FROM person WHERE email_key = $1`, key).Scan(&id, &hash)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		err = nil
+	}
+	return id, hash, err
+}
+
+func setVerified(ctx context.Context, tx *sqldb.Tx, id, key string) (bool, error) {
+	n, err := tx.Exec(ctx, `UPDATE person SET email_verified = TRUE WHERE id = $1 AND email_key = $2 AND NOT email_verified`, id, key)
+	return n == 1, err
+}
+
+func setPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
+	_, err := tx.Exec(ctx, `UPDATE person SET password_hash = $2 WHERE id = $1`, id, hash)
+	return err
+}
+
+func setSuspended(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
+	_, err := tx.Exec(ctx, `UPDATE person SET suspended = $2 WHERE id = $1`, id, suspended)
+	return err
+}
+
+func signedIn(ctx context.Context, tx *sqldb.Tx, id string) error {
+	_, err := tx.Exec(ctx, `UPDATE person SET signed_in_before = signed_in, signed_in = $2 WHERE id = $1`, id, sqldb.At(tx.Now))
+	return err
 }
 
 func exists(ctx context.Context, tx *sqldb.Tx) (found bool, err error) {
@@ -52,10 +97,134 @@ func deleteSetups(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
+// Links.
+
+func insertLink(ctx context.Context, tx *sqldb.Tx, hash string, kind LinkKind, l Link, expires time.Time) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO person_link (hash, kind, person_id, target, created, expires) VALUES ($1, $2, $3, $4, $5, $6)`,
+		hash, kind, l.PersonID, l.Target, sqldb.At(tx.Now), sqldb.At(expires))
+	return err
+}
+
+func deleteLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link) error {
+	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE kind = $1 AND person_id = $2 AND target = $3`, kind, l.PersonID, l.Target)
+	return err
+}
+
+func dropLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE kind = $1 AND person_id = $2`, kind, personID)
+	return err
+}
+
+func findLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, hash string) (l Link, err error) {
+	err = tx.QueryRow(ctx, `SELECT person_id, target FROM person_link WHERE hash = $1 AND kind = $2 AND expires > $3`,
+		hash, kind, sqldb.At(tx.Now)).Scan(&l.PersonID, &l.Target)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return l, errLink
+	}
+	return l, err
+}
+
+func takeLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, hash string) (l Link, err error) {
+	err = tx.QueryRow(ctx, `
+		DELETE FROM person_link WHERE hash = $1 AND kind = $2 AND expires > $3 RETURNING person_id, target`,
+		hash, kind, sqldb.At(tx.Now)).Scan(&l.PersonID, &l.Target)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return l, errLink
+	}
+	return l, err
+}
+
+func sweepLinks(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE expires <= $1`, sqldb.At(tx.Now))
+	return err
+}
+
+// Notices.
+
+func insertNotice(ctx context.Context, tx *sqldb.Tx, personID string, n Notice) error {
+	_, err := tx.Exec(ctx, `INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ($1, $2, $3, $4, $5)`,
+		n.ID, personID, n.Kind, n.Text, sqldb.At(n.Created))
+	return err
+}
+
+func notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]Notice, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT id, kind, text, created FROM person_notice WHERE person_id = $1 ORDER BY created DESC, id DESC LIMIT $2`,
+		[]any{personID, limit}, func(row sqldb.Scanner) (n Notice, err error) {
+			var created sqldb.Time
+			err = row.Scan(&n.ID, &n.Kind, &n.Text, &created)
+			n.Created = created.Time
+			return n, err
+		})
+}
+
+// Identities.
+
+func identityOwner(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (id string, err error) {
+	err = tx.QueryRow(ctx, `SELECT person_id FROM person_identity WHERE issuer = $1 AND subject = $2`, issuer, subject).Scan(&id)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return "", errNobody
+	}
+	return id, err
+}
+
+// upsertIdentity keeps an identity. A person has one at each issuer: a second
+// subject for the same person is refused.
+func upsertIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
+	n, err := tx.Exec(ctx, `
+		INSERT INTO person_identity (issuer, subject, person_id, provider, refresh, checked, created)
+		VALUES ($1, $2, $3, $4, $5, $6, $6)
+		ON CONFLICT (issuer, subject) DO UPDATE SET provider = excluded.provider, refresh = excluded.refresh, checked = excluded.checked, asking = NULL
+		WHERE person_identity.person_id = excluded.person_id`,
+		i.Issuer, i.Subject, i.PersonID, i.Provider, i.Refresh, sqldb.At(tx.Now))
+	if sqldb.Duplicate(err) || err == nil && n == 0 {
+		return fault.New(fault.Forbidden, "This account belongs to another identity of the same provider.").With("reason", "provider")
+	}
+	return err
+}
+
+func identityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i Identity, found bool, err error) {
+	var checked sqldb.Time
+	err = tx.QueryRow(ctx, `
+		SELECT issuer, subject, person_id, provider, refresh, checked FROM person_identity
+		WHERE person_id = $1 AND provider = $2 ORDER BY created DESC, issuer LIMIT 1`, personID, provider).
+		Scan(&i.Issuer, &i.Subject, &i.PersonID, &i.Provider, &i.Refresh, &checked)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return i, false, nil
+	}
+	i.Checked = checked.Time
+	return i, err == nil, err
+}
+
+func claimAsking(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE person_identity SET asking = $4
+		WHERE issuer = $1 AND subject = $2 AND (asking IS NULL OR asking <= $3) AND checked = $5`,
+		i.Issuer, i.Subject, sqldb.At(tx.Now), sqldb.At(tx.Now.Add(lease)), sqldb.At(i.Checked))
+	return n == 1, err
+}
+
+func stood(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) error {
+	_, err := tx.Exec(ctx, `UPDATE person_identity SET refresh = $3, checked = $4, asking = NULL WHERE issuer = $1 AND subject = $2`,
+		i.Issuer, i.Subject, refresh, sqldb.At(tx.Now))
+	return err
+}
+
+func unasked(ctx context.Context, tx *sqldb.Tx, i Identity) error {
+	_, err := tx.Exec(ctx, `UPDATE person_identity SET asking = NULL WHERE issuer = $1 AND subject = $2`, i.Issuer, i.Subject)
+	return err
+}
+
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
 	{Name: "addresses are compared in lower case", Query: `
 		SELECT 'person ' || id FROM person WHERE email_key <> lower(email_key)`},
 	{Name: "no set-up link outlives the first person", Query: `
 		SELECT 'deployment ' || name FROM deployment WHERE name LIKE '` + setupRow + `%' AND EXISTS (SELECT 1 FROM person)`},
+	{Name: "links are kept as SHA-256 only", Query: `
+		SELECT 'person_link ' || hash FROM person_link WHERE length(hash) <> 64`},
+	{Name: "everybody can sign in somehow", Query: `
+		SELECT 'person ' || p.id FROM person p WHERE p.password_hash = '' AND NOT p.suspended
+			AND NOT EXISTS (SELECT 1 FROM person_identity i WHERE i.person_id = p.id)`},
 }

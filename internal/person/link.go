@@ -1,0 +1,71 @@
+package person
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"atelier/internal/fault"
+	"atelier/internal/ident"
+	"atelier/internal/sqldb"
+)
+
+// LinkKind is what a link is good for.
+type LinkKind string
+
+// The kinds of links.
+const (
+	VerifyLink LinkKind = "verify" // the target is the address
+	ResetLink  LinkKind = "reset"
+	DropLink   LinkKind = "drop_device" // the target is the device
+)
+
+// Link is what the holder of a link may do.
+type Link struct {
+	PersonID string
+	Target   string
+}
+
+// secretChars makes a secret that nobody guesses: 238 bits.
+const secretChars = 40
+
+// OfferLink makes the secret of a link that works once and for a while. Earlier
+// ones of the same kind and target stop working; the lock has two that are made
+// at once come one after the other.
+func OfferLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetime time.Duration) (secret string, err error) {
+	if err := lock(ctx, tx, l.PersonID); err != nil {
+		return "", err
+	}
+	if err := deleteLinks(ctx, tx, kind, l); err != nil {
+		return "", err
+	}
+	secret = ident.Text(secretChars)
+	return secret, insertLink(ctx, tx, hashed(secret), kind, l, tx.Now.Add(lifetime))
+}
+
+// errLink is one answer for links that were used, ran out or never were.
+var errLink = fault.New(fault.NotFound, "This link does not work any more. Ask for a new one.")
+
+// LookLink finds what a link is good for and leaves it as it is.
+func LookLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
+	return findLink(ctx, tx, kind, hashed(secret))
+}
+
+// UseLink uses a link up.
+func UseLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
+	return takeLink(ctx, tx, kind, hashed(secret))
+}
+
+// DropLinks ends all links of a kind that a person was sent.
+func DropLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
+	return dropLinks(ctx, tx, kind, personID)
+}
+
+// SweepLinks removes links that ran out.
+func SweepLinks(ctx context.Context, tx *sqldb.Tx) error { return sweepLinks(ctx, tx) }
+
+func hashed(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
