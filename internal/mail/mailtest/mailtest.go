@@ -1,0 +1,224 @@
+// Package mailtest runs a real mail server for tests.
+package mailtest
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"math/big"
+	"mime"
+	"mime/quotedprintable"
+	"net"
+	"net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+)
+
+// Options are how a server behaves.
+type Options struct {
+	// TLS is starttls, tls or none, which is the default.
+	TLS string
+	// Username and Password are asked for unless they are empty.
+	Username, Password string
+	// Sender, Refuse and Reject judge the sender's address, the recipient's and
+	// the whole message; nil takes all of them.
+	Sender, Refuse func(address string) error
+	Reject         func(raw string) error
+	// Hangup has the server end each connection once it took a message over.
+	Hangup bool
+}
+
+// Server is a mail server on loopback that lasts as long as the test.
+type Server struct {
+	Address string
+	Roots   *x509.CertPool // of its certificate
+	arrived chan Mail
+}
+
+// Mail is a message that arrived.
+type Mail struct {
+	From, To string // as the connection said
+	Header   mail.Header
+	Subject  string // decoded
+	Text     string // decoded, with \n
+	Raw      string
+	TLS      bool   // whether it came over TLS
+	Username string // of who brought it
+}
+
+// Error is a refusal with a code such as 550.
+func Error(code int, text string) error {
+	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 0, 0}, Message: text}
+}
+
+// Start starts a server.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("mail server for tests: %v", err)
+	}
+	s := &Server{Address: l.Addr().String(), arrived: make(chan Mail, 100)}
+	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
+		return &session{server: s, options: o, conn: c}, nil
+	}))
+	server.Domain, server.EnableSMTPUTF8 = "localhost", true
+	server.AllowInsecureAuth = o.TLS != "starttls"
+	server.MaxLineLength = 1000 // RFC 5321 section 4.5.3.1.6
+	server.ErrorLog = log.New(io.Discard, "", 0)
+	if o.TLS == "starttls" || o.TLS == "tls" {
+		certificate := s.certificate(t)
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	}
+	if o.TLS == "tls" {
+		l = tls.NewListener(l, server.TLSConfig)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		server.Serve(l)
+	}()
+	t.Cleanup(func() {
+		l.Close() // the server may not know it yet
+		server.Close()
+		<-ended
+	})
+	return s
+}
+
+// Next gives the oldest message that was not asked for yet, and waits for it.
+func (s *Server) Next(t testing.TB) Mail {
+	t.Helper()
+	select {
+	case m := <-s.arrived:
+		return m
+	case <-time.After(20 * time.Second):
+		t.Fatal("no mail arrived")
+		return Mail{}
+	}
+}
+
+// None fails when a message arrived that was not asked for.
+func (s *Server) None(t testing.TB) {
+	t.Helper()
+	select {
+	case m := <-s.arrived:
+		t.Errorf("mail for %s arrived: %s", m.To, m.Subject)
+	default:
+	}
+}
+
+// certificate makes one for loopback and puts it into Roots.
+func (s *Server) certificate(t testing.TB) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Roots = x509.NewCertPool()
+	s.Roots.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// session is one connection.
+type session struct {
+	server         *Server
+	options        Options
+	conn           *smtp.Conn
+	username       string
+	sender, target string
+}
+
+func (s *session) AuthMechanisms() []string {
+	if s.options.Username == "" {
+		return nil
+	}
+	return []string{sasl.Plain}
+}
+
+func (s *session) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, username, password string) error {
+		if username != s.options.Username || password != s.options.Password {
+			return smtp.ErrAuthFailed
+		}
+		s.username = username
+		return nil
+	}), nil
+}
+
+func (s *session) Mail(from string, _ *smtp.MailOptions) error {
+	if s.username != s.options.Username {
+		return smtp.ErrAuthRequired
+	}
+	s.sender = from
+	if s.options.Sender != nil {
+		return s.options.Sender(from)
+	}
+	return nil
+}
+
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.target = to
+	if s.options.Refuse != nil {
+		return s.options.Refuse(to)
+	}
+	return nil
+}
+
+func (s *session) Data(r io.Reader) error {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	if s.options.Reject != nil {
+		if err := s.options.Reject(string(raw)); err != nil {
+			return err
+		}
+	}
+	m := Mail{From: s.sender, To: s.target, Raw: string(raw), Username: s.username}
+	_, m.TLS = s.conn.TLSConnectionState()
+	parsed, err := mail.ReadMessage(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	m.Header = parsed.Header
+	if m.Subject, err = new(mime.WordDecoder).DecodeHeader(parsed.Header.Get("Subject")); err != nil {
+		return err
+	}
+	text, err := io.ReadAll(quotedprintable.NewReader(parsed.Body))
+	if err != nil {
+		return err
+	}
+	m.Text = strings.ReplaceAll(string(text), "\r\n", "\n")
+	s.server.arrived <- m
+	return nil
+}
+
+func (s *session) Reset() {
+	if s.options.Hangup && s.target != "" {
+		s.conn.Conn().Close()
+	}
+}
+
+func (s *session) Logout() error { return nil }

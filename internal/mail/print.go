@@ -1,0 +1,40 @@
+package mail
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// Print gives a sender that writes messages to w, for an operator who has set
+// no mail server and passes the links on by other means.
+func Print(w io.Writer) Sender { return &printer{w: w} }
+
+type printer struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Send writes the message as a block of its own.
+func (p *printer) Send(_ context.Context, m Message) error {
+	if err := m.Check(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\natelier: no mail server is set (smtp.address). Mail for %s: %s\n", m.To, m.Subject)
+	for line := range strings.Lines(strings.TrimRight(m.Text, "\n")) {
+		if line != "\n" {
+			b.WriteString("    ")
+		}
+		b.WriteString(line)
+	}
+	b.WriteString("\n\n")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, err := io.WriteString(p.w, b.String()); err != nil { // one write: log lines go to the same place
+		return fmt.Errorf("print mail: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package oidc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	gooidc "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// found is what a provider publishes about itself.
+type found struct {
+	provider   *gooidc.Provider
+	oauth      oauth2.Config
+	keys       gooidc.KeySet
+	algorithms []string
+}
+
+const offline = "offline_access"
+
+var defaultScopes = []string{gooidc.ScopeOpenID, "email", "profile", offline}
+
+// signatures are the algorithms by which a provider can sign. None, and those
+// with a shared secret, are not among them.
+var signatures = []string{
+	gooidc.RS256, gooidc.RS384, gooidc.RS512, gooidc.ES256, gooidc.ES384, gooidc.ES512,
+	gooidc.PS256, gooidc.PS384, gooidc.PS512, gooidc.EdDSA,
+}
+
+// discover gives what the provider publishes (OpenID Connect Discovery 1.0). It
+// is asked until it has answered once.
+func (p *Provider) discover(ctx context.Context) (*found, error) {
+	if f := p.found.Load(); f != nil {
+		return f, nil
+	}
+	f, err := p.look(ctx)
+	if err != nil {
+		return nil, p.away("discover", err)
+	}
+	p.found.Store(f)
+	return f, nil
+}
+
+func (p *Provider) look(ctx context.Context) (*found, error) {
+	s := p.settings
+	provider, err := gooidc.NewProvider(ctx, s.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Authorize  string   `json:"authorization_endpoint"`
+		Token      string   `json:"token_endpoint"`
+		UserInfo   string   `json:"userinfo_endpoint"`
+		Keys       string   `json:"jwks_uri"`
+		Algorithms []string `json:"id_token_signing_alg_values_supported"`
+		Methods    []string `json:"token_endpoint_auth_methods_supported"`
+		Scopes     []string `json:"scopes_supported"`
+	}
+	if err := provider.Claims(&document); err != nil {
+		return nil, err
+	}
+	for _, address := range []string{document.Authorize, document.Token, document.Keys, cmp.Or(document.UserInfo, s.Issuer)} {
+		if !safe(s.Issuer, address) {
+			return nil, fmt.Errorf("the provider names %q as one of its addresses", address)
+		}
+	}
+	f := &found{provider: provider, keys: gooidc.NewRemoteKeySet(gooidc.ClientContext(context.Background(), p.client), document.Keys)}
+	for _, a := range document.Algorithms {
+		if slices.Contains(signatures, a) {
+			f.algorithms = append(f.algorithms, a)
+		}
+	}
+	endpoint := provider.Endpoint()
+	// The library would try both ways, and so use up a code or a refresh token
+	// twice, for which providers end the whole sign-in.
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	if s.ClientSecret == "" || len(document.Methods) > 0 && !slices.Contains(document.Methods, "client_secret_basic") {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	scopes := slices.Clone(s.Scopes)
+	if len(scopes) == 0 {
+		scopes = slices.Clone(defaultScopes)
+		if len(document.Scopes) > 0 && !slices.Contains(document.Scopes, offline) {
+			scopes = slices.DeleteFunc(scopes, func(scope string) bool { return scope == offline })
+		}
+	}
+	if !slices.Contains(scopes, gooidc.ScopeOpenID) {
+		scopes = append(scopes, gooidc.ScopeOpenID)
+	}
+	f.oauth = oauth2.Config{
+		ClientID: s.ClientID, ClientSecret: s.ClientSecret, RedirectURL: s.RedirectURL, Endpoint: endpoint, Scopes: scopes,
+	}
+	return f, nil
+}
+
+// safe tells whether secrets and people can be sent to an address of the
+// issuer's: on the web, and not with less care than it takes itself.
+func safe(issuer, address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && strings.HasPrefix(issuer, "http:"))
+}

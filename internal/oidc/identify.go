@@ -1,0 +1,102 @@
+package oidc
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	gooidc "github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// claims are what we read of an ID token beside what the library does.
+type claims struct {
+	Party         string `json:"azp"`
+	Email         string `json:"email"`
+	EmailVerified yes    `json:"email_verified"`
+}
+
+// yes is a claim that is true, or "true" as some providers have it.
+type yes bool
+
+// UnmarshalJSON takes everything else for false.
+func (y *yes) UnmarshalJSON(b []byte) error {
+	*y = string(b) == "true" || string(b) == `"true"`
+	return nil
+}
+
+// identify checks the answer of the token endpoint (OpenID Connect Core 1.0,
+// section 3.1.3.7) and reads from it who came.
+func (p *Provider) identify(ctx context.Context, f *found, token *oauth2.Token, nonce string) (Identity, error) {
+	forged := func(err error) (Identity, error) {
+		return Identity{}, p.refused(p.Name()+" gave an answer that cannot be trusted. Start again.", brief(err))
+	}
+	raw, _ := token.Extra("id_token").(string)
+	keys := &watched{KeySet: f.keys}
+	signed, err := gooidc.NewVerifier(p.settings.Issuer, keys, &gooidc.Config{
+		ClientID: p.settings.ClientID, SupportedSigningAlgs: f.algorithms, Now: p.settings.Now,
+	}).Verify(ctx, raw)
+	if keys.away != nil {
+		return Identity{}, p.away("fetch keys", keys.away)
+	}
+	if err != nil {
+		return forged(err)
+	}
+	var c claims
+	if err := signed.Claims(&c); err != nil {
+		return forged(err)
+	}
+	switch {
+	case nonce == "" || subtle.ConstantTimeCompare([]byte(signed.Nonce), []byte(nonce)) != 1:
+		return forged(errors.New("the nonce differs"))
+	case c.Party != p.settings.ClientID && (c.Party != "" || len(signed.Audience) > 1):
+		return forged(fmt.Errorf("the token was made for %q", c.Party))
+	case signed.AccessTokenHash != "" && signed.VerifyAccessToken(token.AccessToken) != nil:
+		return forged(errors.New("the access token is another one's"))
+	case !text(signed.Subject) || signed.Subject == "":
+		return forged(errors.New("the subject is no text"))
+	}
+	who := Identity{
+		Issuer: p.settings.Issuer, Subject: signed.Subject,
+		Email: c.Email, EmailVerified: bool(c.EmailVerified), Refresh: token.RefreshToken,
+	}
+	if who.Email == "" && f.provider.UserInfoEndpoint() != "" {
+		info, err := f.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+		if err != nil {
+			return Identity{}, p.away("ask who it is", err)
+		}
+		if info.Subject != who.Subject { // section 5.3.2
+			return forged(errors.New("it tells about another person"))
+		}
+		who.Email, who.EmailVerified = info.Email, info.EmailVerified
+	}
+	who.EmailVerified = who.EmailVerified && who.Email != ""
+	if !text(who.Email) {
+		return forged(errors.New("the mail address is no text"))
+	}
+	return who, nil
+}
+
+// watched are keys that remember when they could not be fetched.
+type watched struct {
+	gooidc.KeySet
+	away error
+}
+
+// VerifySignature checks the token's signature. The library wraps what the
+// fetching ended with, and nothing else.
+func (w *watched) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+	payload, err := w.KeySet.VerifySignature(ctx, token)
+	w.away = errors.Unwrap(err)
+	return payload, err
+}
+
+// text tells whether a claim can be stored: a subject has at most 255
+// characters (section 2), and addresses have fewer.
+func text(s string) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= 255 && !strings.ContainsFunc(s, unicode.IsControl)
+}
