@@ -3,19 +3,31 @@ package worker
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
+	"atelier/internal/device"
+	"atelier/internal/identity"
+	"atelier/internal/idtoken"
+	"atelier/internal/keyring"
+	"atelier/internal/mail"
+	"atelier/internal/post"
 	"atelier/internal/queue"
 	"atelier/internal/sqldb"
 )
 
 // Parts are what the work is done on.
 type Parts struct {
-	DB    *sqldb.DB
-	Blobs blob.Store
-	Now   func() time.Time
+	DB      *sqldb.DB
+	Blobs   blob.Store
+	Devices *device.Devices
+	Tokens  *idtoken.Issuer
+	Mail    mail.Sender
+	MailBox keyring.Box // that queued mail is sealed with
+	Log     *slog.Logger
+	Now     func() time.Time
 }
 
 // leftoverAge is when an unfinished file counts as abandoned.
@@ -23,11 +35,16 @@ const leftoverAge = time.Hour
 
 // Handlers gives every kind of background job.
 func Handlers(p Parts) []queue.Handler {
-	// A job that failed comes by itself again, so none is retried.
 	return []queue.Handler{
+		post.Handler(p.Mail, p.MailBox, p.Log),
+		// These come by themselves again, so none is retried.
 		{
 			Kind: "catalog-averages", Every: time.Minute, Timeout: time.Minute,
 			Do: func(ctx context.Context, _ queue.Work) error { return catalog.UpdateAverages(ctx, p.DB) },
+		},
+		{
+			Kind: "identity-sweep", Every: 10 * time.Minute, Timeout: 5 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return identity.Sweep(ctx, p.DB, p.Devices, p.Tokens) },
 		},
 		{
 			Kind: "blob-sweep", Every: time.Hour, Timeout: 10 * time.Minute,

@@ -3,15 +3,19 @@ package worker_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
+	"atelier/internal/identity/identitytest"
+	"atelier/internal/mail"
 	"atelier/internal/queue"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/witness"
 	"atelier/internal/worker"
 )
 
@@ -43,7 +47,16 @@ func TestHousekeeping(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		handlers := worker.Handlers(worker.Parts{DB: db, Blobs: blobs, Now: time.Now})
+		site := identitytest.New(t, db, identitytest.Options{})
+		site.Person("anna@example.com")
+		if err := site.Desk.RequestReset(ctx, "anna@example.com", site.Visitor()); err != nil {
+			t.Fatal(err)
+		}
+		var sent witness.Log
+		handlers := worker.Handlers(worker.Parts{
+			DB: db, Blobs: blobs, Devices: site.Devices, Tokens: site.Tokens,
+			Mail: mail.Print(&sent), MailBox: site.Keys.Box("mail"), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		})
 		done := make(chan string, 10*len(handlers))
 		for i := range handlers {
 			do := handlers[i].Do
@@ -78,6 +91,9 @@ func TestHousekeeping(t *testing.T) {
 		stop()
 		if err := <-ended; err != nil {
 			t.Errorf("run = %v", err)
+		}
+		if text := sent.String(); !strings.Contains(text, "anna@example.com") || !strings.Contains(text, "/reset?token=") {
+			t.Errorf("mail = %s", text)
 		}
 		cat := catalog.New(db, slog.New(slog.DiscardHandler))
 		if _, err := cat.Refresh(ctx); err != nil {

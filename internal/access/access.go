@@ -1,0 +1,214 @@
+// Package access decides who is asking, as what, and for which account. It is
+// the one place where that is decided: every route names a Rule, and Admit
+// holds the request against it and against the records as they are now.
+//
+//	credential       reaches                              rules it is refused by
+//	ID token         personal account; teams whose role   (none)
+//	                 has USE_PLUGINS and takes the
+//	                 device's kind of plugin
+//	personal token   personal account                     SignedIn, Leaving
+//	company token    teams of its company that the        SignedIn, Leaving,
+//	                 person is in                         Personal
+//
+// Nothing about a credential is remembered between requests except that a
+// signature was right: one that was revoked is dead at the next request, on
+// every node.
+package access
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"atelier/internal/audit"
+	"atelier/internal/company"
+	"atelier/internal/credential"
+	"atelier/internal/device"
+	"atelier/internal/fault"
+	"atelier/internal/idtoken"
+	"atelier/internal/sqldb"
+)
+
+// Kind is what sort of credential speaks.
+type Kind string
+
+// The kinds of credentials.
+const (
+	IDToken       Kind = "id_token"
+	PersonalToken Kind = "personal_token"
+	CompanyToken  Kind = "company_token"
+)
+
+// Caller is who is asking.
+type Caller struct {
+	PersonID string
+	Kind     Kind
+
+	DeviceID   string // of an ID token
+	PluginKind string // of its device, "" where it did not say
+	Provider   string // how the person signed in there
+
+	TokenID   string // of an access token
+	CompanyID string // of a company token
+}
+
+// Presented is what a request shows of itself. Headers come with all their
+// values: two of one are no credential, as nobody could say which one counts.
+type Presented struct {
+	Authorization []string
+	DeviceID      []string // X-Device-Id
+	TeamID        []string // team_id, as often as it was given
+	Address       string
+}
+
+// Gate admits requests.
+type Gate struct {
+	DB      *sqldb.DB
+	Devices *device.Devices
+	Tokens  *idtoken.Issuer
+	// RequireVerified refuses people whose mail address is not verified.
+	RequireVerified bool
+	Now             func() time.Time
+}
+
+// Admit decides about a request. The caller is known even when the request is
+// refused for another reason, so that it can be counted as theirs.
+func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (Caller, Account, error) {
+	c, verified, err := g.authenticate(ctx, r, p)
+	if err != nil {
+		return Caller{}, Account{}, err
+	}
+	if !slices.Contains(r.Kinds, c.Kind) {
+		return c, Account{}, fault.New(fault.Forbidden, r.instead(c.Kind)).With("reason", "credential")
+	}
+	if g.RequireVerified && !verified && !r.Unverified {
+		return c, Account{}, fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
+	}
+	a, err := g.account(ctx, r, c, p.TeamID)
+	return c, a, err
+}
+
+// authenticate finds who presents a credential.
+func (g *Gate) authenticate(ctx context.Context, r Rule, p Presented) (Caller, bool, error) {
+	token, ok := bearer(p.Authorization)
+	if !ok {
+		return Caller{}, false, credential.ErrNone
+	}
+	if credential.WellFormed(token) {
+		return g.accessToken(ctx, token)
+	}
+	claims, err := g.Tokens.Verify(ctx, token)
+	if err != nil {
+		return Caller{}, false, err
+	}
+	if !r.NamesDevice && !sameDevice(p.DeviceID, claims.DeviceID) {
+		return Caller{}, false, credential.ErrNone
+	}
+	d, err := g.Devices.Check(ctx, g.DB, claims.DeviceID)
+	if err != nil {
+		return Caller{}, false, err
+	}
+	if d.PersonID != claims.PersonID || d.Suspended {
+		return Caller{}, false, credential.ErrNone
+	}
+	if g.stale(d.LastUsed) {
+		err := g.DB.Write(ctx, func(tx *sqldb.Tx) error { return g.Devices.Touch(ctx, tx, claims.DeviceID, p.Address) })
+		if err != nil {
+			return Caller{}, false, err
+		}
+	}
+	return Caller{PersonID: d.PersonID, Kind: IDToken, DeviceID: claims.DeviceID, PluginKind: d.PluginKind, Provider: d.Provider}, d.Verified, nil
+}
+
+func (g *Gate) accessToken(ctx context.Context, token string) (Caller, bool, error) {
+	h, err := credential.Check(ctx, g.DB, token)
+	if err != nil {
+		return Caller{}, false, err
+	}
+	if g.stale(h.LastUsed) {
+		if err := g.touch(ctx, h.Token); err != nil {
+			return Caller{}, false, err
+		}
+	}
+	c := Caller{PersonID: h.PersonID, Kind: PersonalToken, TokenID: h.ID, CompanyID: h.CompanyID}
+	if h.CompanyID != "" {
+		c.Kind = CompanyToken
+	}
+	return c, h.EmailVerified, nil
+}
+
+// usedEvery is how exact "last used" is: a write for every call would cost more
+// than the calls.
+const usedEvery = time.Minute
+
+func (g *Gate) stale(used time.Time) bool { return g.Now().Sub(used) >= usedEvery }
+
+func (g *Gate) touch(ctx context.Context, t credential.Token) error {
+	return g.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		first, err := credential.Touch(ctx, tx, t.ID)
+		if err != nil || !first {
+			return err
+		}
+		return audit.Add(ctx, tx, audit.Entry{
+			Act: audit.TokenFirstUsed, ActorID: t.PersonID, PersonID: t.PersonID, CompanyID: t.CompanyID,
+			Details: map[string]string{"token": t.ID},
+		})
+	})
+}
+
+// bearer takes the token out of the Authorization header (RFC 6750 section
+// 2.1). The scheme has no case (RFC 9110 section 11.1).
+func bearer(values []string) (string, bool) {
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	return token, ok && strings.EqualFold(scheme, "Bearer")
+}
+
+// sameDevice tells whether the header, where there is one, names the device.
+func sameDevice(header []string, deviceID string) bool {
+	return len(header) == 0 || len(header) == 1 && header[0] == deviceID
+}
+
+// Account is for whom a request acts, and who pays.
+type Account struct {
+	// ID is the person's id for the personal account, else the team's. It is ""
+	// where a company token reads the catalog without naming a team.
+	ID        string
+	TeamID    string
+	CompanyID string
+	Role      company.TeamRole // in the team
+}
+
+// account selects the account that the request names with team_id.
+func (g *Gate) account(ctx context.Context, r Rule, c Caller, team []string) (Account, error) {
+	if r.Account == NoAccount {
+		return Account{}, nil
+	}
+	id, err := oneTeam(team)
+	switch {
+	case err != nil:
+		return Account{}, err
+	case c.Kind == PersonalToken && id != "":
+		return Account{}, selectionInvalid("team_not_allowed", "A personal access token reaches the personal account only. Leave team_id out.")
+	case c.Kind == CompanyToken && id == "" && r.Account == CatalogAccount:
+		return Account{CompanyID: c.CompanyID}, nil
+	case c.Kind == CompanyToken && id == "":
+		return Account{}, selectionInvalid("team_required", "A company access token acts on a team. Name it with team_id.")
+	case id == "":
+		return Account{ID: c.PersonID}, nil
+	}
+	s, err := company.StandingOf(ctx, g.DB, c.PersonID, id)
+	if err != nil {
+		return Account{}, err
+	}
+	if c.Kind == CompanyToken && s.CompanyID != c.CompanyID {
+		return Account{}, company.ErrNotMember
+	}
+	if c.Kind == IDToken && !(s.Role.May(company.UsePlugins) && s.Role.AllowsPlugin(c.PluginKind)) {
+		return Account{}, fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
+	}
+	return Account{ID: id, TeamID: id, CompanyID: s.CompanyID, Role: s.Role}, nil
+}

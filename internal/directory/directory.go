@@ -1,0 +1,169 @@
+// Package directory manages companies: their teams, roles, members, invitations
+// and mail domains.
+//
+// Every act asks anew what its actor may do (permit.go), in the transaction that
+// changes something and with the company locked: what was taken from somebody a
+// moment ago is gone, and nobody changes what the decision was made on. With it
+// goes exactly one audit entry, and one more for each access token that it ended.
+//
+// Nobody can hand on what they do not have, nor touch those who have more, and
+// a company that its own people manage keeps somebody who can.
+package directory
+
+import (
+	"context"
+	"net"
+
+	"atelier/internal/audit"
+	"atelier/internal/company"
+	"atelier/internal/fault"
+	"atelier/internal/ident"
+	"atelier/internal/person"
+	"atelier/internal/post"
+	"atelier/internal/sqldb"
+)
+
+// Directory does what the package says. It is safe for concurrent use.
+type Directory struct {
+	DB   *sqldb.DB
+	Post post.Office
+	// Resolver finds the records by which companies prove their domains.
+	Resolver *net.Resolver
+	// AppURL is where the pages are that links in mail lead to.
+	AppURL string
+}
+
+// Actor is who does something. The operator has no PersonID and may do
+// everything.
+type Actor struct {
+	PersonID string
+	Address  string
+	// ByPlugin says that an app on a device speaks for the person: what they may
+	// do by a role in a team, it may only where that role lets its kind in.
+	ByPlugin   bool
+	PluginKind string // "" where it did not say
+}
+
+func (a Actor) operator() bool { return a.PersonID == "" }
+
+// record writes down what an actor did in a company.
+func (a Actor) record(ctx context.Context, tx *sqldb.Tx, companyID string, e audit.Entry) error {
+	e.ActorID, e.CompanyID, e.Address = a.PersonID, companyID, a.Address
+	return audit.Add(ctx, tx, e)
+}
+
+// look reads something of a company for an actor who may.
+func (d *Directory) look(ctx context.Context, a Actor, companyID string, may rule, read func(tx *sqldb.Tx, s standing) error) error {
+	return d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		s, err := inCompany(ctx, tx, a, companyID, may)
+		if err != nil {
+			return err
+		}
+		return read(tx, s)
+	})
+}
+
+// change does something to a company for an actor who may, and records it.
+func (d *Directory) change(ctx context.Context, a Actor, companyID string, may rule, act func(tx *sqldb.Tx, s standing) (audit.Entry, error)) error {
+	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		// Strangers are turned away before they can keep anybody waiting.
+		if _, err := inCompany(ctx, tx, a, companyID, may); err != nil {
+			return err
+		}
+		if err := hold(ctx, tx, companyID); err != nil {
+			return err
+		}
+		s, err := inCompany(ctx, tx, a, companyID, may)
+		if err != nil {
+			return err
+		}
+		e, err := act(tx, s)
+		if err != nil {
+			return err
+		}
+		return a.record(ctx, tx, companyID, e)
+	})
+}
+
+// CreateCompany makes a company that nobody is in yet. Only the operator can.
+func (d *Directory) CreateCompany(ctx context.Context, a Actor, name string, plan company.Plan) (c company.Company, err error) {
+	if !a.operator() {
+		return c, errPermission
+	}
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if c, err = company.Create(ctx, tx, name, plan); err != nil {
+			return err
+		}
+		return a.record(ctx, tx, c.ID, audit.Entry{Act: audit.CompanyCreated, Details: map[string]string{"name": name, "plan": string(plan)}})
+	})
+	return c, err
+}
+
+// Companies gives the companies that the actor is in, by name.
+func (d *Directory) Companies(ctx context.Context, a Actor) (all []company.Membership, err error) {
+	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = company.OfPerson(ctx, tx, a.PersonID)
+		return err
+	})
+	return all, err
+}
+
+// Company gives a company and what the actor is in it.
+func (d *Directory) Company(ctx context.Context, a Actor, companyID string) (m company.Membership, err error) {
+	err = d.look(ctx, a, companyID, anyMember, func(_ *sqldb.Tx, s standing) error {
+		m = s.Membership
+		return nil
+	})
+	return m, err
+}
+
+// RenameCompany gives a company another name.
+func (d *Directory) RenameCompany(ctx context.Context, a Actor, companyID, name string) (m company.Membership, err error) {
+	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
+		m = s.Membership
+		before := m.Company.Name
+		m.Company.Name = name
+		return audit.Entry{Act: audit.CompanyChanged, Details: map[string]string{"name": name, "before": before}},
+			company.Rename(ctx, tx, companyID, name)
+	})
+	return m, err
+}
+
+// Audit gives what was done in a company, newest first: what is older than the
+// record with the number before, or from the newest on where that is 0.
+func (d *Directory) Audit(ctx context.Context, a Actor, companyID string, before int64, limit int) (all []audit.Record, err error) {
+	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
+		all, err = audit.List(ctx, tx, audit.Filter{CompanyID: companyID, Before: before, Limit: limit})
+		return err
+	})
+	return all, err
+}
+
+// known finds a person by what may or may not be an id.
+func known(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, error) {
+	if !ident.Valid(personID) {
+		return person.Person{}, errNoMember
+	}
+	p, err := person.ByID(ctx, tx, personID)
+	if fault.Is(err, fault.NotFound) {
+		return p, errNoMember
+	}
+	return p, err
+}
+
+// byEmail finds a person for the operator. Nobody else may ask who has an
+// address.
+func (d *Directory) byEmail(ctx context.Context, a Actor, email string) (uid string, err error) {
+	if !a.operator() {
+		return "", errPermission
+	}
+	if err := person.CheckEmail(email); err != nil {
+		return "", err
+	}
+	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		p, err := person.ByEmail(ctx, tx, email)
+		uid = p.ID
+		return err
+	})
+	return uid, err
+}

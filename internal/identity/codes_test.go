@@ -1,0 +1,94 @@
+package identity_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"atelier/internal/device"
+	"atelier/internal/fault"
+	"atelier/internal/identity"
+	"atelier/internal/identity/identitytest"
+)
+
+// longLived codes outlast the windows of the limits.
+var longLived = device.Options{ExpiresIn: 3 * time.Hour}
+
+func TestWrongCodesOfAPerson(t *testing.T) {
+	each(t, identitytest.Options{Device: longLived}, func(w *world) {
+		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
+		other, _ := w.browser(w.somebody("bert@example.com", true).ID)
+		codes := w.Start("")
+		for round := range 5 {
+			for i := range 10 {
+				w.refused("a wrong code", second(w.open(in, "BBBB-BBBB")), fault.NotFound)
+				if i < 9 {
+					w.ok(second(w.open(in, codes.UserCode))) // does not count
+				}
+			}
+			for _, code := range []string{"BBBB-BBBB", codes.UserCode} {
+				if got := w.wait("the 11th", second(w.open(in, code))); got != 10*time.Minute && round < 4 {
+					w.Errorf("wait = %v, want 10m", got)
+				}
+			}
+			w.wait("in a confirmation", w.decide(in, "any", codes.UserCode, true))
+			if round < 4 {
+				w.pass(10 * time.Minute)
+			}
+		}
+		w.refused("somebody else", second(w.open(other, "BBBB-BBBB")), fault.NotFound)
+		w.pass(10 * time.Minute)
+		if got := w.wait("the 51st in an hour", second(w.open(in, codes.UserCode))); got != 10*time.Minute {
+			w.Errorf("wait = %v, want 10m", got)
+		}
+		w.pass(10 * time.Minute)
+		w.ok(second(w.open(in, codes.UserCode)))
+	})
+}
+
+func TestWrongCodesFromAnAddress(t *testing.T) {
+	each(t, identitytest.Options{Device: longLived}, func(w *world) {
+		codes := w.Start("")
+		var people []identity.Session
+		for i := range 5 {
+			in, _ := w.browser(w.somebody(fmt.Sprintf("p%d@example.com", i), true).ID)
+			people = append(people, in)
+		}
+		from := func(n int, address, code string) error {
+			return second(w.Desk.OpenGrant(w.Context(), people[n], code, identity.Visitor{Address: address}))
+		}
+		for i := range 30 {
+			w.refused("a wrong code", from(i%4, fmt.Sprintf("2001:db8::%x", i), "BBBB-BBBB"), fault.NotFound)
+		}
+		if got := w.wait("the 31st", from(4, "2001:db8::ffff", codes.UserCode)); got != time.Hour {
+			w.Errorf("wait = %v, want 1h", got)
+		}
+		w.ok(from(4, "2001:db8:0:1::1", codes.UserCode))
+		w.pass(time.Hour)
+		w.ok(from(4, "2001:db8::1", codes.UserCode))
+	})
+}
+
+func TestStartsPerAddress(t *testing.T) {
+	each(t, identitytest.Options{}, func(w *world) {
+		from := func(address string) error {
+			return second(w.Desk.StartDevice(w.Context(), "", identity.Visitor{Address: address}))
+		}
+		for minute := range 5 {
+			for i := range 20 {
+				w.ok(from(fmt.Sprintf("2001:db8::%x", i)))
+			}
+			if got := w.wait("the 21st", from("2001:db8::ffff")); got != time.Minute && minute < 4 {
+				w.Errorf("wait = %v, want 1m", got)
+			}
+			w.ok(from("2001:db8:0:1::1"))
+			w.pass(time.Minute)
+		}
+		if got := w.wait("the 101st in an hour", from("2001:db8::1")); got != 55*time.Minute {
+			w.Errorf("wait = %v, want 55m", got)
+		}
+		if n := w.count(`device_grant`); n != 105 {
+			w.Errorf("%d grants, want 105", n)
+		}
+	})
+}

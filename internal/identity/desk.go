@@ -1,0 +1,241 @@
+// Package identity is the front desk: it signs people up, in and out, in
+// browsers and on devices, and tells them who they are.
+//
+// Every act is one transaction with its audit entry. Mail goes out through the
+// queue of the same transaction, so a link exists exactly when its act does.
+package identity
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"atelier/internal/audit"
+	"atelier/internal/company"
+	"atelier/internal/device"
+	"atelier/internal/fault"
+	"atelier/internal/idtoken"
+	"atelier/internal/keyring"
+	"atelier/internal/ledger"
+	"atelier/internal/mail"
+	"atelier/internal/oidc"
+	"atelier/internal/person"
+	"atelier/internal/post"
+	"atelier/internal/ratelog"
+	"atelier/internal/session"
+	"atelier/internal/sqldb"
+)
+
+// Parts are what a desk is made of.
+type Parts struct {
+	DB      *sqldb.DB
+	Devices *device.Devices
+	Tokens  *idtoken.Issuer
+	Post    post.Office
+	// Provider is where people can sign in besides here; nil for nowhere.
+	Provider *oidc.Provider
+	// Box seals what the provider gives us to keep.
+	Box      keyring.Box
+	Settings Settings
+	Now      func() time.Time
+}
+
+// Settings are what the operator decides.
+type Settings struct {
+	AppURL string
+	Signup Signup
+	// RequireVerified makes an account useless until its address is verified.
+	RequireVerified bool
+	SessionLifetime time.Duration
+
+	SignupGrant      int64 // tokens of a new person
+	MonthlyAllowance int64 // free tokens of every account
+	TopUp            int64 // tokens of a free top-up; 0: there is none
+	TopUpWindow      time.Duration
+}
+
+// Signup is who may sign up.
+type Signup string
+
+// The ways to sign up.
+const (
+	Anybody Signup = "open"
+	Invited Signup = "invite"
+	Nobody  Signup = "closed"
+)
+
+// Desk does what the package says. It is safe for concurrent use.
+type Desk struct{ Parts }
+
+// New makes a desk.
+func New(p Parts) *Desk { return &Desk{p} }
+
+// Visitor is where a request comes from.
+type Visitor struct {
+	Agent   string
+	Address string
+}
+
+// network is what limits count a visitor by: IPv6 hands out whole /64 networks
+// to one customer.
+func (v Visitor) network() string {
+	a, err := netip.ParseAddr(v.Address)
+	if err != nil || !a.Is6() || a.Is4In6() {
+		return v.Address
+	}
+	return netip.PrefixFrom(a, 64).Masked().String()
+}
+
+// Actor is who does something to an account. The operator has no PersonID.
+type Actor struct {
+	PersonID string
+	Address  string
+}
+
+// act writes an audit entry of a person about themselves.
+func act(ctx context.Context, tx *sqldb.Tx, a audit.Act, personID, address string, details map[string]string) error {
+	return audit.Add(ctx, tx, audit.Entry{Act: a, ActorID: personID, PersonID: personID, Address: address, Details: details})
+}
+
+// Limits on guessing, each on all nodes together. What succeeds does not count.
+var (
+	passwordsPerPerson  = []ratelog.Window{{Most: 10, Span: 5 * time.Minute}}
+	passwordsPerAddress = []ratelog.Window{{Most: 100, Span: 5 * time.Minute}}
+	codesPerPerson      = []ratelog.Window{{Most: 10, Span: 10 * time.Minute}, {Most: 50, Span: time.Hour}}
+	codesPerAddress     = []ratelog.Window{{Most: 30, Span: time.Hour}}
+	startsPerAddress    = []ratelog.Window{{Most: 20, Span: time.Minute}, {Most: 100, Span: time.Hour}}
+	signupsPerAddress   = []ratelog.Window{{Most: 20, Span: time.Minute}, {Most: 100, Span: time.Hour}}
+	mailsPerPerson      = []ratelog.Window{{Most: 5, Span: time.Hour}}
+	mailsPerAddress     = []ratelog.Window{{Most: 30, Span: time.Hour}}
+)
+
+// limit is one allowance of a try.
+type limit struct {
+	key     string
+	windows []ratelog.Window
+}
+
+// try takes one of each limit, or of none: what a refused try took is undone
+// with its transaction. The ids give it back after a success.
+func (d *Desk) try(ctx context.Context, limits ...limit) (ids []string, err error) {
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		ids = ids[:0]
+		for _, l := range limits {
+			id, wait, err := ratelog.Take(ctx, tx, l.key, l.windows...)
+			if err != nil {
+				return err
+			}
+			if id == "" {
+				return fault.New(fault.RateLimited, "Too many tries. Wait a little.").After(wait)
+			}
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids, err
+}
+
+func giveBack(ctx context.Context, tx *sqldb.Tx, ids []string) error {
+	for _, id := range ids {
+		if err := ratelog.Return(ctx, tx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link makes an address of the sign-in pages.
+func (d *Desk) link(path, secret string) string {
+	return d.Settings.AppURL + path + "?" + url.Values{"token": {secret}}.Encode()
+}
+
+// tell notes something on a person's account page and mails it. more is for
+// the mail alone: it may hold a link.
+func (d *Desk) tell(ctx context.Context, tx *sqldb.Tx, p person.Person, kind, subject, text, more string) error {
+	if err := person.Notify(ctx, tx, p.ID, kind, text); err != nil {
+		return err
+	}
+	return d.Post.Send(ctx, tx, mail.Message{To: p.Email, Subject: subject, Text: text + "\n\n" + more})
+}
+
+// printable keeps what a mail can show of a name.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, name)
+}
+
+// welcome does what every new person gets, once.
+func (d *Desk) welcome(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
+	if d.Settings.SignupGrant > 0 {
+		if _, err := ledger.Grant(ctx, tx, p.ID, d.Settings.SignupGrant, ledger.SignedUp, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joined brings a person whose address was just verified into the companies
+// that own its domain.
+func joined(ctx context.Context, tx *sqldb.Tx, p person.Person, address string) error {
+	companyID, teams, err := company.JoinByDomain(ctx, tx, p.ID, p.Email)
+	if err != nil || companyID == "" {
+		return err
+	}
+	details := map[string]string{"how": string(company.ByDomain)}
+	for _, t := range teams {
+		details["team"] = t.ID
+	}
+	return audit.Add(ctx, tx, audit.Entry{Act: audit.CompanyMemberSet, PersonID: p.ID, CompanyID: companyID, Address: address, Details: details})
+}
+
+// Entered is a browser that was just signed in.
+type Entered struct {
+	Person person.Person
+	Cookie string
+}
+
+// enter starts a session for a person, whose row is locked.
+func (d *Desk) enter(ctx context.Context, tx *sqldb.Tx, p person.Person, provider string, v Visitor) (Entered, error) {
+	_, cookie, err := session.Start(ctx, tx, session.Session{PersonID: p.ID, Provider: provider, Agent: v.Agent, Address: v.Address}, d.Settings.SessionLifetime)
+	if err != nil {
+		return Entered{}, fmt.Errorf("start session: %w", err)
+	}
+	return Entered{p, cookie}, act(ctx, tx, audit.SessionSignedIn, p.ID, v.Address, map[string]string{"provider": provider})
+}
+
+// Sweep removes what ran out.
+func Sweep(ctx context.Context, db *sqldb.DB, devices *device.Devices, tokens *idtoken.Issuer) error {
+	return db.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.SweepLinks(ctx, tx); err != nil {
+			return err
+		}
+		if err := session.Sweep(ctx, tx); err != nil {
+			return err
+		}
+		if err := tokens.Sweep(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := devices.Sweep(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := company.SweepInvitations(ctx, tx, tx.Now); err != nil {
+			return err
+		}
+		_, err := ratelog.Sweep(ctx, tx, tx.Now.Add(-rememberFor), sweptAtOnce)
+		return err
+	})
+}
+
+const (
+	// rememberFor is longer than any window of the limits.
+	rememberFor = 2 * time.Hour
+	sweptAtOnce = 10_000
+)

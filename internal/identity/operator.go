@@ -1,0 +1,78 @@
+package identity
+
+import (
+	"context"
+	"strconv"
+
+	"atelier/internal/audit"
+	"atelier/internal/company"
+	"atelier/internal/device"
+	"atelier/internal/ledger"
+	"atelier/internal/person"
+	"atelier/internal/sqldb"
+)
+
+// Grant gives tokens to the personal account of the person with an address, or
+// to a team; below zero it takes them back.
+func (d *Desk) Grant(ctx context.Context, email, teamID string, tokens int64, note string) (balance int64, err error) {
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		account, entry, err := payee(ctx, tx, email, teamID)
+		if err != nil {
+			return err
+		}
+		if balance, err = ledger.Grant(ctx, tx, account, tokens, ledger.Granted, note); err != nil {
+			return err
+		}
+		entry.Act = audit.TokensGranted
+		entry.Details = map[string]string{"account": account, "tokens": strconv.FormatInt(tokens, 10), "note": note}
+		return audit.Add(ctx, tx, entry)
+	})
+	return balance, err
+}
+
+// payee finds the account that a grant goes to, and whom it concerns.
+func payee(ctx context.Context, tx *sqldb.Tx, email, teamID string) (account string, e audit.Entry, err error) {
+	if teamID != "" {
+		t, err := company.TeamByID(ctx, tx, teamID)
+		return t.ID, audit.Entry{CompanyID: t.CompanyID}, err
+	}
+	p, err := person.ByEmail(ctx, tx, email)
+	return p.ID, audit.Entry{PersonID: p.ID}, err
+}
+
+// DevicesOf gives the devices of the person with an address.
+func (d *Desk) DevicesOf(ctx context.Context, email string) (all []device.Device, err error) {
+	p, err := d.byEmail(ctx, email)
+	if err != nil {
+		return nil, err
+	}
+	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = d.Devices.List(ctx, tx, p.ID)
+		return err
+	})
+	return all, err
+}
+
+// RevokeDeviceOf ends a device of the person with an address, or all of them
+// and every browser for "".
+func (d *Desk) RevokeDeviceOf(ctx context.Context, email, deviceID string) error {
+	p, err := d.byEmail(ctx, email)
+	if err != nil {
+		return err
+	}
+	if deviceID == "" {
+		return d.SignOutEverywhere(ctx, Actor{}, p.ID)
+	}
+	return d.RevokeDevice(ctx, Actor{}, p.ID, deviceID)
+}
+
+// RotateKeys has another key sign ID tokens from now on.
+func (d *Desk) RotateKeys(ctx context.Context) (kid string, err error) {
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if kid, err = d.Tokens.Rotate(ctx, tx); err != nil {
+			return err
+		}
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.KeysRotated, Details: map[string]string{"kid": kid}})
+	})
+	return kid, err
+}

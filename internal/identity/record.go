@@ -1,0 +1,160 @@
+package identity
+
+import (
+	"context"
+	"slices"
+
+	"atelier/internal/audit"
+	"atelier/internal/company"
+	"atelier/internal/device"
+	"atelier/internal/fault"
+	"atelier/internal/ledger"
+	"atelier/internal/person"
+	"atelier/internal/session"
+	"atelier/internal/sqldb"
+)
+
+// Record is who somebody is here, and for which accounts they can act.
+type Record struct {
+	Person   person.Person
+	Provider string // how they signed in
+	TopUp    TopUp
+	// Accounts begin with the personal one, where the credential reaches it.
+	Accounts []Account
+	// NewTeams are those joined since the sign-in before the newest.
+	NewTeams    []company.Team
+	Permissions map[string][]company.Permission // by company
+}
+
+// TopUp is the free tokens that a person can claim.
+type TopUp struct {
+	Available bool
+	Tokens    int64
+}
+
+// Account is one that a person can act for.
+type Account struct {
+	ID          string
+	Label       string
+	CompanyID   string       // "" for the personal one
+	Plan        company.Plan // "" for the personal one
+	Permissions []company.Permission
+	PluginKinds []string
+	Balance     ledger.Balance
+}
+
+// Record tells a person who they are. companyID, where it is not "", keeps it
+// to what the admins of that company may know.
+func (d *Desk) Record(ctx context.Context, personID, provider, companyID string) (r Record, err error) {
+	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		r, err = d.record(ctx, tx, personID, provider, companyID)
+		return err
+	})
+	return r, err
+}
+
+func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider, companyID string) (r Record, err error) {
+	if r.Person, err = person.ByID(ctx, tx, personID); err != nil {
+		return r, err
+	}
+	if r.Provider = provider; provider == "" {
+		r.Provider = r.Person.Provider
+	}
+	foreign := func(id string) bool { return companyID != "" && id != companyID }
+	if companyID == "" {
+		if r.TopUp, err = d.topUp(ctx, tx, personID); err != nil {
+			return r, err
+		}
+		r.Accounts = []Account{{ID: personID, Label: "Personal", Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{company.AnyKind}}}
+	}
+	teams, err := company.Accounts(ctx, tx, personID)
+	if err != nil {
+		return r, err
+	}
+	for _, t := range teams {
+		if !foreign(t.Team.CompanyID) {
+			r.Accounts = append(r.Accounts, Account{
+				ID: t.Team.ID, Label: t.Team.Name, CompanyID: t.Team.CompanyID, Plan: t.Plan,
+				Permissions: t.Role.Permissions, PluginKinds: t.Role.PluginKinds,
+			})
+		}
+	}
+	ids := make([]string, 0, len(r.Accounts))
+	for _, a := range r.Accounts {
+		ids = append(ids, a.ID)
+	}
+	balances, err := ledger.Balances(ctx, tx, ids, d.Settings.MonthlyAllowance)
+	if err != nil {
+		return r, err
+	}
+	for i := range r.Accounts {
+		r.Accounts[i].Balance = balances[r.Accounts[i].ID]
+	}
+	if r.NewTeams, err = company.JoinedSince(ctx, tx, personID, r.Person.SignedInBefore); err != nil {
+		return r, err
+	}
+	r.NewTeams = slices.DeleteFunc(r.NewTeams, func(t company.Team) bool { return foreign(t.CompanyID) })
+	r.Permissions, err = company.PermissionsOf(ctx, tx, personID)
+	for id := range r.Permissions {
+		if foreign(id) {
+			delete(r.Permissions, id)
+		}
+	}
+	return r, err
+}
+
+func (d *Desk) topUp(ctx context.Context, tx *sqldb.Tx, personID string) (TopUp, error) {
+	if d.Settings.TopUp == 0 {
+		return TopUp{}, nil
+	}
+	_, available, err := ledger.TopUpAt(ctx, tx, personID, d.Settings.TopUpWindow)
+	return TopUp{available, d.Settings.TopUp}, err
+}
+
+// ClaimTopUp gives a person the free tokens of this window, once.
+func (d *Desk) ClaimTopUp(ctx context.Context, personID string, v Visitor) (t TopUp, balance ledger.Balance, err error) {
+	if d.Settings.TopUp == 0 {
+		return t, balance, fault.New(fault.Forbidden, "There is no free top-up here.").With("reason", "off")
+	}
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if _, err := ledger.TopUp(ctx, tx, personID, d.Settings.TopUp, d.Settings.TopUpWindow); err != nil {
+			return err
+		}
+		all, err := ledger.Balances(ctx, tx, []string{personID}, d.Settings.MonthlyAllowance)
+		if err != nil {
+			return err
+		}
+		t, balance = TopUp{false, d.Settings.TopUp}, all[personID]
+		return act(ctx, tx, audit.TokensToppedUp, personID, v.Address, nil)
+	})
+	return t, balance, err
+}
+
+// Overview is what a person's account pages show.
+type Overview struct {
+	Record   Record
+	Devices  []device.Device
+	Sessions []session.Session
+	Notices  []person.Notice
+}
+
+// noticesShown is how many notices the account page has.
+const noticesShown = 20
+
+// Overview gathers all that a person can see about their account.
+func (d *Desk) Overview(ctx context.Context, personID string) (o Overview, err error) {
+	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		if o.Record, err = d.record(ctx, tx, personID, "", ""); err != nil {
+			return err
+		}
+		if o.Devices, err = d.Devices.List(ctx, tx, personID); err != nil {
+			return err
+		}
+		if o.Sessions, err = session.List(ctx, tx, personID); err != nil {
+			return err
+		}
+		o.Notices, err = person.Notices(ctx, tx, personID, noticesShown)
+		return err
+	})
+	return o, err
+}
