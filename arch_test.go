@@ -24,11 +24,14 @@ var layers = []map[string][]string{
 		"internal/sqldb": {"internal/fault", "internal/failpoint"},
 	},
 	{ // capabilities, which do not know each other
-		"internal/blob": nil, "internal/catalog": nil, "internal/credential": nil, "internal/cursor": nil, "internal/keyring": nil,
-		"internal/person": nil, "internal/queue": nil, "internal/throttle": nil,
+		"internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,
+		"internal/device": nil, "internal/idtoken": nil, "internal/keyring": nil, "internal/ledger": nil, "internal/mail": nil, "internal/oidc": nil,
+		"internal/person": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/session": nil, "internal/throttle": nil,
 	},
 	{ // coordinators
-		"internal/curator": nil, "internal/worker": nil,
+		"internal/access": nil, "internal/curator": nil, "internal/post": nil,
+		"internal/directory": {"internal/post"}, "internal/identity": {"internal/post"},
+		"internal/worker": {"internal/identity", "internal/post"},
 	},
 	{ // edges
 		"internal/httpd": nil, "internal/api/wire": nil,
@@ -39,10 +42,11 @@ var layers = []map[string][]string{
 
 // supports are packages that serve tests only: no program may be built with them.
 var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
-	"test/report", "test/bench", "test/e2e"}
+	"internal/browser", "internal/identity/identitytest", "internal/mail/mailtest", "internal/oidc/oidctest",
+	"test/report", "test/bench", "test/e2e", "test/visitor"}
 
-// https are the packages that may use net/http: to serve, or, blob, to call.
-var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/signin", "internal/telemetry", "cmd/atelier"}
+// https are the packages that may use net/http: to serve, or, blob and oidc, to call.
+var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/oidc", "internal/signin", "internal/telemetry", "cmd/atelier"}
 
 // configs are the packages that may read settings.
 var configs = []string{"cmd/atelier"}

@@ -1,20 +1,49 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
-	"atelier/internal/credential"
+	"atelier/internal/company"
+	"atelier/internal/directory"
 	"atelier/internal/person"
-	"atelier/internal/sqldb"
 )
 
+// adminCmd is what the operator does by hand. It works beside a running server.
 type adminCmd struct {
 	Person struct {
-		Create personCreateCmd `cmd:"" help:"Add a person."`
+		Create  personCreateCmd  `cmd:"" help:"Add a person."`
+		Link    personLinkCmd    `cmd:"" help:"Make a link to verify an address or to choose a new password, and print it."`
+		Suspend personSuspendCmd `cmd:"" help:"Shut a person out of everything."`
+		Restore personRestoreCmd `cmd:"" help:"Let a suspended person in again."`
 	} `cmd:"" help:"Manage people."`
+	Company struct {
+		Create companyCreateCmd `cmd:"" help:"Add a company."`
+		Add    companyAddCmd    `cmd:"" help:"Make a person a member of a company, with these permissions."`
+		Remove companyRemoveCmd `cmd:"" help:"Take a person out of a company and its teams."`
+		Domain companyDomainCmd `cmd:"" help:"Let people with a mail domain join a company by themselves."`
+	} `cmd:"" help:"Manage companies."`
+	Team struct {
+		Create teamCreateCmd `cmd:"" help:"Add a team to a company."`
+		Add    teamAddCmd    `cmd:"" help:"Make a person a member of a team."`
+		Remove teamRemoveCmd `cmd:"" help:"Take a person out of a team."`
+	} `cmd:"" help:"Manage teams."`
+	Role struct {
+		Set roleSetCmd `cmd:"" help:"Change what a role of a team allows; makes the role where it is new."`
+	} `cmd:"" help:"Manage the roles of teams."`
 	Token struct {
 		Create tokenCreateCmd `cmd:"" help:"Make an access token for a person and print it, once."`
+		Revoke tokenRevokeCmd `cmd:"" help:"End the access token with this value, wherever it was found."`
 	} `cmd:"" help:"Manage access tokens."`
+	Grant  grantCmd `cmd:"" help:"Give tokens to a person or a team."`
+	Device struct {
+		List   deviceListCmd   `cmd:"" help:"List a person's devices."`
+		Revoke deviceRevokeCmd `cmd:"" help:"Sign a person out on one device, or everywhere."`
+	} `cmd:"" help:"Manage devices."`
+	Audit struct {
+		List   auditListCmd   `cmd:"" help:"List what was done, newest first."`
+		Verify auditVerifyCmd `cmd:"" help:"Prove that nothing in the audit log was changed."`
+	} `cmd:"" help:"Read the audit log."`
 }
 
 type personCreateCmd struct {
@@ -25,50 +54,187 @@ type personCreateCmd struct {
 }
 
 func (c personCreateCmd) Run(p *program) error {
-	db, err := p.openMigrated(p.ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	hash, err := person.HashPassword(p.ctx, c.Password)
-	if err != nil {
-		return err
-	}
-	var made person.Person
-	err = db.Write(p.ctx, func(tx *sqldb.Tx) (err error) {
-		made, err = person.Create(p.ctx, tx, person.Draft{Email: c.Email, EmailVerified: c.Verified, PasswordHash: hash})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return p.print(c.JSON, map[string]string{"uid": made.ID}, fmt.Sprintf("made %s, uid %s", made.Email, made.ID))
-}
-
-type tokenCreateCmd struct {
-	jsonFlag
-	Email string `required:"" help:"Whose token it is."`
-	Name  string `required:"" help:"What it is for."`
-}
-
-func (c tokenCreateCmd) Run(p *program) error {
-	db, err := p.openMigrated(p.ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	var made credential.Token
-	var secret string
-	err = db.Write(p.ctx, func(tx *sqldb.Tx) error {
-		owner, err := person.ByEmail(p.ctx, tx, c.Email)
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		made, err := pp.desk.CreatePerson(ctx, c.Email, c.Password, c.Verified)
 		if err != nil {
 			return err
 		}
-		made, secret, err = credential.Create(p.ctx, tx, owner.ID, c.Name)
-		return err
+		return p.print(c.JSON, map[string]string{"uid": made.ID}, fmt.Sprintf("made %s, uid %s", made.Email, made.ID))
 	})
-	if err != nil {
-		return err
-	}
-	return p.print(c.JSON, map[string]string{"id": made.ID, "token": secret}, secret)
+}
+
+type personLinkCmd struct {
+	jsonFlag
+	Email string `required:"" help:"Whose link it is."`
+	Kind  string `help:"What it is for: verify or reset." enum:"verify,reset" default:"reset"`
+}
+
+func (c personLinkCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		make := pp.desk.ResetLink
+		if c.Kind == string(person.VerifyLink) {
+			make = pp.desk.VerificationLink
+		}
+		link, err := make(ctx, c.Email)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"url": link}, link)
+	})
+}
+
+type personSuspendCmd struct {
+	jsonFlag
+	Email string `required:"" help:"Whom."`
+}
+
+func (c personSuspendCmd) Run(p *program) error { return p.suspend(c.JSON, c.Email, true) }
+
+type personRestoreCmd struct {
+	jsonFlag
+	Email string `required:"" help:"Whom."`
+}
+
+func (c personRestoreCmd) Run(p *program) error { return p.suspend(c.JSON, c.Email, false) }
+
+func (p *program) suspend(asJSON bool, email string, suspended bool) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		if err := pp.desk.Suspend(ctx, email, suspended); err != nil {
+			return err
+		}
+		return p.print(asJSON, struct{}{}, "done")
+	})
+}
+
+type companyCreateCmd struct {
+	jsonFlag
+	Name string `required:"" help:"Its name."`
+	Plan string `required:"" help:"TEAM or ENTERPRISE." enum:"TEAM,ENTERPRISE"`
+}
+
+func (c companyCreateCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		made, err := pp.directory.CreateCompany(ctx, directory.Actor{}, c.Name, company.Plan(c.Plan))
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("made %s, id %s", made.Name, made.ID))
+	})
+}
+
+type companyAddCmd struct {
+	jsonFlag
+	Company    string               `required:"" help:"The company's id." placeholder:"ID"`
+	Email      string               `required:"" help:"Whom."`
+	Permission []company.Permission `help:"What they may do; replaces what they could before." placeholder:"P"`
+}
+
+func (c companyAddCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		uid, err := pp.directory.SetMemberPermissions(ctx, directory.Actor{}, c.Company, c.Email, c.Permission)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"uid": uid}, "uid "+uid)
+	})
+}
+
+type companyRemoveCmd struct {
+	jsonFlag
+	Company string `required:"" help:"The company's id." placeholder:"ID"`
+	Email   string `required:"" help:"Whom."`
+}
+
+func (c companyRemoveCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		if err := pp.directory.RemoveMemberByEmail(ctx, directory.Actor{}, c.Company, c.Email); err != nil {
+			return err
+		}
+		return p.print(c.JSON, struct{}{}, "done")
+	})
+}
+
+type companyDomainCmd struct {
+	jsonFlag
+	Company string `required:"" help:"The company's id." placeholder:"ID"`
+	Domain  string `required:"" help:"The mail domain, which the operator vouches for."`
+	Team    string `help:"The team that people join; none for the company alone." placeholder:"ID"`
+	Role    string `help:"Their role in the team." default:"member"`
+}
+
+func (c companyDomainCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		if _, err := pp.directory.AddDomain(ctx, directory.Actor{}, c.Company, c.Domain, c.Team, c.Role); err != nil {
+			return err
+		}
+		if _, err := pp.directory.VerifyDomain(ctx, directory.Actor{}, c.Company, c.Domain, true); err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" join by themselves")
+	})
+}
+
+type teamCreateCmd struct {
+	jsonFlag
+	Company string `required:"" help:"The company's id." placeholder:"ID"`
+	Name    string `required:"" help:"Its name."`
+}
+
+func (c teamCreateCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		made, err := pp.directory.CreateTeam(ctx, directory.Actor{}, c.Company, c.Name)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("made %s, id %s", made.Name, made.ID))
+	})
+}
+
+type teamAddCmd struct {
+	jsonFlag
+	Team  string `required:"" help:"The team's id." placeholder:"ID"`
+	Email string `required:"" help:"Whom."`
+	Role  string `help:"Their role." default:"member"`
+}
+
+func (c teamAddCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		uid, err := pp.directory.AddTeamMember(ctx, directory.Actor{}, c.Team, c.Email, c.Role)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"uid": uid}, "uid "+uid)
+	})
+}
+
+type teamRemoveCmd struct {
+	jsonFlag
+	Team  string `required:"" help:"The team's id." placeholder:"ID"`
+	Email string `required:"" help:"Whom."`
+}
+
+func (c teamRemoveCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		if err := pp.directory.RemoveTeamMemberByEmail(ctx, directory.Actor{}, c.Team, c.Email); err != nil {
+			return err
+		}
+		return p.print(c.JSON, struct{}{}, "done")
+	})
+}
+
+type roleSetCmd struct {
+	jsonFlag
+	Team       string                      `required:"" help:"The team's id." placeholder:"ID"`
+	Name       string                      `required:"" help:"The role's name."`
+	Permission map[company.Permission]bool `help:"What it allows." placeholder:"KEY=true|false"`
+}
+
+func (c roleSetCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		role, err := pp.directory.SetTeamRolePermissions(ctx, directory.Actor{}, c.Team, c.Name, c.Permission)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"name": role.Name}, "done")
+	})
 }

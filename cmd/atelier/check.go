@@ -4,10 +4,17 @@ import (
 	"fmt"
 	"slices"
 
+	"atelier/internal/audit"
 	"atelier/internal/catalog"
+	"atelier/internal/company"
 	"atelier/internal/credential"
+	"atelier/internal/device"
+	"atelier/internal/idtoken"
+	"atelier/internal/ledger"
 	"atelier/internal/person"
 	"atelier/internal/queue"
+	"atelier/internal/ratelog"
+	"atelier/internal/session"
 )
 
 type checkCmd struct{ jsonFlag }
@@ -21,7 +28,8 @@ func (c checkCmd) Run(p *program) error {
 	if err := db.Migrated(p.ctx); err != nil {
 		return err
 	}
-	checks := slices.Concat(person.Checks, credential.Checks, catalog.Checks, queue.Checks(db.Dialect))
+	checks := slices.Concat(person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
+		catalog.Checks, queue.Checks(db.Dialect))
 	found, err := db.Verify(p.ctx, checks)
 	if err != nil {
 		return err

@@ -27,8 +27,9 @@ type cli struct {
 	Serve    serveCmd    `cmd:"" help:"Run the service."`
 	Migrate  migrateCmd  `cmd:"" help:"Bring the database to this version's schema."`
 	Check    checkCmd    `cmd:"" help:"Look for broken invariants in the database; writes nothing."`
-	Admin    adminCmd    `cmd:"" help:"Manage people and their credentials."`
+	Admin    adminCmd    `cmd:"" help:"Manage people, companies and credentials."`
 	Tools    toolsCmd    `cmd:"" help:"Check, apply and list the tools of the catalog."`
+	Keys     keysCmd     `cmd:"" help:"Manage the keys that sign ID tokens."`
 	Settings settingsCmd `cmd:"" name:"config" help:"Print the settings in force and where each comes from."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	openapi "atelier/api"
+	"atelier/internal/access"
 	"atelier/internal/api"
 	"atelier/internal/catalog"
 	"atelier/internal/config"
@@ -79,29 +80,41 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer listener.Close() // for the ways out before the server has it
+	cfg.Fill(listener.Addr().String())
+
 	// Background work. A node without it can still add to the queue.
+	who := p.openPeople(db, keys)
 	var handlers []queue.Handler
 	if cfg.Has("worker") {
-		handlers = worker.Handlers(worker.Parts{DB: db, Blobs: blobs, Now: time.Now})
+		sender, err := p.sender()
+		if err != nil {
+			return err
+		}
+		handlers = worker.Handlers(worker.Parts{
+			DB: db, Blobs: blobs, Devices: who.devices, Tokens: who.tokens, Mail: sender, MailBox: who.mailBox(), Log: log, Now: time.Now,
+		})
 	}
 	jobs, err := queue.Open(db, handlers, queue.Options{Log: log, Now: time.Now, Drain: drainTime(cfg)})
 	if err != nil {
 		return err
 	}
+	who.employ(p, jobs)
 
 	// The edges.
-	listener, err := net.Listen("tcp", cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	cfg.Fill(listener.Addr().String())
 	metrics := telemetry.Registry(version())
 	root := http.NotFoundHandler()
 	if cfg.Has("api") {
 		calls, err := api.New(api.Parts{
-			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
+			Gate: &access.Gate{DB: db, Devices: who.devices, Tokens: who.tokens, RequireVerified: cfg.RequireVerifiedEmail, Now: time.Now},
+			Desk: who.desk, Directory: who.directory,
+			Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
 			Limits: api.Limits{
-				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize,
+				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize, PageDefault: cfg.Limits.PageDefault,
 				ToolsPageDefault: cfg.Limits.ToolsPageDefault, RequestsPerMinute: cfg.Limits.RequestsPerMinute,
 			},
 		})
@@ -112,7 +125,13 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		pages := signin.New(db, cfg.BaseURL)
+		pages, err := signin.New(signin.Parts{
+			Desk: who.desk, Provider: who.provider, Box: keys.Box("oidc pending"), Key: keys.Key("form"),
+			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: time.Now,
+		})
+		if err != nil {
+			return err
+		}
 		root = edges(calls, reference, pages)
 	}
 	var tracer trace.Tracer
@@ -161,12 +180,12 @@ func drainTime(c *config.Config) time.Duration {
 // the mux of the rest: they have their own.
 func edges(calls, reference, pages http.Handler) http.Handler {
 	rest := http.NewServeMux()
-	rest.Handle("/", calls)
+	rest.Handle("/", pages)
 	rest.Handle("/docs", reference)
 	rest.Handle("/docs/", reference)
-	rest.Handle("/setup", pages)
-	rest.Handle("/style.css", pages)
-	rest.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
+	for _, path := range []string{"/api", "/me", "/catalog/", "/.well-known/"} {
+		rest.Handle(path, calls)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			calls.ServeHTTP(w, r)

@@ -26,11 +26,10 @@ import (
 	"atelier/internal/api/wire"
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
-	"atelier/internal/credential"
 	"atelier/internal/curator"
 	"atelier/internal/cursor"
 	"atelier/internal/httpd"
-	"atelier/internal/person"
+	"atelier/internal/identity/identitytest"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
 )
@@ -39,13 +38,14 @@ import (
 type service struct {
 	t      *testing.T
 	db     *sqldb.DB
+	site   *identitytest.Site
 	url    string
 	token  string
 	client *http.Client
 	keeper *curator.Curator
 }
 
-var limits = api.Limits{JSONBytes: 1 << 20, JSONDepth: 64, PageSize: 100, ToolsPageDefault: 100}
+var limits = api.Limits{JSONBytes: 1 << 20, JSONDepth: 64, PageSize: 100, PageDefault: 24, ToolsPageDefault: 100}
 
 func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	t.Helper()
@@ -54,11 +54,11 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, db: db, client: apitest.Client(t)}
+	s := &service{t: t, db: db, client: apitest.Client(t), site: identitytest.New(t, db, identitytest.Options{})}
 	cat := catalog.New(db, log)
 	s.keeper = &curator.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	h, err := api.New(api.Parts{
-		DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
+		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -72,17 +72,8 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 // person makes somebody and gives their token.
 func (s *service) person(email string) (token string) {
 	s.t.Helper()
-	err := s.db.Write(s.t.Context(), func(tx *sqldb.Tx) error {
-		p, err := person.Create(s.t.Context(), tx, person.Draft{Email: email, PasswordHash: "x"})
-		if err != nil {
-			return err
-		}
-		_, token, err = credential.Create(s.t.Context(), tx, p.ID, "test")
-		return err
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.site.Person(email)
+	_, token = s.site.Token(email, "")
 	return token
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"atelier/internal/access"
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
 	"atelier/internal/cursor"
@@ -14,11 +15,8 @@ import (
 )
 
 func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
-	p := paramsOf(r)
-	acc, err := p.account()
-	if err != nil {
-		return err
-	}
+	c := callOf(r)
+	p, audience := c.params, audienceOf(c.account)
 	limit := p.limit(s.Limits.ToolsPageDefault, s.Limits.PageSize)
 	tag := p.id("tool_tag")
 	sealed := p.one("cursor")
@@ -26,15 +24,16 @@ func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	scope := func() string {
-		return cursor.Scope("tools", callerFrom(r.Context()).PersonID, acc.audience.TeamID, tag)
+		return cursor.Scope("tools", c.caller.PersonID, audience.CompanyID, audience.TeamID, tag)
 	}
 	var after *catalog.Key
+	var err error
 	if sealed != "" {
 		if after, err = s.openToolKey(scope(), sealed); err != nil {
 			return err
 		}
 	}
-	page, err := s.pages.get(s, acc.audience, tag, after, limit)
+	page, err := s.pages.get(s, audience, tag, after, limit)
 	if err != nil {
 		return err
 	}
@@ -62,12 +61,16 @@ func (s *Server) openToolKey(scope, sealed string) (*catalog.Key, error) {
 // viewFor gives the catalog as the request's account sees it, for routes whose
 // only parameter is the account.
 func (s *Server) viewFor(r *http.Request) (*catalog.View, error) {
-	p := paramsOf(r)
-	acc, err := p.account()
-	if err != nil {
-		return nil, err
+	c := callOf(r)
+	return s.Catalog.Snapshot().View(audienceOf(c.account)), c.params.failed()
+}
+
+// audienceOf is the audience that an account's tools are shown to.
+func audienceOf(a access.Account) catalog.Audience {
+	return catalog.Audience{
+		CompanyID: a.CompanyID, TeamID: a.TeamID, Role: a.Role.Name,
+		Allowed: catalog.IDs(a.Role.ToolsAllowed), Blocked: catalog.IDs(a.Role.ToolsBlocked),
 	}
-	return s.Catalog.Snapshot().View(acc.audience), p.failed()
 }
 
 func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {

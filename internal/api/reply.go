@@ -64,3 +64,20 @@ func matches(header, tag string) bool {
 	}
 	return false
 }
+
+// reply writes a JSON answer.
+func reply(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	w.Header()["Vary"] = varies
+	send(w, status, body)
+	return nil
+}
+
+// done answers what has nothing to say.
+func done(w http.ResponseWriter) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

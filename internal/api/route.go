@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strings"
 
-	"atelier/internal/credential"
+	"atelier/internal/access"
 	"atelier/internal/fault"
 	"atelier/internal/httpd"
 )
@@ -18,7 +19,7 @@ import (
 // route is one operation of the API.
 type route struct {
 	method, path string
-	open         bool // needs no credential
+	rule         access.Rule
 	do           handler
 }
 
@@ -26,26 +27,38 @@ type route struct {
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // handler builds the tree of routes. Paths that exist answer other methods
-// with 405 and what they allow, all else under /api/ is 404.
+// with 405 and what they allow, all else under /api/ is 404. Patterns have no
+// methods, so that a path such as /invitations/accept can stand beside
+// /invitations/{invitation_id} whatever each of them takes.
 func (s *Server) handler(routes []route) http.Handler {
-	mux := http.NewServeMux()
-	allow := map[string][]string{}
+	paths := map[string]map[string]http.Handler{}
 	for _, rt := range routes {
-		mux.Handle(rt.method+" "+rt.path, s.serve(rt))
-		allow[rt.path] = append(allow[rt.path], rt.method)
+		methods := paths[rt.path]
+		if methods == nil {
+			methods = map[string]http.Handler{}
+			paths[rt.path] = methods
+		}
+		methods[rt.method] = s.serve(rt)
 		if rt.method == http.MethodGet {
-			allow[rt.path] = append(allow[rt.path], http.MethodHead)
+			methods[http.MethodHead] = methods[http.MethodGet]
 		}
 	}
-	for path, methods := range allow {
-		slices.Sort(methods)
-		allowed := strings.Join(methods, ", ")
-		mux.Handle(path, s.serve(route{path: path, open: true, do: func(w http.ResponseWriter, r *http.Request) error {
+	mux := http.NewServeMux()
+	for path, methods := range paths {
+		allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
+		other := s.serve(route{path: path, rule: access.Open, do: func(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Allow", allowed)
 			return fault.New(fault.MethodNotAllowed, "This address takes "+allowed+" only.")
-		}}))
+		}})
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			if h, ok := methods[r.Method]; ok {
+				h.ServeHTTP(w, r)
+				return
+			}
+			other.ServeHTTP(w, r)
+		})
 	}
-	mux.Handle("/", s.serve(route{path: "unknown", open: true, do: func(http.ResponseWriter, *http.Request) error {
+	mux.Handle("/", s.serve(route{path: "unknown", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
 		return fault.New(fault.NotFound, "There is nothing at this address.")
 	}}))
 	return mux
@@ -79,40 +92,41 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	if !rt.open {
-		caller, err := s.authenticate(r)
-		if err != nil {
-			if wait, ok := s.addresses.Take(addressKey(rec.Addr)); !ok {
-				return rateLimited(wait)
-			}
-			return err
-		}
-		rec.PersonID = caller.PersonID
-		if wait, ok := s.persons.Take(caller.PersonID); !ok {
+	if rt.rule.Open {
+		if wait, ok := s.addresses.Take(addressKey(rec.Addr)); !ok {
 			return rateLimited(wait)
 		}
-		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
-	} else if wait, ok := s.addresses.Take(addressKey(rec.Addr)); !ok {
+		return rt.do(w, r)
+	}
+	c := call{params: paramsOf(r)}
+	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, access.Presented{
+		Authorization: r.Header["Authorization"], DeviceID: r.Header["X-Device-Id"], TeamID: c.params.values["team_id"], Address: rec.Addr.String(),
+	})
+	bucket, key := s.addresses, addressKey(rec.Addr)
+	if rec.PersonID = c.caller.PersonID; rec.PersonID != "" {
+		bucket, key = s.persons, rec.PersonID
+	}
+	if wait, ok := bucket.Take(key); !ok {
 		return rateLimited(wait)
 	}
-	return rt.do(w, r)
-}
-
-func (s *Server) authenticate(r *http.Request) (credential.Caller, error) {
-	values := r.Header.Values("Authorization")
-	header := ""
-	if len(values) == 1 { // two are no credential: which one would count?
-		header = values[0]
+	if err != nil {
+		return err
 	}
-	return credential.Authenticate(r.Context(), s.DB, header)
+	return rt.do(w, r.WithContext(context.WithValue(r.Context(), callKey{}, &c)))
 }
 
-type callerKey struct{}
-
-// callerFrom gives who is asking. Only routes that are not open have one.
-func callerFrom(ctx context.Context) credential.Caller {
-	return ctx.Value(callerKey{}).(credential.Caller)
+// call is what is known about a request once it was let in.
+type call struct {
+	caller  access.Caller
+	account access.Account
+	params  *params
 }
+
+type callKey struct{}
+
+// callOf gives the call that a request is. Only routes that are not open have
+// one.
+func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) }
 
 // addressKey is what an address is limited by: IPv6 hands out whole /64
 // networks to one customer.

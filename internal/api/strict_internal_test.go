@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"atelier/internal/access"
 	"atelier/internal/api/apitest"
 	"atelier/internal/fault"
 	"atelier/internal/httpd"
@@ -51,7 +52,7 @@ func readBody(w http.ResponseWriter, r *http.Request) error {
 
 func TestStrictJSON(t *testing.T) {
 	t.Parallel()
-	url := probe(t, route{method: "POST", path: "/api/v2/probe", open: true, do: readBody})
+	url := probe(t, route{method: "POST", path: "/api/v2/probe", rule: access.Open, do: readBody})
 	deep := func(n int) string {
 		return `{"meta":{"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}}`
 	}
@@ -147,15 +148,15 @@ func FuzzDecode(f *testing.F) {
 func TestPanicsAreErrors(t *testing.T) {
 	t.Parallel()
 	url := probe(t,
-		route{method: "GET", path: "/api/v2/panic", open: true, do: func(http.ResponseWriter, *http.Request) error { panic("secret text") }},
-		route{method: "GET", path: "/api/v2/nil", open: true, do: func(http.ResponseWriter, *http.Request) error {
+		route{method: "GET", path: "/api/v2/panic", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error { panic("secret text") }},
+		route{method: "GET", path: "/api/v2/nil", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
 			var s *Server
 			return errors.New(s.BaseURL)
 		}},
-		route{method: "GET", path: "/api/v2/accident", open: true, do: func(http.ResponseWriter, *http.Request) error {
+		route{method: "GET", path: "/api/v2/accident", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
 			return errors.New("SELECT secret text")
 		}},
-		route{method: "GET", path: "/api/v2/cause", open: true, do: func(http.ResponseWriter, *http.Request) error {
+		route{method: "GET", path: "/api/v2/cause", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
 			return fault.New(fault.NotFound, "Gone.").Because(errors.New("secret text"))
 		}},
 	)
@@ -186,8 +187,8 @@ func TestBrokenOffAnswers(t *testing.T) {
 		}
 	}
 	url := probe(t,
-		route{method: "GET", path: "/error", open: true, do: half(func() error { return errors.New("broken") })},
-		route{method: "GET", path: "/panic", open: true, do: half(func() error { panic("broken") })},
+		route{method: "GET", path: "/error", rule: access.Open, do: half(func() error { return errors.New("broken") })},
+		route{method: "GET", path: "/panic", rule: access.Open, do: half(func() error { panic("broken") })},
 	)
 	for _, path := range []string{"/error", "/panic"} {
 		res, err := http.Get(url + path)

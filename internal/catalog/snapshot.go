@@ -25,7 +25,7 @@ type Snapshot struct {
 
 	mu       sync.RWMutex
 	views    map[Audience]*View
-	distinct map[string]*View // by which of the restricted tools it has
+	distinct map[string]*View // by which of the restricted tools it has, and what its role allows
 }
 
 // View is what some audiences see of a snapshot. It does not change, and all
@@ -56,6 +56,7 @@ func (s *Snapshot) View(a Audience) *View {
 			seen[i] = 1
 		}
 	}
+	seen = fmt.Appendf(seen, "%s|%s", a.Allowed, a.Blocked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.views) >= maxViews || s.views == nil {
@@ -76,7 +77,7 @@ func (s *Snapshot) View(a Audience) *View {
 func (s *Snapshot) view(a Audience) *View {
 	v := &View{byID: map[string]*Tool{}, bySlug: map[string]*Tool{}, byTag: map[string][]*Tool{}, tags: s.tags, kits: s.kits}
 	for _, t := range s.tools {
-		if !t.Visibility.Includes(a) {
+		if !a.Sees(t) {
 			continue
 		}
 		v.Tools = append(v.Tools, t)

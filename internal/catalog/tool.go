@@ -15,6 +15,7 @@ package catalog
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -87,10 +88,27 @@ type Visibility struct {
 // Empty parts mean that the account has none.
 type Audience struct {
 	CompanyID, TeamID, Role string
+	// Allowed are the only tools that the role may use, "" for all; Blocked are
+	// those it may not.
+	Allowed, Blocked IDSet
 }
 
-// Includes tells whether the audience may see and use the tool. It is the only
+// IDSet is a set of tools' ids. It can be compared.
+type IDSet string
+
+// IDs makes a set of sorted ids.
+func IDs(ids []string) IDSet { return IDSet(strings.Join(ids, ",")) }
+
+// has tells whether an id is in the set: ids have one length and no comma.
+func (s IDSet) has(id string) bool { return strings.Contains(string(s), id) }
+
+// Sees tells whether the audience may see and use the tool. It is the only
 // place that decides this.
+func (a Audience) Sees(t *Tool) bool {
+	return t.Visibility.Includes(a) && (a.Allowed == "" || a.Allowed.has(t.ID)) && !a.Blocked.has(t.ID)
+}
+
+// Includes tells whether the manifest offers the tool to the audience.
 func (v Visibility) Includes(a Audience) bool {
 	if !v.limited() {
 		return true

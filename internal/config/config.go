@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -50,6 +51,9 @@ type Config struct {
 	S3        S3        `embed:"" prefix:"s3."`
 	Catalog   Catalog   `embed:"" prefix:"catalog."`
 	Limits    Limits    `embed:"" prefix:"limits."`
+	Sessions  Sessions  `embed:"" prefix:"sessions."`
+	SMTP      SMTP      `embed:"" prefix:"smtp."`
+	OIDC      OIDC      `embed:"" prefix:"oidc."`
 	Device    Device    `embed:"" prefix:"device."`
 	Tokens    Tokens    `embed:"" prefix:"tokens."`
 	Runs      Runs      `embed:"" prefix:"runs."`
@@ -124,6 +128,28 @@ type Limits struct {
 	IdempotencyWait      Span `hidden:"" help:"How long a second request waits for the first with its key." default:"10s" least:"0"`
 	PluginLength         int  `hidden:"" help:"Longest plugin name of a run." default:"64" least:"1"`
 	PluginKindLength     int  `hidden:"" help:"Longest plugin kind of a device." default:"32" least:"1"`
+}
+
+// Sessions are browsers that are signed in.
+type Sessions struct {
+	Lifetime Span `hidden:"" help:"How long a browser stays signed in." default:"720h" least:"1"`
+}
+
+// SMTP is how mail goes out.
+type SMTP struct {
+	Address  string `hidden:"" help:"HOST:PORT of the mail server; without one, links are printed where the service logs."`
+	From     string `hidden:"" help:"Sender of the service's mail."`
+	Username string `hidden:"" help:"User at the mail server; empty for none."`
+	Password string `hidden:"" help:"Password at the mail server." secret:"all"`
+	TLS      string `name:"tls" hidden:"" help:"starttls, tls, or none for a server on this machine." default:"starttls" enum:"starttls,tls,none"`
+}
+
+// OIDC is an OpenID provider that people can sign in with.
+type OIDC struct {
+	Name         string `hidden:"" help:"What the provider is called on the sign-in page and in sign_in_provider." default:"oidc"`
+	Issuer       string `hidden:"" help:"Address of the OpenID provider; empty for none."`
+	ClientID     string `name:"client-id" hidden:"" help:"Our id at the provider."`
+	ClientSecret string `hidden:"" help:"Our secret at the provider." secret:"all"`
 }
 
 // Device is the device flow.
@@ -231,10 +257,24 @@ func (c *Config) Validate() error {
 			bad("metrics.listen", "must be HOST:PORT or off")
 		}
 	}
-	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint} {
+	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint, "oidc.issuer": c.OIDC.Issuer} {
 		if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 			bad(name, "must be an http:// or https:// address")
 		}
+	}
+	if c.SMTP.Address != "" {
+		if _, _, err := net.SplitHostPort(c.SMTP.Address); err != nil {
+			bad("smtp.address", "must be HOST:PORT")
+		}
+		if _, err := mail.ParseAddress(c.SMTP.From); err != nil {
+			bad("smtp.from", "must be a mail address")
+		}
+	}
+	if c.OIDC.Issuer != "" && c.OIDC.ClientID == "" {
+		bad("oidc.client_id", "must be set with oidc.issuer")
+	}
+	if c.OIDC.Name == "" || c.OIDC.Name == "password" {
+		bad("oidc.name", "must be a name of its own")
 	}
 	if len(c.Roles) == 0 {
 		bad("roles", "must name api, worker or both")

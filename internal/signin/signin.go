@@ -1,78 +1,112 @@
-// Package signin serves the pages that people open in a browser.
+// Package signin serves the pages on which people sign up and in, look after
+// their account, devices and access tokens, and approve a device that wants to
+// be signed in as them.
+//
+// The pages are plain HTML: no script runs on them, and none could. A GET shows
+// and a POST does, since links in mails are opened by machines too. Every form
+// carries a token that is bound to the browser and to the form's address.
 package signin
 
 import (
-	"bytes"
-	"embed"
-	"fmt"
-	"html/template"
+	"errors"
 	"net/http"
+	"net/url"
+	"time"
 
-	"atelier/internal/httpd"
-	"atelier/internal/person"
-	"atelier/internal/sqldb"
+	"atelier/internal/identity"
+	"atelier/internal/keyring"
+	"atelier/internal/oidc"
 )
 
-//go:embed pages/*.html
-var files embed.FS
-
-//go:embed style.css
-var style []byte
-
-var pages = template.Must(template.ParseFS(files, "pages/*.html"))
-
-// New makes the handler of the pages. baseURL is where the API is.
-func New(db *sqldb.DB, baseURL string) http.Handler {
-	s := &server{db, baseURL}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /setup", s.setup)
-	mux.HandleFunc("GET /style.css", s.style)
-	return mux
+// Parts are what the pages are made of.
+type Parts struct {
+	Desk *identity.Desk
+	// Provider is where people can sign in besides here; nil for nowhere.
+	Provider *oidc.Provider
+	// Box seals a sign-in at the provider that is under way.
+	Box keyring.Box
+	// Key makes the tokens of forms.
+	Key []byte
+	// AppURL is where these pages are, BaseURL where the API is.
+	AppURL, BaseURL string
+	Now             func() time.Time
 }
 
 type server struct {
-	db      *sqldb.DB
-	baseURL string
+	Parts
+	cookies cookies
+	origins *http.CrossOriginProtection
+	open    map[string]bool // forms for people who are not signed in, by address
 }
 
-// setup shows how to make the first person to whoever has the link that the
-// first start printed. Anybody else learns nothing, not even whether there is
-// something to set up.
-func (s *server) setup(w http.ResponseWriter, r *http.Request) {
-	rec := httpd.RecordOf(r.Context())
-	rec.Route = "/setup"
-	var ok bool
-	err := s.db.Read(r.Context(), func(tx *sqldb.Tx) (err error) {
-		ok, err = person.MaySetup(r.Context(), tx, r.URL.Query().Get("token"))
-		return err
-	})
-	switch {
-	case err != nil:
-		rec.Err = err
-		show(w, http.StatusServiceUnavailable, "away.html", nil)
-	case !ok:
-		show(w, http.StatusNotFound, "missing.html", nil)
-	default:
-		show(w, http.StatusOK, "setup.html", s.baseURL)
+// minKey is how many bytes make a key that nobody guesses.
+const minKey = 32
+
+// New makes the handler of the pages. It answers every path, most of them with
+// a page that says that there is nothing.
+func New(p Parts) (http.Handler, error) {
+	app, err := url.Parse(p.AppURL)
+	if err != nil || app.Scheme != "http" && app.Scheme != "https" || app.Host == "" {
+		return nil, errors.New("sign-in pages: the address of the app is not one")
+	}
+	if len(p.Key) < minKey {
+		return nil, errors.New("sign-in pages: the key is too short")
+	}
+	s := &server{Parts: p, cookies: cookiesFor(app), origins: http.NewCrossOriginProtection(), open: map[string]bool{}}
+	if err := s.origins.AddTrustedOrigin(app.Scheme + "://" + app.Host); err != nil {
+		return nil, err
+	}
+	return s.handler(s.routes()), nil
+}
+
+// routes lists all that is served.
+func (s *server) routes() []route {
+	return []route{
+		{"GET", "/style.css", nobody, s.style},
+		{"GET", "/{$}", nobody, s.home},
+
+		{"GET", "/setup", anybody, s.setupForm},
+		{"POST", "/setup", anybody, s.setup},
+		{"GET", "/signup", anybody, s.signUpForm},
+		{"POST", "/signup", anybody, s.signUp},
+		{"GET", "/signin", anybody, s.signInForm},
+		{"POST", "/signin", anybody, s.signIn},
+		{"POST", "/signout", somebody, s.signOut},
+		{"GET", "/oidc/start", anybody, s.startProvider},
+		{"GET", "/oidc/callback", anybody, s.finishProvider},
+
+		{"GET", "/verify", anybody, s.verifyForm},
+		{"POST", "/verify", anybody, s.verify},
+		{"GET", "/forgot", anybody, s.forgotForm},
+		{"POST", "/forgot", anybody, s.forgot},
+		{"GET", "/reset", anybody, s.resetForm},
+		{"POST", "/reset", anybody, s.reset},
+		{"GET", "/drop", anybody, s.dropForm},
+		{"POST", "/drop", anybody, s.drop},
+
+		{"GET", "/account", somebody, s.account},
+		{"POST", "/account/verification", somebody, s.resendVerification},
+		{"GET", "/password", somebody, s.passwordForm},
+		{"POST", "/password", somebody, s.password},
+		{"GET", "/devices", somebody, s.devices},
+		{"POST", "/devices/revoke", somebody, s.revokeDevice},
+		{"POST", "/devices/signout", somebody, s.endSession},
+		{"POST", "/devices/signout-everywhere", somebody, s.signOutEverywhere},
+
+		{"GET", "/tokens", somebody, s.tokens},
+		{"POST", "/tokens", somebody, s.createToken},
+		{"POST", "/tokens/regenerate", somebody, s.regenerateToken},
+		{"POST", "/tokens/delete", somebody, s.deleteToken},
+		{"GET", "/companies/{company_id}/tokens", somebody, s.companyTokens},
+		{"POST", "/companies/{company_id}/tokens", somebody, s.createCompanyToken},
+		{"POST", "/companies/{company_id}/tokens/regenerate", somebody, s.regenerateCompanyToken},
+		{"POST", "/companies/{company_id}/tokens/delete", somebody, s.deleteCompanyToken},
+
+		{"GET", "/device", somebody, s.deviceForm},
+		{"POST", "/device", somebody, s.decideDevice},
+		{"GET", "/invitation", anybody, s.invitationForm},
+		{"POST", "/invitation", somebody, s.acceptInvitation},
 	}
 }
 
-func (s *server) style(w http.ResponseWriter, r *http.Request) {
-	httpd.RecordOf(r.Context()).Route = "/style.css"
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-cache")
-	w.Write(style)
-}
-
-// show renders a page whole before any of it is sent.
-func show(w http.ResponseWriter, status int, page string, data any) {
-	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, page, data); err != nil {
-		panic(fmt.Errorf("render %s: %w", page, err)) // httpd answers and logs it
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
-	w.WriteHeader(status)
-	w.Write(b.Bytes())
-}
+func (s *server) home(v *visit) error { return v.to(home) }

@@ -7,16 +7,17 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
 // target is a request that is sent again and again.
 type target struct {
 	address, path, token string
+	url                  string // as the program says it
 }
 
 func (t target) with(path string) target {
@@ -48,14 +49,20 @@ func fetch(t target) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// load asks on several connections for a while and gives answers a second. The
-// client does as little as it can, since it shares the machine with the server:
-// a heavy one would hide what the server costs.
+// load asks for a while and gives answers a second.
 func load(t target) float64 {
-	var answered atomic.Int64
+	rate, _ := measure(t)
+	return rate
+}
+
+// measure asks on several connections for a while and gives answers a second
+// and how long each took. The client does as little as it can, since it shares
+// the machine with the server: a heavy one would hide what the server costs.
+func measure(t target) (rate float64, took []time.Duration) {
 	var group sync.WaitGroup
+	var times [connections][]time.Duration
 	end := time.Now().Add(span)
-	for range connections {
+	for i := range connections {
 		group.Go(func() {
 			c, err := net.Dial("tcp", t.address)
 			if err != nil {
@@ -63,20 +70,24 @@ func load(t target) float64 {
 			}
 			defer c.Close()
 			request, r := t.request(), bufio.NewReaderSize(c, 64<<10)
-			for time.Now().Before(end) {
+			for at := time.Now(); at.Before(end); {
 				if _, err := c.Write(request); err != nil {
 					fatal(err)
 				}
 				if err := answer(r, io.Discard); err != nil {
 					fatal(err)
 				}
-				answered.Add(1)
+				now := time.Now()
+				times[i] = append(times[i], now.Sub(at))
+				at = now
 			}
 		})
 	}
 	start := time.Now()
 	group.Wait()
-	return float64(answered.Load()) / time.Since(start).Seconds()
+	elapsed := time.Since(start)
+	took = slices.Concat(times[:]...)
+	return float64(len(took)) / elapsed.Seconds(), took
 }
 
 func fatal(err error) {

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"atelier/test/visitor"
 )
 
 // How the load looks.
@@ -26,6 +28,12 @@ const (
 	connections = 16
 	rounds      = 15 // short ones that take turns: the machine is never the same for long
 	span        = time.Second
+)
+
+// Who asks.
+const (
+	email    = "bench@example.com"
+	password = "correct horse"
 )
 
 func main() {
@@ -79,6 +87,13 @@ func run(ctx context.Context) error {
 	missed := false
 	missed = compare("GET /tools?limit=100 (personal token, SQLite)", targets[100].with("/api/v2/tools?limit=100"),
 		fmt.Sprintf("bare handler, the same %d bytes", len(page)), floor, 0.5) || missed
+	device, err := signIn(targets[100])
+	if err != nil {
+		return fmt.Errorf("sign a device in: %w", err)
+	}
+	missed = compare("GET /tools?limit=100 (ID token, SQLite)", device.with("/api/v2/tools?limit=100"),
+		fmt.Sprintf("bare handler, the same %d bytes", len(page)), floor, 0.35) || missed
+	latency("GET /me (ID token, SQLite)", device.with("/api/v2/me"))
 	missed = compare("GET /tools?limit=10 of 1,000 tools", targets[1000].with("/api/v2/tools?limit=10"),
 		"GET /tools?limit=10 of 10 tools", targets[10].with("/api/v2/tools?limit=10"), 0.9) || missed
 	if missed {
@@ -108,6 +123,31 @@ func compare(name string, t target, baseName string, base target, least float64)
 	fmt.Printf("%9.0f req/s  %s\n%9.0f req/s  %s\n%9.2f ratio, at least %.2f: %s (rounds %s)\n\n",
 		median(rates), name, median(bases), baseName, ratio, least, verdict, spread(ratios))
 	return missed
+}
+
+// latency prints how long one request takes while all connections are busy.
+func latency(name string, t target) {
+	var all []time.Duration
+	for range 5 {
+		_, took := measure(t)
+		all = append(all, took...)
+	}
+	slices.Sort(all)
+	at := func(share float64) time.Duration {
+		return all[int(share*float64(len(all)-1))].Round(10 * time.Microsecond)
+	}
+	fmt.Printf("%9d answers  %s, %d connections\n%9v median, %v p99, %v longest\n\n", len(all), name, connections, at(0.5), at(0.99), at(1))
+}
+
+// signIn gives the target with the ID token of a device.
+func signIn(t target) (target, error) {
+	v := visitor.New(t.url)
+	if err := v.SignIn(email, password); err != nil {
+		return t, err
+	}
+	in, err := v.Device("bench")
+	t.token = in.Tokens.IDToken
+	return t, err
 }
 
 func median(v []float64) float64 {
@@ -162,10 +202,10 @@ fields: [{key: prompt, type: PROMPT, label: Prompt}]
 		}
 		return v, json.Unmarshal(out, &v)
 	}
-	if _, err := admin("person", "create", "--email", "bench@example.com", "--password", "correct horse"); err != nil {
+	if _, err := admin("person", "create", "--email", email, "--password", password); err != nil {
 		return target{}, err
 	}
-	made, err := admin("token", "create", "--email", "bench@example.com", "--name", "bench")
+	made, err := admin("token", "create", "--email", email, "--name", "bench")
 	if err != nil {
 		return target{}, err
 	}
@@ -173,7 +213,7 @@ fields: [{key: prompt, type: PROMPT, label: Prompt}]
 	if err != nil {
 		return target{}, err
 	}
-	return target{address: address.String(), token: made.Token}, nil
+	return target{address: address.String(), token: made.Token, url: url}, nil
 }
 
 // start starts a process and waits for the line that says it is ready.

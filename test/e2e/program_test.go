@@ -225,9 +225,18 @@ type answer struct {
 // get asks the server; every answer is held against the OpenAPI document.
 func (n *node) get(path string, header ...string) answer {
 	n.t.Helper()
-	r, err := http.NewRequest("GET", n.url+path, nil)
+	return n.call("GET", path, "", header...)
+}
+
+// call is get with any method, and a JSON body where it is not "".
+func (n *node) call(method, path, body string, header ...string) answer {
+	n.t.Helper()
+	r, err := http.NewRequest(method, n.url+path, strings.NewReader(body))
 	if err != nil {
 		n.t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
 	}
 	if n.token != "" {
 		r.Header.Set("Authorization", "Bearer "+n.token)
@@ -240,25 +249,40 @@ func (n *node) get(path string, header ...string) answer {
 		n.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return answer{res, body}
+	return answer{res, text}
+}
+
+// want decodes an answer that must have this status.
+func (a answer) want(t *testing.T, status int) (v map[string]any) {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Fatalf("%s %s = %d %s, want %d", a.Request.Method, a.Request.URL.Path, a.StatusCode, a.body, status)
+	}
+	if len(a.body) > 0 {
+		if err := json.Unmarshal(a.body, &v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return v
+}
+
+// code is the code of an error.
+func (a answer) code() string {
+	var v struct{ Error struct{ Code string } }
+	if json.Unmarshal(a.body, &v) != nil {
+		return ""
+	}
+	return v.Error.Code
 }
 
 // json asks for a success and decodes it.
 func (n *node) json(path string) map[string]any {
 	n.t.Helper()
-	a := n.get(path)
-	if a.StatusCode != 200 {
-		n.t.Fatalf("GET %s = %d %s", path, a.StatusCode, a.body)
-	}
-	var v map[string]any
-	if err := json.Unmarshal(a.body, &v); err != nil {
-		n.t.Fatal(err)
-	}
-	return v
+	return n.get(path).want(n.t, 200)
 }
 
 // tools pages through the list and gives id by name. between runs after each

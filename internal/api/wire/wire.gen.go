@@ -7,6 +7,90 @@ import (
 	"time"
 )
 
+// Defines values for AccountKind.
+const (
+	AccountKindPERSONAL AccountKind = "PERSONAL"
+	AccountKindTEAM     AccountKind = "TEAM"
+)
+
+// Valid indicates whether the value is a known member of the AccountKind enum.
+func (e AccountKind) Valid() bool {
+	switch e {
+	case AccountKindPERSONAL:
+		return true
+	case AccountKindTEAM:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AccountPlan.
+const (
+	AccountPlanENTERPRISE AccountPlan = "ENTERPRISE"
+	AccountPlanPERSONAL   AccountPlan = "PERSONAL"
+	AccountPlanTEAM       AccountPlan = "TEAM"
+)
+
+// Valid indicates whether the value is a known member of the AccountPlan enum.
+func (e AccountPlan) Valid() bool {
+	switch e {
+	case AccountPlanENTERPRISE:
+		return true
+	case AccountPlanPERSONAL:
+		return true
+	case AccountPlanTEAM:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CompanyPlan.
+const (
+	CompanyPlanENTERPRISE CompanyPlan = "ENTERPRISE"
+	CompanyPlanTEAM       CompanyPlan = "TEAM"
+)
+
+// Valid indicates whether the value is a known member of the CompanyPlan enum.
+func (e CompanyPlan) Valid() bool {
+	switch e {
+	case CompanyPlanENTERPRISE:
+		return true
+	case CompanyPlanTEAM:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CompanyPermission.
+const (
+	MANAGEAPITOKENS    CompanyPermission = "MANAGE_API_TOKENS"
+	MANAGEBILLING      CompanyPermission = "MANAGE_BILLING"
+	MANAGEMEMBERS      CompanyPermission = "MANAGE_MEMBERS"
+	MANAGETEAMS        CompanyPermission = "MANAGE_TEAMS"
+	VIEWCOMPANYREPORTS CompanyPermission = "VIEW_COMPANY_REPORTS"
+)
+
+// Valid indicates whether the value is a known member of the CompanyPermission enum.
+func (e CompanyPermission) Valid() bool {
+	switch e {
+	case MANAGEAPITOKENS:
+		return true
+	case MANAGEBILLING:
+		return true
+	case MANAGEMEMBERS:
+		return true
+	case MANAGETEAMS:
+		return true
+	case VIEWCOMPANYREPORTS:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ErrorCode.
 const (
 	ACCOUNTSELECTIONINVALID ErrorCode = "ACCOUNT_SELECTION_INVALID"
@@ -250,6 +334,351 @@ func (e ToolOutputType) Valid() bool {
 	}
 }
 
+// AccessToken An access token.
+type AccessToken struct {
+	// CompanyID The company it is for; null for a personal token.
+	CompanyID *string `json:"company_id"`
+
+	// Created When it was made.
+	Created time.Time `json:"created"`
+
+	// Hint Its last four characters.
+	//
+	// Examples: x7Qe
+	Hint string `json:"hint"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// LastUsed When it was last used, to the minute; null before the first use.
+	LastUsed *time.Time `json:"last_used"`
+
+	// Name What it is for.
+	//
+	// Examples: nightly renders
+	Name string `json:"name"`
+
+	// Token The value itself; only where it was just made.
+	Token *string `json:"token,omitempty"`
+
+	// UID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
+// AccessTokenDraft A personal access token to make.
+type AccessTokenDraft struct {
+	// Name What it is for.
+	//
+	// Examples: nightly renders
+	Name string `json:"name"`
+}
+
+// AccessTokenList A page of access tokens.
+type AccessTokenList struct {
+	Data    []AccessToken `json:"data"`
+	HasMore bool          `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// Account An account that the person can act for.
+type Account struct {
+	// Balance Tokens of an account.
+	Balance Balance `json:"balance"`
+
+	// CompanyID The team's company; null for the personal account.
+	CompanyID *string `json:"company_id"`
+
+	// ID The team's id, which is what `team_id` takes; for the personal account the person's, which it does not take.
+	ID string `json:"id"`
+
+	// Kind What sort of account it is.
+	Kind AccountKind `json:"kind"`
+
+	// Label Display name.
+	//
+	// Examples: Look development
+	Label string `json:"label"`
+
+	// Permissions What the person may do for the account; `USE_PLUGINS` is "Allow plugin and API access".
+	//
+	// Examples: {"GENERATE":true,"MANAGE_TEAM":false,"USE_PLUGINS":true}
+	Permissions map[string]bool `json:"permissions"`
+
+	// Plan What the account has.
+	Plan AccountPlan `json:"plan"`
+
+	// PluginKinds The kinds of apps that may act for the account; `*` alone means all.
+	PluginKinds []string `json:"plugin_kinds"`
+}
+
+// AccountKind What sort of account it is.
+type AccountKind string
+
+// AccountPlan What the account has.
+type AccountPlan string
+
+// AuditList A page of the audit log.
+type AuditList struct {
+	Data    []AuditRecord `json:"data"`
+	HasMore bool          `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AuditRecord Something that was done in the company.
+type AuditRecord struct {
+	// Act What was done.
+	//
+	// Examples: company.member_set
+	Act string `json:"act"`
+
+	// ActorID Who did it; null for the operator and for what happened by itself.
+	ActorID *string `json:"actor_id"`
+
+	// Address The network address it came from; null where it came from none.
+	//
+	// Examples: 203.0.113.7
+	Address *string `json:"address"`
+
+	// At When it was done.
+	At time.Time `json:"at"`
+
+	// Details More about it, by act.
+	//
+	// Examples: {"role":"member"}
+	Details map[string]string `json:"details"`
+
+	// PersonID Whom it concerns; null for nobody.
+	PersonID *string `json:"person_id"`
+
+	// Seq Its number in the log of the installation.
+	//
+	// Examples: 4711
+	Seq int64 `json:"seq"`
+}
+
+// Balance Tokens of an account.
+type Balance struct {
+	// FreeAllowanceLeft Free tokens left this month.
+	//
+	// Examples: 0
+	FreeAllowanceLeft int64 `json:"free_allowance_left"`
+
+	// Held What runs that are not over hold.
+	//
+	// Examples: 0
+	Held int64 `json:"held"`
+
+	// Tokens What can be spent.
+	//
+	// Examples: 1200
+	Tokens int64 `json:"tokens"`
+}
+
+// Company A company, and what the person who asks is in it.
+type Company struct {
+	// Created When it was made.
+	Created time.Time `json:"created"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Joined When the person came in.
+	Joined time.Time `json:"joined"`
+
+	// Name Display name.
+	//
+	// Examples: Studio Fox
+	Name string `json:"name"`
+
+	// Permissions What that role allows.
+	Permissions []CompanyPermission `json:"permissions"`
+
+	// Plan What the company has bought.
+	Plan CompanyPlan `json:"plan"`
+
+	// Role A role's name.
+	//
+	// Examples: member
+	Role RoleName `json:"role"`
+}
+
+// CompanyPlan What the company has bought.
+type CompanyPlan string
+
+// CompanyAccessTokenDraft A company access token to make.
+type CompanyAccessTokenDraft struct {
+	// Name What it is for.
+	//
+	// Examples: nightly renders
+	Name string `json:"name"`
+
+	// UID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
+// CompanyChange What can be changed about a company.
+type CompanyChange struct {
+	// Name Display name.
+	//
+	// Examples: Studio Fox
+	Name string `json:"name"`
+}
+
+// CompanyList The companies that somebody is in.
+type CompanyList struct {
+	Data    []Company `json:"data"`
+	HasMore bool      `json:"has_more"`
+
+	// NextCursor Always null: the list is whole.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// CompanyPermission Something that a role of a company allows: making access tokens that speak for members, reading reports,
+// managing members (with roles, invitations and domains), managing teams, managing what is paid.
+//
+// Examples: MANAGE_TEAMS
+type CompanyPermission string
+
+// CompanyPermissions By company id, every permission and whether the person has it.
+//
+// Examples: {"PagW53lsaa2KiGgg5wR4":{"MANAGE_API_TOKENS":true,"VIEW_COMPANY_REPORTS":false}}
+type CompanyPermissions map[string]map[string]bool
+
+// CompanyRole What some members may do with their company.
+type CompanyRole struct {
+	// Name A role's name.
+	//
+	// Examples: member
+	Name RoleName `json:"name"`
+
+	// Permissions What it allows.
+	Permissions []CompanyPermission `json:"permissions"`
+}
+
+// CompanyRoleDraft What a role is to allow.
+type CompanyRoleDraft struct {
+	// Permissions All that it allows from now on; may be empty.
+	Permissions []CompanyPermission `json:"permissions"`
+}
+
+// CompanyRoleList The roles of a company.
+type CompanyRoleList struct {
+	Data    []CompanyRole `json:"data"`
+	HasMore bool          `json:"has_more"`
+
+	// NextCursor Always null: the list is whole.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// DeviceCodes How to sign the device in.
+type DeviceCodes struct {
+	// DeviceCode Secret; for polling only.
+	DeviceCode string `json:"device_code"`
+
+	// ExpiresIn Seconds that both codes live.
+	//
+	// Examples: 600
+	ExpiresIn int `json:"expires_in"`
+
+	// Interval Least seconds between polls.
+	//
+	// Examples: 5
+	Interval int `json:"interval"`
+
+	// UserCode What the person compares.
+	//
+	// Examples: BCDF-GHJK
+	UserCode string `json:"user_code"`
+
+	// VerificationURL Where the person approves.
+	//
+	// Examples: https://atelier.example/device?code=BCDF-GHJK
+	VerificationURL string `json:"verification_url"`
+}
+
+// DevicePoll Which device asks.
+type DevicePoll struct {
+	// DeviceCode The secret of the start.
+	DeviceCode string `json:"device_code"`
+}
+
+// DeviceStart What the device says about itself; may be empty.
+type DeviceStart struct {
+	// PluginKind The app that asks, shown to the person who approves.
+	//
+	// Examples: blender
+	PluginKind *string `json:"plugin_kind,omitempty"`
+}
+
+// Domain A mail domain whose people join by themselves once it is verified.
+type Domain struct {
+	// Created When it was added.
+	Created time.Time `json:"created"`
+
+	// Domain The domain.
+	//
+	// Examples: studio.example
+	Domain string `json:"domain"`
+
+	// Proof What the record must say.
+	//
+	// Examples: atelier-domain=2v8Xq0aPcN5rTz7LmYb4KdWf9GhJ1sUe
+	Proof string `json:"proof"`
+
+	// Record The name of the TXT record that proves it.
+	//
+	// Examples: _atelier.studio.example
+	Record string `json:"record"`
+
+	// TeamID The team that its people join; null for the company only.
+	TeamID *string `json:"team_id"`
+
+	// TeamRole Their role in that team.
+	//
+	// Examples: member
+	TeamRole *string `json:"team_role"`
+
+	// Verified When it was verified; null before.
+	Verified *time.Time `json:"verified"`
+}
+
+// DomainDraft A mail domain to add.
+type DomainDraft struct {
+	// Domain The domain.
+	//
+	// Examples: studio.example
+	Domain string `json:"domain"`
+
+	// TeamID The team that its people join; left out for the company only.
+	TeamID *string `json:"team_id,omitempty"`
+
+	// TeamRole Their role in that team; `member` where left out.
+	//
+	// Examples: member
+	TeamRole *string `json:"team_role,omitempty"`
+}
+
+// DomainList The mail domains of a company.
+type DomainList struct {
+	Data    []Domain `json:"data"`
+	HasMore bool     `json:"has_more"`
+
+	// NextCursor Always null: the list is whole.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // Error What every answer that is no success holds.
 type Error struct {
 	// Error What went wrong.
@@ -401,6 +830,133 @@ type FieldType string
 // Examples: PagW53lsaa2KiGgg5wR4
 type ID = string
 
+// Identity Who somebody is, and for which accounts they can act.
+type Identity struct {
+	// Accounts The personal account first, then the teams.
+	Accounts []Account `json:"accounts"`
+
+	// CompanyPermissions By company id, every permission and whether the person has it.
+	//
+	// Examples: {"PagW53lsaa2KiGgg5wR4":{"MANAGE_API_TOKENS":true,"VIEW_COMPANY_REPORTS":false}}
+	CompanyPermissions CompanyPermissions `json:"company_permissions"`
+
+	// NewlyJoinedTeams Teams joined, by invitation or mail domain, since the sign-in on a device before the newest.
+	NewlyJoinedTeams []JoinedTeam `json:"newly_joined_teams"`
+
+	// User A person.
+	User User `json:"user"`
+}
+
+// Invitation A link that lets people into a company, and into a team where it names one.
+type Invitation struct {
+	// CompanyID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	CompanyID ID `json:"company_id"`
+
+	// CompanyRole A role's name.
+	//
+	// Examples: member
+	CompanyRole RoleName `json:"company_role"`
+
+	// Created When it was made.
+	Created time.Time `json:"created"`
+
+	// Email The address it is for; null for whoever has the link.
+	//
+	// Examples: bert@studio.example
+	Email *string `json:"email"`
+
+	// Expires When it ends.
+	Expires time.Time `json:"expires"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// InvitedBy Who made it; null for the operator.
+	InvitedBy *string `json:"invited_by"`
+
+	// TeamID The team it leads to; null for the company only.
+	TeamID *string `json:"team_id"`
+
+	// TeamRole The role in that team.
+	//
+	// Examples: member
+	TeamRole *string `json:"team_role"`
+
+	// URL The link; only where it was just made and is for no address.
+	//
+	// Examples: https://atelier.example/invitation?token=…
+	URL *string `json:"url,omitempty"`
+
+	// UsesLeft How many people it still lets in.
+	//
+	// Examples: 1
+	UsesLeft int64 `json:"uses_left"`
+}
+
+// InvitationDraft An invitation to make.
+type InvitationDraft struct {
+	// CompanyRole The role in the company; `member` where left out.
+	//
+	// Examples: member
+	CompanyRole *string `json:"company_role,omitempty"`
+
+	// Email The address it is for and goes to; left out for whoever has the link.
+	//
+	// Examples: bert@studio.example
+	Email *string `json:"email,omitempty"`
+
+	// LifetimeSeconds How long it works.
+	LifetimeSeconds *int64 `json:"lifetime_seconds,omitempty"`
+
+	// TeamID The team it leads to; left out for the company only.
+	TeamID *string `json:"team_id,omitempty"`
+
+	// TeamRole The role in that team; `member` where left out.
+	//
+	// Examples: member
+	TeamRole *string `json:"team_role,omitempty"`
+
+	// Uses How many people it lets in; one where it is for an address.
+	Uses *int64 `json:"uses,omitempty"`
+}
+
+// InvitationList A page of invitations.
+type InvitationList struct {
+	Data    []Invitation `json:"data"`
+	HasMore bool         `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// InvitationToken What an invitation's link carries.
+type InvitationToken struct {
+	// Token The link's `token`.
+	Token string `json:"token"`
+}
+
+// JoinedTeam A team that the person came into.
+type JoinedTeam struct {
+	// CompanyID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	CompanyID ID `json:"company_id"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Label Display name.
+	//
+	// Examples: Look development
+	Label string `json:"label"`
+}
+
 // Kit A curated shortlist of tools.
 type Kit struct {
 	// DefaultToolID The tool to show first.
@@ -463,6 +1019,36 @@ type KitTool struct {
 	Tool Tool `json:"tool"`
 }
 
+// Member Somebody in a company.
+type Member struct {
+	// Email Mail address.
+	//
+	// Examples: anna@studio.example
+	Email string `json:"email"`
+
+	// Joined When they came in.
+	Joined time.Time `json:"joined"`
+
+	// Role A role's name.
+	//
+	// Examples: member
+	Role RoleName `json:"role"`
+
+	// UID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
+// MemberList A page of members.
+type MemberList struct {
+	Data    []Member `json:"data"`
+	HasMore bool     `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
 // NumResults How many results a run of the tool may ask for.
 type NumResults struct {
 	// Default What a form starts with.
@@ -479,6 +1065,47 @@ type NumResults struct {
 	//
 	// Examples: 1
 	Min int64 `json:"min"`
+}
+
+// Offer An invitation, as the person sees it whom it is for.
+type Offer struct {
+	// CompanyID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	CompanyID ID `json:"company_id"`
+
+	// CompanyName The company's display name.
+	//
+	// Examples: Studio Fox
+	CompanyName string `json:"company_name"`
+
+	// Created When it was made.
+	Created time.Time `json:"created"`
+
+	// Expires When it ends.
+	Expires time.Time `json:"expires"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// TeamID The team it leads to; null for the company only.
+	TeamID *string `json:"team_id"`
+
+	// TeamName The team's display name.
+	//
+	// Examples: Look development
+	TeamName *string `json:"team_name"`
+}
+
+// OfferList Invitations for somebody.
+type OfferList struct {
+	Data    []Offer `json:"data"`
+	HasMore bool    `json:"has_more"`
+
+	// NextCursor Always null: the list is whole.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // Option One choice.
@@ -505,6 +1132,42 @@ type OptionList struct {
 // PricingType Whether runs are deducted from the account's balance.
 type PricingType string
 
+// RefreshRequest The credential of a refresh.
+type RefreshRequest struct {
+	// RefreshToken The newest one you were given.
+	RefreshToken string `json:"refresh_token"`
+}
+
+// RoleChoice The role that somebody gets.
+type RoleChoice struct {
+	// Role A role's name.
+	//
+	// Examples: member
+	Role RoleName `json:"role"`
+}
+
+// RoleName A role's name.
+//
+// Examples: member
+type RoleName = string
+
+// SignedIn What a device learns when its sign-in is through.
+type SignedIn struct {
+	Accounts []Account `json:"accounts"`
+
+	// DeviceID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	DeviceID         ID           `json:"device_id"`
+	NewlyJoinedTeams []JoinedTeam `json:"newly_joined_teams"`
+
+	// Tokens What a device speaks with.
+	Tokens Tokens `json:"tokens"`
+
+	// User A person.
+	User User `json:"user"`
+}
+
 // Size One size in pixels.
 type Size struct {
 	// Height Examples: 1024
@@ -522,6 +1185,158 @@ type Size struct {
 // SizeList The sizes to choose from.
 type SizeList struct {
 	Options []Size `json:"options"`
+}
+
+// Spend At most so many tokens in any window of time.
+type Spend struct {
+	// Tokens How many.
+	//
+	// Examples: 500
+	Tokens int64 `json:"tokens"`
+
+	// WindowSeconds How long the window is.
+	//
+	// Examples: 86400
+	WindowSeconds int64 `json:"window_seconds"`
+}
+
+// Team A part of a company that works and pays together.
+type Team struct {
+	// CompanyID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	CompanyID ID `json:"company_id"`
+
+	// Created When it was made.
+	Created time.Time `json:"created"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Name Display name.
+	//
+	// Examples: Look development
+	Name string `json:"name"`
+}
+
+// TeamDraft What a team is made of.
+type TeamDraft struct {
+	// Name Display name.
+	//
+	// Examples: Look development
+	Name string `json:"name"`
+}
+
+// TeamList A page of teams.
+type TeamList struct {
+	Data    []Team `json:"data"`
+	HasMore bool   `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// TeamMember Somebody in a team.
+type TeamMember struct {
+	// Email Mail address.
+	//
+	// Examples: anna@studio.example
+	Email string `json:"email"`
+
+	// How How they came in.
+	How string `json:"how"`
+
+	// Joined When they came in.
+	Joined time.Time `json:"joined"`
+
+	// Role A role's name.
+	//
+	// Examples: member
+	Role RoleName `json:"role"`
+
+	// UID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
+// TeamMemberList A page of members of a team.
+type TeamMemberList struct {
+	Data    []TeamMember `json:"data"`
+	HasMore bool         `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// TeamRole What some members may do, use and spend in their team.
+type TeamRole struct {
+	// Name A role's name.
+	//
+	// Examples: member
+	Name RoleName `json:"name"`
+
+	// Permissions Every permission and whether the role has it; `USE_PLUGINS` is "Allow plugin and API access".
+	//
+	// Examples: {"GENERATE":true,"MANAGE_TEAM":false,"USE_PLUGINS":true}
+	Permissions map[string]bool `json:"permissions"`
+
+	// PluginKinds The kinds of apps that may act; `*` alone means all.
+	PluginKinds []string `json:"plugin_kinds"`
+
+	// Spend What can be spent; null for no limit.
+	Spend *Spend `json:"spend"`
+
+	// ToolsAllowed The ids of the tools that can be used; empty for all.
+	ToolsAllowed []ID `json:"tools_allowed"`
+
+	// ToolsBlocked The ids of tools that can't be used, whatever else is allowed.
+	ToolsBlocked []ID `json:"tools_blocked"`
+}
+
+// TeamRoleDraft What a role of a team is to be. It replaces the whole role.
+type TeamRoleDraft struct {
+	// Permissions What the role allows; what is left out it does not. The names are `USE_PLUGINS`, `GENERATE` and `MANAGE_TEAM`.
+	//
+	// Examples: {"GENERATE":true,"USE_PLUGINS":true}
+	Permissions map[string]bool `json:"permissions"`
+
+	// PluginKinds The kinds of apps that may act; `*` alone, or left out, means all.
+	PluginKinds *[]string `json:"plugin_kinds,omitempty"`
+
+	// Spend What can be spent; null or left out for no limit.
+	Spend *Spend `json:"spend,omitempty"`
+
+	// ToolsAllowed The ids of the tools that can be used; empty or left out for all.
+	ToolsAllowed *[]ID `json:"tools_allowed,omitempty"`
+
+	// ToolsBlocked The ids of tools that can't be used, whatever else is allowed.
+	ToolsBlocked *[]ID `json:"tools_blocked,omitempty"`
+}
+
+// TeamRoleList The roles of a team.
+type TeamRoleList struct {
+	Data    []TeamRole `json:"data"`
+	HasMore bool       `json:"has_more"`
+
+	// NextCursor Always null: the list is whole.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// Tokens What a device speaks with.
+type Tokens struct {
+	// ExpiresAt When the ID token expires
+	//
+	// Examples: 1794736800
+	ExpiresAt int64 `json:"expires_at"`
+
+	// IDToken Bearer credential for about an hour; a JWT whose keys are at `/.well-known/jwks.json`.
+	IDToken string `json:"id_token"`
+
+	// RefreshToken For new ID tokens only. Keep it safe.
+	RefreshToken string `json:"refresh_token"`
 }
 
 // Tool A tool as lists show it.
@@ -674,14 +1489,169 @@ type ToolTagList struct {
 	Types []string  `json:"types"`
 }
 
+// TopUp The free tokens that can be claimed.
+type TopUp struct {
+	// Available Whether they can be claimed now.
+	Available bool `json:"available"`
+
+	// Tokens How many they are.
+	//
+	// Examples: 0
+	Tokens int64 `json:"tokens"`
+}
+
+// ToppedUp The personal account after a top-up.
+type ToppedUp struct {
+	// Balance Tokens of an account.
+	Balance Balance `json:"balance"`
+
+	// TopUp The free tokens that can be claimed.
+	TopUp TopUp `json:"top_up"`
+}
+
+// User A person.
+type User struct {
+	// Created When they came.
+	Created time.Time `json:"created"`
+
+	// CreatedAt The same.
+	CreatedAt time.Time `json:"created_at"`
+
+	// Email Mail address.
+	//
+	// Examples: anna@studio.example
+	Email string `json:"email"`
+
+	// EmailVerified Whether it is known to be theirs.
+	EmailVerified bool `json:"email_verified"`
+
+	// SignInProvider `password`, or the name of an OpenID provider.
+	//
+	// Examples: password
+	SignInProvider string `json:"sign_in_provider"`
+
+	// TopUp The free tokens that can be claimed.
+	TopUp TopUp `json:"top_up"`
+
+	// UID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
+// CompanyID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type CompanyID = ID
+
 // Cursor defines model for Cursor.
 type Cursor = string
+
+// DomainName defines model for DomainName.
+type DomainName = string
 
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch = string
 
+// InvitationID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type InvitationID = ID
+
+// Limit defines model for Limit.
+type Limit = int
+
+// PathTeamID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type PathTeamID = ID
+
+// RoleInPath A role's name.
+//
+// Examples: member
+type RoleInPath = RoleName
+
 // TeamID defines model for TeamID.
 type TeamID = string
+
+// TokenID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type TokenID = ID
+
+// UID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type UID = ID
+
+// NewAccessToken An access token.
+type NewAccessToken = AccessToken
+
+// ListAccessTokensParams defines parameters for ListAccessTokens.
+type ListAccessTokensParams struct {
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// PollDeviceParams defines parameters for PollDevice.
+type PollDeviceParams struct {
+	// DeviceCode The secret of the start.
+	DeviceCode string `form:"device_code" json:"device_code"`
+}
+
+// RevokeDeviceParams defines parameters for RevokeDevice.
+type RevokeDeviceParams struct {
+	// XDeviceID The `device_id` of any device of the same person.
+	XDeviceID *ID `json:"X-Device-Id,omitempty"`
+}
+
+// ListCompanyAccessTokensParams defines parameters for ListCompanyAccessTokens.
+type ListCompanyAccessTokensParams struct {
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListInvitationsParams defines parameters for ListInvitations.
+type ListInvitationsParams struct {
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListMembersParams defines parameters for ListMembers.
+type ListMembersParams struct {
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListTeamsParams defines parameters for ListTeams.
+type ListTeamsParams struct {
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
 
 // ListKitsParams defines parameters for ListKits.
 type ListKitsParams struct {
@@ -691,6 +1661,15 @@ type ListKitsParams struct {
 
 	// IfNoneMatch The `ETag` of an earlier answer.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// ListTeamMembersParams defines parameters for ListTeamMembers.
+type ListTeamMembersParams struct {
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListToolTagsParams defines parameters for ListToolTags.
@@ -731,3 +1710,48 @@ type GetToolParams struct {
 	// IfNoneMatch The `ETag` of an earlier answer.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
+
+// CreateAccessTokenJSONRequestBody defines body for CreateAccessToken for application/json ContentType.
+type CreateAccessTokenJSONRequestBody = AccessTokenDraft
+
+// PollDeviceByBodyJSONRequestBody defines body for PollDeviceByBody for application/json ContentType.
+type PollDeviceByBodyJSONRequestBody = DevicePoll
+
+// StartDeviceJSONRequestBody defines body for StartDevice for application/json ContentType.
+type StartDeviceJSONRequestBody = DeviceStart
+
+// RefreshTokenJSONRequestBody defines body for RefreshToken for application/json ContentType.
+type RefreshTokenJSONRequestBody = RefreshRequest
+
+// RenameCompanyJSONRequestBody defines body for RenameCompany for application/json ContentType.
+type RenameCompanyJSONRequestBody = CompanyChange
+
+// CreateCompanyAccessTokenJSONRequestBody defines body for CreateCompanyAccessToken for application/json ContentType.
+type CreateCompanyAccessTokenJSONRequestBody = CompanyAccessTokenDraft
+
+// AddDomainJSONRequestBody defines body for AddDomain for application/json ContentType.
+type AddDomainJSONRequestBody = DomainDraft
+
+// CreateInvitationJSONRequestBody defines body for CreateInvitation for application/json ContentType.
+type CreateInvitationJSONRequestBody = InvitationDraft
+
+// SetMemberJSONRequestBody defines body for SetMember for application/json ContentType.
+type SetMemberJSONRequestBody = RoleChoice
+
+// SetRoleJSONRequestBody defines body for SetRole for application/json ContentType.
+type SetRoleJSONRequestBody = CompanyRoleDraft
+
+// CreateTeamJSONRequestBody defines body for CreateTeam for application/json ContentType.
+type CreateTeamJSONRequestBody = TeamDraft
+
+// AcceptInvitationJSONRequestBody defines body for AcceptInvitation for application/json ContentType.
+type AcceptInvitationJSONRequestBody = InvitationToken
+
+// RenameTeamJSONRequestBody defines body for RenameTeam for application/json ContentType.
+type RenameTeamJSONRequestBody = TeamDraft
+
+// SetTeamMemberJSONRequestBody defines body for SetTeamMember for application/json ContentType.
+type SetTeamMemberJSONRequestBody = RoleChoice
+
+// SetTeamRoleJSONRequestBody defines body for SetTeamRole for application/json ContentType.
+type SetTeamRoleJSONRequestBody = TeamRoleDraft

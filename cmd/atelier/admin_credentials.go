@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/audit"
+	"atelier/internal/sqldb"
+)
+
+type tokenCreateCmd struct {
+	jsonFlag
+	Email   string `required:"" help:"Whose token it is."`
+	Name    string `required:"" help:"What it is for."`
+	Company string `help:"Makes a company token for its teams." placeholder:"ID"`
+}
+
+func (c tokenCreateCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		made, secret, err := pp.desk.CreateTokenFor(ctx, c.Email, c.Company, c.Name)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"id": made.ID, "token": secret}, secret)
+	})
+}
+
+type tokenRevokeCmd struct {
+	jsonFlag
+	Token string `arg:"" help:"The token itself."`
+}
+
+func (c tokenRevokeCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		ended, err := pp.desk.DeleteTokenValue(ctx, c.Token)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"id": ended.ID, "uid": ended.PersonID}, fmt.Sprintf("ended %q, id %s", ended.Name, ended.ID))
+	})
+}
+
+type grantCmd struct {
+	jsonFlag
+	Email  string `help:"Whose personal account." xor:"account" required:""`
+	Team   string `help:"Which team." xor:"account" required:"" placeholder:"ID"`
+	Tokens int64  `required:"" help:"How many; below zero takes them back."`
+	Note   string `help:"Why."`
+}
+
+func (c grantCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		balance, err := pp.desk.Grant(ctx, c.Email, c.Team, c.Tokens, c.Note)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]int64{"balance": balance}, fmt.Sprintf("the balance is %d", balance))
+	})
+}
+
+type deviceListCmd struct {
+	jsonFlag
+	Email string `required:"" help:"Whose devices."`
+}
+
+func (c deviceListCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		all, err := pp.desk.DevicesOf(ctx, c.Email)
+		if err != nil {
+			return err
+		}
+		type device struct {
+			ID         string `json:"id"`
+			PluginKind string `json:"plugin_kind"`
+			Agent      string `json:"agent"`
+			Address    string `json:"address"`
+			Created    string `json:"created"`
+			LastUsed   string `json:"last_used"`
+		}
+		list, rows := []device{}, [][]string{{"ID", "KIND", "ADDRESS", "LAST USED", "AGENT"}}
+		for _, d := range all {
+			list = append(list, device{d.ID, d.PluginKind, d.Agent, d.Address, stamp(d.Created), stamp(d.LastUsed)})
+			rows = append(rows, []string{d.ID, d.PluginKind, d.Address, stamp(d.LastUsed), d.Agent})
+		}
+		if c.JSON {
+			return p.print(true, map[string]any{"devices": list}, "")
+		}
+		return p.table(rows)
+	})
+}
+
+type deviceRevokeCmd struct {
+	jsonFlag
+	Email  string `required:"" help:"Whose device."`
+	Device string `help:"The device's id." placeholder:"ID" xor:"which" required:""`
+	All    bool   `help:"Every device and browser." xor:"which" required:""`
+}
+
+func (c deviceRevokeCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		if err := pp.desk.RevokeDeviceOf(ctx, c.Email, c.Device); err != nil {
+			return err
+		}
+		return p.print(c.JSON, struct{}{}, "done")
+	})
+}
+
+// stamp writes a time as the API does.
+func stamp(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }
+
+type auditListCmd struct {
+	jsonFlag
+	Company string `help:"Only what concerns a company." placeholder:"ID"`
+	Person  string `help:"Only what concerns a person." placeholder:"UID"`
+	Before  int64  `help:"Only what came before this number."`
+	Limit   int    `help:"How many." default:"100"`
+}
+
+func (c auditListCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		var all []audit.Record
+		err := pp.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
+			all, err = audit.List(ctx, tx, audit.Filter{CompanyID: c.Company, PersonID: c.Person, Before: c.Before, Limit: c.Limit})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		type entry struct {
+			Seq       int64             `json:"seq"`
+			At        string            `json:"at"`
+			Act       string            `json:"act"`
+			ActorID   string            `json:"actor_id"`
+			PersonID  string            `json:"person_id"`
+			CompanyID string            `json:"company_id"`
+			Address   string            `json:"address"`
+			Details   map[string]string `json:"details"`
+			Hash      string            `json:"hash"`
+		}
+		list, rows := []entry{}, [][]string{{"SEQ", "AT", "ACT", "ACTOR", "PERSON", "COMPANY", "ADDRESS", "DETAILS"}}
+		for _, r := range all {
+			list = append(list, entry{r.Seq, stamp(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, r.Details, r.Hash})
+			rows = append(rows, []string{strconv.FormatInt(r.Seq, 10), stamp(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, fmt.Sprint(r.Details)})
+		}
+		if c.JSON {
+			return p.print(true, map[string]any{"entries": list}, "")
+		}
+		return p.table(rows)
+	})
+}
+
+type auditVerifyCmd struct {
+	jsonFlag
+	Head string `help:"A head that was kept elsewhere: nothing up to it may be missing." placeholder:"SEQ:HASH"`
+}
+
+var errTampered = errors.New("the audit log was tampered with")
+
+func (c auditVerifyCmd) Run(p *program) error {
+	var kept *audit.Head
+	if c.Head != "" {
+		seq, hash, _ := strings.Cut(c.Head, ":")
+		n, err := strconv.ParseInt(seq, 10, 64)
+		if err != nil || hash == "" {
+			return usageError{errors.New("--head: want SEQ:HASH, as this command prints it")}
+		}
+		kept = &audit.Head{Seq: n, Hash: hash}
+	}
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		head, problems, err := audit.Verify(ctx, pp.db, kept)
+		if err != nil {
+			return err
+		}
+		if problems == nil {
+			problems = []string{}
+		}
+		text := fmt.Sprintf("%d entries, none was changed\nhead %d:%s", head.Seq, head.Seq, head.Hash)
+		if len(problems) > 0 {
+			text = strings.Join(problems, "\n")
+		}
+		err = p.print(c.JSON, map[string]any{"entries": head.Seq, "head": fmt.Sprintf("%d:%s", head.Seq, head.Hash), "problems": problems}, text)
+		if err == nil && len(problems) > 0 {
+			err = errTampered
+		}
+		return err
+	})
+}
+
+type keysCmd struct {
+	Rotate keysRotateCmd `cmd:"" help:"Sign ID tokens with a new key from now on; old ones stay valid until they expire."`
+}
+
+type keysRotateCmd struct{ jsonFlag }
+
+func (c keysRotateCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		kid, err := pp.desk.RotateKeys(ctx)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"kid": kid}, "key "+kid+" signs from now on")
+	})
+}

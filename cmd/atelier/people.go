@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"atelier/internal/device"
+	"atelier/internal/directory"
+	"atelier/internal/identity"
+	"atelier/internal/idtoken"
+	"atelier/internal/keyring"
+	"atelier/internal/mail"
+	"atelier/internal/oidc"
+	"atelier/internal/post"
+	"atelier/internal/queue"
+	"atelier/internal/sqldb"
+)
+
+// people are the parts that know who is who. The service and the commands
+// beside it build them alike.
+type people struct {
+	db      *sqldb.DB
+	keys    keyring.Ring
+	devices *device.Devices
+	tokens  *idtoken.Issuer
+
+	// Filled in by employ, since the queue's own work needs the ones above.
+	provider  *oidc.Provider
+	desk      *identity.Desk
+	directory *directory.Directory
+}
+
+// maxGrants bounds how many device sign-ins can be under way.
+const maxGrants = 50_000
+
+// openPeople builds what stands for itself.
+func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
+	c := p.cfg
+	return &people{
+		db: db, keys: keys,
+		devices: device.New(device.Options{
+			Key: keys.Key("device"), Now: time.Now, MaxGrants: maxGrants, Replayed: identity.Replayed,
+			ExpiresIn: time.Duration(c.Device.ExpiresIn), Interval: time.Duration(c.Device.Interval), MaxInterval: time.Duration(c.Device.MaxInterval),
+			RotateAfter: time.Duration(c.Tokens.RefreshRotateAfter), Grace: time.Duration(c.Tokens.RefreshGrace),
+		}),
+		// All nodes have one name as the issuer, whatever addresses they have.
+		tokens: idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Tokens.IDLifetime), Now: time.Now}),
+	}
+}
+
+// employ builds the rest on the queue. The addresses are known by now.
+func (pp *people) employ(p *program, jobs queue.Queue) {
+	c := p.cfg
+	if c.OIDC.Issuer != "" {
+		pp.provider = oidc.New(oidc.Settings{
+			Name: c.OIDC.Name, Issuer: c.OIDC.Issuer, ClientID: c.OIDC.ClientID, ClientSecret: c.OIDC.ClientSecret,
+			RedirectURL: c.AppURL + "/oidc/callback", Timeout: providerTimeout, Now: time.Now,
+		})
+	}
+	office := post.Office{Queue: jobs, Box: pp.mailBox()}
+	pp.desk = identity.New(identity.Parts{
+		DB: pp.db, Devices: pp.devices, Tokens: pp.tokens, Post: office, Provider: pp.provider, Box: pp.keys.Box("person_identity"), Now: time.Now,
+		Settings: identity.Settings{
+			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail, SessionLifetime: time.Duration(c.Sessions.Lifetime),
+			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
+		},
+	})
+	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL}
+}
+
+// providerTimeout bounds how long an identity provider is waited for.
+const providerTimeout = 10 * time.Second
+
+func (pp *people) mailBox() keyring.Box { return pp.keys.Box("mail") }
+
+// sender is how mail goes out.
+func (p *program) sender() (mail.Sender, error) {
+	c := p.cfg.SMTP
+	if c.Address == "" {
+		return mail.Print(p.stderr), nil
+	}
+	return mail.SMTP(mail.Settings{Address: c.Address, From: c.From, Username: c.Username, Password: c.Password, TLS: c.TLS, Timeout: smtpTimeout})
+}
+
+const smtpTimeout = 30 * time.Second
+
+// withPeople runs an admin command beside a running server: what it mails is
+// sent by whoever works.
+func (p *program) withPeople(do func(ctx context.Context, pp *people) error) error {
+	db, err := p.openMigrated(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	keys, err := p.openKeys(p.ctx, db)
+	if err != nil {
+		return err
+	}
+	jobs, err := queue.Open(db, nil, queue.Options{Now: time.Now})
+	if err != nil {
+		return err
+	}
+	p.cfg.Fill(p.cfg.Listen)
+	pp := p.openPeople(db, keys)
+	pp.employ(p, jobs)
+	return do(p.ctx, pp)
+}

@@ -1,0 +1,893 @@
+package api_test
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"maps"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"atelier/internal/api"
+	"atelier/internal/api/apitest"
+	"atelier/internal/company"
+	"atelier/internal/cursor"
+	"atelier/internal/directory"
+	"atelier/internal/httpd"
+	"atelier/internal/ident"
+	"atelier/internal/identity"
+	"atelier/internal/session"
+	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
+)
+
+// outcome is how a request ends. The zero outcome is to be let in.
+type outcome struct {
+	status       int
+	code, reason string
+}
+
+// What requests are refused with that are not let in.
+var (
+	letIn          outcome
+	noCredential   = outcome{401, "UNAUTHENTICATED", ""}
+	wrongKind      = outcome{403, "FORBIDDEN", "credential"}
+	noPlugin       = outcome{403, "PLUGIN_NOT_ALLOWED", ""}
+	notMember      = outcome{403, "FORBIDDEN", "not_a_member"}
+	teamNotAllowed = outcome{400, "ACCOUNT_SELECTION_INVALID", "team_not_allowed"}
+	severalTeams   = outcome{400, "ACCOUNT_SELECTION_INVALID", "several"}
+	malformedTeam  = outcome{400, "ACCOUNT_SELECTION_INVALID", "malformed"}
+)
+
+// What handlers answer to those who were let in, besides plain success.
+var (
+	fine         = outcome{200, "", ""}
+	made         = outcome{201, "", ""}
+	gone         = outcome{204, "", ""}
+	badRequest   = outcome{400, "INVALID_REQUEST", ""}
+	notFound     = outcome{404, "NOT_FOUND", ""}
+	noPermission = outcome{403, "FORBIDDEN", "permission"}
+)
+
+// The classes of routes: whom they are for.
+const (
+	toAll      = "to all"       // strangers too
+	toCallers  = "to callers"   // every credential; team_id selects the account
+	toAnybody  = "to anybody"   // every credential; about the person, team_id says nothing
+	toPersons  = "to persons"   // the personal account: no company tokens
+	toSignedIn = "to signed-in" // managing credentials and companies: ID tokens only
+	toLeaving  = "to leaving"   // ending devices: ID tokens only, and each use ends one
+	toOther    = "to other"     // toLeaving where X-Device-Id is the device to end, not a proof
+)
+
+// endpoints are all routes with a harmless request to each, and what that
+// answers to somebody who is let in: a plain member of company X who signed in
+// with an app of the kind blender.
+var endpoints = []struct {
+	route, class, body string
+	in                 outcome
+}{
+	{"POST /api/v2/auth/device/start", toAll, `{"plugin_kind":""}`, badRequest},
+	{"GET /api/v2/auth/device/poll", toAll, "", badRequest},
+	{"POST /api/v2/auth/device/poll", toAll, `{}`, badRequest},
+	{"POST /api/v2/auth/token/refresh", toAll, `{"refresh_token":"x"}`, outcome{401, "TOKEN_INVALID", ""}},
+	{"GET /api/v2/openapi.json", toAll, "", fine},
+	{"GET /.well-known/jwks.json", toAll, "", fine},
+	{"GET /catalog/{picture}", toAll, "", notFound},
+
+	{"POST /api/v2/auth/device/revoke", toOther, "", gone},
+	{"POST /api/v2/auth/sign-out-everywhere", toLeaving, "", gone},
+
+	{"GET /api/v2/me", toAnybody, "", fine},
+	{"GET /me", toAnybody, "", fine},
+	{"POST /api/v2/me/top-up", toPersons, "", outcome{403, "FORBIDDEN", "off"}},
+
+	{"GET /api/v2/tools", toCallers, "", fine},
+	{"GET /api/v2/tools/{tool_id}", toCallers, "", fine},
+	{"GET /api/v2/tool-tags", toCallers, "", fine},
+	{"GET /api/v2/kits", toCallers, "", fine},
+
+	{"GET /api/v2/access-tokens", toSignedIn, "", fine},
+	{"POST /api/v2/access-tokens", toSignedIn, `{"name":"one more"}`, made},
+	{"DELETE /api/v2/access-tokens/{token_id}", toSignedIn, "", notFound},
+	{"POST /api/v2/access-tokens/{token_id}/regenerate", toSignedIn, "", notFound},
+	{"GET /api/v2/companies/{company_id}/access-tokens", toSignedIn, "", noPermission},
+	{"POST /api/v2/companies/{company_id}/access-tokens", toSignedIn, `{"name":"one more","uid":"{uid}"}`, noPermission},
+	{"DELETE /api/v2/companies/{company_id}/access-tokens/{token_id}", toSignedIn, "", noPermission},
+	{"POST /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate", toSignedIn, "", noPermission},
+
+	{"GET /api/v2/companies", toSignedIn, "", fine},
+	{"GET /api/v2/companies/{company_id}", toSignedIn, "", fine},
+	{"PATCH /api/v2/companies/{company_id}", toSignedIn, `{"name":"Other"}`, noPermission},
+	{"GET /api/v2/companies/{company_id}/members", toSignedIn, "", noPermission},
+	{"PUT /api/v2/companies/{company_id}/members/{uid}", toSignedIn, `{"role":"member"}`, noPermission},
+	{"DELETE /api/v2/companies/{company_id}/members/{uid}", toSignedIn, "", noPermission},
+	{"GET /api/v2/companies/{company_id}/roles", toSignedIn, "", fine},
+	{"PUT /api/v2/companies/{company_id}/roles/{role}", toSignedIn, `{"permissions":[]}`, noPermission},
+	{"DELETE /api/v2/companies/{company_id}/roles/{role}", toSignedIn, "", noPermission},
+	{"GET /api/v2/companies/{company_id}/domains", toSignedIn, "", noPermission},
+	{"POST /api/v2/companies/{company_id}/domains", toSignedIn, `{"domain":"example.com"}`, noPermission},
+	{"DELETE /api/v2/companies/{company_id}/domains/{domain}", toSignedIn, "", noPermission},
+	{"POST /api/v2/companies/{company_id}/domains/{domain}/verify", toSignedIn, "", noPermission},
+	{"GET /api/v2/companies/{company_id}/audit", toSignedIn, "", noPermission},
+	{"GET /api/v2/companies/{company_id}/teams", toSignedIn, "", fine},
+	{"POST /api/v2/companies/{company_id}/teams", toSignedIn, `{"name":"Other"}`, noPermission},
+	{"GET /api/v2/teams/{team_id}", toSignedIn, "", fine},
+	{"PATCH /api/v2/teams/{team_id}", toSignedIn, `{"name":"Other"}`, noPermission},
+	{"DELETE /api/v2/teams/{team_id}", toSignedIn, "", noPermission},
+	{"GET /api/v2/teams/{team_id}/members", toSignedIn, "", fine},
+	{"PUT /api/v2/teams/{team_id}/members/{uid}", toSignedIn, `{"role":"member"}`, noPermission},
+	{"DELETE /api/v2/teams/{team_id}/members/{uid}", toSignedIn, "", noPermission},
+	{"GET /api/v2/teams/{team_id}/roles", toSignedIn, "", fine},
+	{"PUT /api/v2/teams/{team_id}/roles/{role}", toSignedIn, `{"permissions":[]}`, noPermission},
+	{"DELETE /api/v2/teams/{team_id}/roles/{role}", toSignedIn, "", noPermission},
+	{"GET /api/v2/companies/{company_id}/invitations", toSignedIn, "", noPermission},
+	{"POST /api/v2/companies/{company_id}/invitations", toSignedIn, `{}`, noPermission},
+	{"GET /api/v2/invitations", toSignedIn, "", fine},
+	{"POST /api/v2/invitations/accept", toSignedIn, `{"token":"x"}`, notFound},
+	{"DELETE /api/v2/invitations/{invitation_id}", toSignedIn, "", notFound},
+	{"POST /api/v2/invitations/{invitation_id}/accept", toSignedIn, "", notFound},
+}
+
+// The kinds of credentials, as the columns of the tables below.
+const (
+	byNobody    = iota // no credential, or one that counts no more
+	byIDToken          // of a device of Anna, who is in X and Y
+	byMisplaced        // the same with an X-Device-Id that is not its device's
+	byPersonal         // an access token of hers
+	byCompanyX         // an access token of X for her
+	byCompanyY         // an access token of Y for her
+)
+
+// kinds is what each class answers to each kind of credential. toCallers then
+// looks at the account.
+var kinds = map[string][6]outcome{
+	// byNobody, byIDToken, byMisplaced, byPersonal, byCompanyX, byCompanyY
+	toAll:      {letIn, letIn, letIn, letIn, letIn, letIn},
+	toCallers:  {noCredential, letIn, noCredential, letIn, letIn, letIn},
+	toAnybody:  {noCredential, letIn, noCredential, letIn, letIn, letIn},
+	toPersons:  {noCredential, letIn, noCredential, letIn, wrongKind, wrongKind},
+	toSignedIn: {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
+	toLeaving:  {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
+	toOther:    {noCredential, letIn, letIn, wrongKind, wrongKind, wrongKind},
+}
+
+// selectors name accounts, with what toCallers answers to each kind that it
+// lets in. An ID token reaches the personal account and teams whose role lets
+// its app in, a personal token nothing but the personal account, a company
+// token its company's teams that the person is in, whatever their roles say
+// about apps. The catalog is the one place where it may leave the team out.
+var selectors = []struct {
+	name, query                           string
+	idToken, personal, companyX, companyY outcome
+}{
+	{"no team", "", letIn, letIn, letIn, letIn},
+	{"an empty team", "team_id=", letIn, letIn, letIn, letIn},
+	{"a team", "team_id={team}", letIn, teamNotAllowed, letIn, notMember},
+	{"a team whose role lets no apps in", "team_id={appless}", noPlugin, teamNotAllowed, letIn, notMember},
+	{"a team whose role lets other apps in", "team_id={houdini}", noPlugin, teamNotAllowed, letIn, notMember},
+	{"a team in another company", "team_id={inY}", letIn, teamNotAllowed, notMember, letIn},
+	{"a team of colleagues", "team_id={colleagues}", notMember, teamNotAllowed, notMember, notMember},
+	{"a foreign team", "team_id={foreign}", notMember, teamNotAllowed, notMember, notMember},
+	{"a team that never was", "team_id={none}", notMember, teamNotAllowed, notMember, notMember},
+	{"a team that was removed", "team_id={removed}", notMember, teamNotAllowed, notMember, notMember},
+	{"the person", "team_id={anna}", notMember, teamNotAllowed, notMember, notMember},
+	{"the company", "team_id={x}", notMember, teamNotAllowed, notMember, notMember},
+	{"an id too long", "team_id={team}x", notMember, teamNotAllowed, notMember, notMember},
+	{"two teams", "team_id={team},{inY}", severalTeams, severalTeams, severalTeams, severalTeams},
+	{"one team twice", "team_id={team}&team_id={team}", severalTeams, severalTeams, severalTeams, severalTeams},
+	{"a dash", "team_id=a-b", malformedTeam, malformedTeam, malformedTeam, malformedTeam},
+	{"a NUL", "team_id=%00", malformedTeam, malformedTeam, malformedTeam, malformedTeam},
+	{"a space", "team_id=a%20b", malformedTeam, malformedTeam, malformedTeam, malformedTeam},
+	{"a letter of others", "team_id=%C3%A9quipe", malformedTeam, malformedTeam, malformedTeam, malformedTeam},
+}
+
+// proof is a credential as requests present it.
+type proof struct {
+	name string
+	kind int
+	// headers presents it; live is the device that an ID token is of.
+	headers func(live identity.SignedIn) http.Header
+}
+
+// cell is one request of the matrix.
+type cell struct {
+	name               string
+	method, path, body string
+	headers            http.Header
+	want               outcome
+	same               string // answers of cells with the same word here are the same bytes
+	fresh              *proof // to be presented by a device made for this cell
+}
+
+// TestMatrix holds every credential against every route and every way to name
+// an account.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		m := assemble(t, db)
+		m.furnish()
+		var shared, fresh []cell
+		for _, c := range m.cells() {
+			if c.fresh != nil {
+				fresh = append(fresh, c)
+			} else {
+				shared = append(shared, c)
+			}
+		}
+		var group sync.WaitGroup
+		for n := range doors {
+			group.Go(func() {
+				for i := n; i < len(shared); i += doors {
+					m.check(shared[i])
+				}
+			})
+		}
+		for _, c := range fresh { // one by one: signing out ends all devices of the person
+			c.headers = c.fresh.headers(m.site.Device(m.ids["lea"], "blender"))
+			m.check(c)
+		}
+		group.Wait()
+		m.wrong.show(len(shared) + len(fresh))
+	})
+}
+
+// doors is how many requests of the matrix are under way at once.
+const doors = 4
+
+func TestMatrixNamesEveryRoute(t *testing.T) {
+	t.Parallel()
+	var named []string
+	for _, e := range endpoints {
+		named = append(named, e.route)
+		if !slices.Contains(api.Routes(), e.route) {
+			t.Errorf("%s is in the matrix and not served", e.route)
+		}
+	}
+	for _, route := range api.Routes() {
+		if !slices.Contains(named, route) {
+			t.Errorf("%s is served and not in the matrix", route)
+		}
+	}
+}
+
+// tally collects what is wrong in many cells and shows some of it.
+type tally struct {
+	testing.TB
+	mu    sync.Mutex
+	notes []string
+}
+
+func (y *tally) Errorf(format string, args ...any) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.notes = append(y.notes, fmt.Sprintf(format, args...))
+}
+
+func (y *tally) show(of int) {
+	y.TB.Helper()
+	const most = 25
+	for _, note := range y.notes[:min(most, len(y.notes))] {
+		y.TB.Errorf("%.600s", note)
+	}
+	if len(y.notes) > most {
+		y.TB.Errorf("and %d more problems in %d requests", len(y.notes)-most, of)
+	}
+}
+
+// matrix is an installation with somebody to try every credential of.
+type matrix struct {
+	*service
+	ids    map[string]string // what {name} in paths, bodies and queries stands for
+	fill   *strings.Replacer
+	proofs []proof
+	device identity.SignedIn // of Anna, for all cells that do not end it
+	wrong  *tally
+
+	handler  http.Handler // of the service, without the way over the network
+	contract *apitest.Contract
+
+	mu     sync.Mutex
+	first  map[string]string // by cell.same
+	judged map[string]judged // by all that its header is not
+}
+
+// assemble builds an installation with one person.
+func assemble(t *testing.T, db *sqldb.DB) *matrix {
+	t.Helper()
+	m := &matrix{service: start(t, db, limits), wrong: &tally{TB: t}, first: map[string]string{}, judged: map[string]judged{}}
+	m.offer(many(2))
+	h, err := api.New(api.Parts{
+		Gate: m.site.Gate, Desk: m.site.Desk, Directory: m.site.Directory, Blobs: m.keeper.Blobs, Catalog: m.keeper.Catalog,
+		Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: limits, Now: time.Now,
+	})
+	m.must(nil, err)
+	m.handler = httpd.New(h, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now})
+	m.contract, err = apitest.Load()
+	m.must(nil, err)
+	who := get[struct{ User struct{ UID string } }](m.service, "/api/v2/me")
+	m.ids = map[string]string{"anna": who.User.UID}
+	return m
+}
+
+// anna is whom start made, with a personal token.
+const anna = "anna@example.com"
+
+// furnish makes the people, companies, teams and credentials of the matrix.
+func (m *matrix) furnish() {
+	m.t.Helper()
+	ids := m.ids
+	ids["none"], ids["token_id"], ids["invitation_id"] = ident.New(), ident.New(), ident.New()
+	ids["role"], ids["domain"], ids["picture"] = "member", "example.com", strings.Repeat("0", 64)+".png"
+	for _, name := range []string{"bert", "lea", "sam", "otto", "rita"} {
+		ids[name] = m.site.Person(name + "@example.com")
+	}
+	ids["uid"] = ids["bert"]
+	x, y, z := m.site.Company("X", company.TeamPlan), m.site.Company("Y", company.EnterprisePlan), m.site.Company("Z", company.TeamPlan)
+	ids["x"], ids["company_id"] = x, x
+	m.site.Admit(x, anna)
+	m.site.Admit(y, anna)
+	m.site.Admit(x, "rita@example.com")
+	ids["team"] = m.site.Team(x, "Team", "member", anna)
+	ids["appless"] = m.site.Team(x, "Appless", "viewer", anna)
+	m.mayUsePlugins(ids["appless"], "viewer", false)
+	ids["houdini"] = m.site.Team(x, "Houdini", "artist", anna)
+	role := company.TeamRole{Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{"houdini"}}
+	m.must(m.site.Directory.SetTeamRole(m.t.Context(), directory.Actor{}, ids["houdini"], role))
+	ids["colleagues"] = m.site.Team(x, "Colleagues", "member", "rita@example.com")
+	ids["removed"] = m.site.Team(x, "Removed", "member", anna)
+	m.must(nil, m.site.Directory.RemoveTeam(m.t.Context(), directory.Actor{}, ids["removed"]))
+	ids["inY"] = m.site.Team(y, "In Y", "member", anna)
+	ids["foreign"] = m.site.Team(z, "Foreign", "member", "bert@example.com")
+	ids["team_id"] = ids["team"]
+
+	tools := get[struct{ Data []struct{ ID string } }](m.service, "/api/v2/tools")
+	ids["tool_id"] = tools.Data[0].ID
+
+	var pairs []string
+	for name, id := range ids {
+		pairs = append(pairs, "{"+name+"}", id)
+	}
+	m.fill = strings.NewReplacer(pairs...)
+	m.proofs = m.present(x, y)
+}
+
+// present makes the credentials of Anna and of those who have none any more.
+func (m *matrix) present(x, y string) []proof {
+	site, ctx := m.site, m.t.Context()
+	bearer := func(token string) func(identity.SignedIn) http.Header {
+		return func(identity.SignedIn) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+	}
+	plain := func(name string, values ...string) func(identity.SignedIn) http.Header {
+		return func(identity.SignedIn) http.Header { return http.Header{name: values} }
+	}
+	withDevice := func(ids ...string) func(identity.SignedIn) http.Header {
+		return func(live identity.SignedIn) http.Header {
+			return http.Header{"Authorization": {"Bearer " + live.Tokens.ID}, "X-Device-Id": ids}
+		}
+	}
+	device := site.Device(m.ids["anna"], "blender")
+	m.device = device
+	forger := m.forger()
+	lies := func(change map[string]any) string { return forger.token(m.ids["anna"], device.DeviceID, change) }
+
+	revoked := site.Device(m.ids["anna"], "blender")
+	m.must(nil, site.Desk.RevokeDevice(ctx, identity.Actor{}, m.ids["anna"], revoked.DeviceID))
+	signedOut := site.Device(m.ids["otto"], "blender")
+	m.must(nil, site.Desk.SignOutEverywhere(ctx, identity.Actor{}, m.ids["otto"]))
+	suspended := site.Device(m.ids["sam"], "blender")
+	_, suspendedToken := site.Token("sam@example.com", "")
+	m.must(nil, site.Desk.Suspend(ctx, "sam@example.com", true))
+	me := identity.Actor{PersonID: m.ids["anna"]}
+	id, deleted := site.Token(anna, "")
+	m.must(nil, site.Desk.DeleteAccessToken(ctx, me, id))
+	id, regenerated := site.Token(anna, "")
+	_, fresh, err := site.Desk.RegenerateAccessToken(ctx, me, id)
+	m.must(nil, err)
+	_, ofX := site.Token(anna, x)
+	_, ofY := site.Token(anna, y)
+	_, former := site.Token("rita@example.com", x)
+	m.must(nil, site.Directory.RemoveMemberByEmail(ctx, directory.Actor{}, x, "rita@example.com"))
+	var cookie string
+	m.must(nil, site.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		_, cookie, err = session.Start(ctx, tx, session.Session{PersonID: m.ids["anna"], Provider: "password"}, time.Hour)
+		return err
+	}))
+	_, theirs, err := ed25519.GenerateKey(nil)
+	m.must(nil, err)
+	elsewhere := forger
+	elsewhere.kid, elsewhere.key = ident.New(), theirs
+
+	return []proof{
+		{"nothing", byNobody, func(identity.SignedIn) http.Header { return http.Header{} }},
+		{"two Authorization headers", byNobody, plain("Authorization", "Bearer "+m.token, "Bearer "+m.token)},
+		{"an empty header", byNobody, plain("Authorization", "")},
+		{"another scheme", byNobody, plain("Authorization", "Basic "+m.token)},
+		{"no scheme", byNobody, plain("Authorization", m.token)},
+		{"a scheme alone", byNobody, plain("Authorization", "Bearer")},
+		{"a malformed token", byNobody, bearer("x")},
+		{"a token nobody made", byNobody, bearer(lookAlike("atl_p_"))},
+		{"a company token nobody made", byNobody, bearer(lookAlike("atl_c_"))},
+		{"an expired ID token", byNobody, bearer(lies(map[string]any{"iat": time.Now().Add(-2 * time.Hour).Unix(), "exp": time.Now().Add(-time.Second).Unix()}))},
+		{"the ID token of a revoked device", byNobody, bearer(revoked.Tokens.ID)},
+		{"the ID token of somebody who signed out everywhere", byNobody, bearer(signedOut.Tokens.ID)},
+		{"the ID token of somebody suspended", byNobody, bearer(suspended.Tokens.ID)},
+		{"the personal token of somebody suspended", byNobody, bearer(suspendedToken)},
+		{"the ID token of another installation", byNobody, bearer(elsewhere.token(m.ids["anna"], device.DeviceID, nil))},
+		{"an ID token for somebody else's device", byNobody, bearer(lies(map[string]any{"sub": m.ids["bert"]}))},
+		{"a refresh token", byNobody, bearer(device.Tokens.Refresh)},
+		{"a device code", byNobody, bearer(site.Start("blender").DeviceCode)},
+		{"a deleted personal token", byNobody, bearer(deleted)},
+		{"a personal token before it was regenerated", byNobody, bearer(regenerated)},
+		{"the company token of somebody who was removed", byNobody, bearer(former)},
+		{"a session cookie", byNobody, plain("Cookie", "__Host-atelier="+cookie+"; atelier_session="+cookie)},
+
+		{"an ID token with another X-Device-Id", byMisplaced, withDevice(ident.New())},
+		{"an ID token with an empty X-Device-Id", byMisplaced, withDevice("")},
+		{"an ID token with two X-Device-Id", byMisplaced, withDevice(device.DeviceID, device.DeviceID)},
+		{"an ID token", byIDToken, withDevice()},
+		{"an ID token with its X-Device-Id", byIDToken, func(live identity.SignedIn) http.Header { return withDevice(live.DeviceID)(live) }},
+		{"a personal token", byPersonal, bearer(fresh)},
+		{"a personal token in lower-case scheme", byPersonal, plain("Authorization", "bearer "+m.token)},
+		{"a company token", byCompanyX, bearer(ofX)},
+		{"a company token of another company", byCompanyY, bearer(ofY)},
+	}
+}
+
+// cells lists the matrix.
+func (m *matrix) cells() (all []cell) {
+	for _, e := range endpoints {
+		method, path, _ := strings.Cut(m.fill.Replace(e.route), " ")
+		for _, p := range m.proofs {
+			for _, s := range selectors {
+				c := cell{name: p.name + ", " + e.route + ", " + s.name, method: method, path: path + "?" + m.fill.Replace(s.query), body: m.fill.Replace(e.body)}
+				c.headers = p.headers(m.device)
+				c.want = kinds[e.class][p.kind]
+				if c.want == letIn && e.class == toCallers {
+					c.want = [...]outcome{byIDToken: s.idToken, byPersonal: s.personal, byCompanyX: s.companyX, byCompanyY: s.companyY}[p.kind]
+				}
+				switch {
+				case c.want == wrongKind: // it says what would do instead
+				case c.want != letIn:
+					c.same = fmt.Sprint(c.want)
+				case e.class == toOther && p.kind == byMisplaced:
+					c.want = notFound // there is no such device
+				case e.class == toOther || e.class == toLeaving:
+					c.want, c.fresh = e.in, &p
+				case e.class == toAll:
+					c.want, c.same = e.in, e.route
+				default:
+					c.want = e.in
+				}
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// check makes the request of a cell and holds the answer against what it must
+// be.
+func (m *matrix) check(c cell) {
+	got, body := m.send(c.method, c.path, c.body, c.headers)
+	if got != c.want {
+		m.wrong.Errorf("%s = %v, want %v: %s", c.name, got, c.want, body)
+		return
+	}
+	if c.same == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if first, seen := m.first[c.same]; !seen {
+		m.first[c.same] = body
+	} else if body != first {
+		m.wrong.Errorf("%s answers %s, elsewhere it is %s", c.name, body, first)
+	}
+}
+
+// send makes a request and gives how it ended, and the body without the trace
+// id.
+func (m *matrix) send(method, path, body string, headers http.Header) (outcome, string) {
+	r, err := http.NewRequestWithContext(m.t.Context(), method, path, strings.NewReader(body))
+	if err != nil {
+		m.wrong.Errorf("%s %s: %v", method, path, err)
+		return outcome{}, ""
+	}
+	r.RemoteAddr, r.Header = "192.0.2.1:1234", headers.Clone()
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	w := httptest.NewRecorder()
+	m.handler.ServeHTTP(w, r)
+	a := w.Result()
+	trace := a.Header.Get("X-Trace-Id")
+	a.Header.Del("X-Trace-Id")
+	plain := strings.Replace(w.Body.String(), trace, "", 1)
+	key := fmt.Sprint(method, r.URL.Path, a.StatusCode, plain)
+	m.mu.Lock()
+	known, seen := m.judged[key]
+	m.mu.Unlock()
+	if seen && maps.EqualFunc(known.header, a.Header, slices.Equal) {
+		return known.outcome, plain
+	}
+	got := outcome{status: a.StatusCode}
+	if got.status >= 400 {
+		var e struct {
+			Error struct {
+				Code    string
+				Details struct{ Reason string }
+			}
+		}
+		if err := json.Unmarshal([]byte(plain), &e); err != nil {
+			m.wrong.Errorf("%s %s = %d %s", method, path, got.status, plain)
+		}
+		got.code, got.reason = e.Error.Code, e.Error.Details.Reason
+	}
+	if challenge := a.Header.Get("WWW-Authenticate"); got.status == 401 && challenge != "Bearer" {
+		m.wrong.Errorf("%s %s = 401 with the challenge %q", method, path, challenge)
+	}
+	m.mu.Lock()
+	m.judged[key] = judged{got, a.Header.Clone()}
+	m.mu.Unlock()
+	a.Header.Set("X-Trace-Id", trace)
+	if err := m.contract.Judge(method, r.URL.Path, a.StatusCode, a.Header, w.Body.Bytes()); err != nil && strings.HasPrefix(path, "/api/") {
+		m.wrong.Errorf("%s %s breaks the contract: %v\n%s", method, path, err, plain)
+	}
+	return got, plain
+}
+
+// judged is an answer that was held against the OpenAPI document. One that
+// differs in nothing but its trace id need not be again.
+type judged struct {
+	outcome
+	header http.Header
+}
+
+// must ends the test after an accident.
+func (m *matrix) must(_ any, err error) {
+	m.t.Helper()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// mayUsePlugins tells a team's role whether it lets apps in.
+func (m *matrix) mayUsePlugins(teamID, role string, may bool) {
+	m.t.Helper()
+	m.must(m.site.Directory.SetTeamRolePermissions(m.t.Context(), directory.Actor{}, teamID, role, map[company.Permission]bool{company.UsePlugins: may}))
+}
+
+// lookAlike makes an access token as we make them, checksum included.
+func lookAlike(prefix string) string {
+	body := prefix + ident.Text(43)
+	sum := big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))).Text(62)
+	return body + strings.Repeat("0", 6-len(sum)) + sum
+}
+
+// forger signs what it likes, with our key.
+type forger struct {
+	kid string
+	key ed25519.PrivateKey
+}
+
+// forger gives one who got hold of the database and its secret.
+func (m *matrix) forger() (f forger) {
+	m.t.Helper()
+	var sealed string
+	m.must(nil, m.db.QueryRow(m.t.Context(), `SELECT id, private FROM signing_key WHERE replaced IS NULL`).Scan(&f.kid, &sealed))
+	seed, err := m.site.Keys.Box("signing_key").Open(sealed, "signing_key "+f.kid)
+	m.must(nil, err)
+	f.key = ed25519.NewKeyFromSeed(seed)
+	return f
+}
+
+func (f forger) header() string { return `{"alg":"EdDSA","kid":"` + f.kid + `","typ":"JWT"}` }
+
+func (f forger) claims(person, device string, change map[string]any) string {
+	now := time.Now()
+	c := map[string]any{"iss": "atelier", "aud": "atelier", "sub": person, "device_id": device, "token_use": "id",
+		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "jti": ident.New()}
+	maps.Copy(c, change)
+	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// token makes an ID token that is right but for the changes; nil leaves a claim
+// out.
+func (f forger) token(person, device string, change map[string]any) string {
+	return f.sign(f.header(), f.claims(person, device, change))
+}
+
+func (f forger) sign(header, claims string) string {
+	input := encoded(header) + "." + encoded(claims)
+	return input + "." + encoded(string(ed25519.Sign(f.key, []byte(input))))
+}
+
+func encoded(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+// visit is a credential that works on a path, and how it ends there after a
+// change.
+type visit struct {
+	token, path string
+	then        outcome
+}
+
+// TestChangesCountAtOnce makes changes over and over: the very next request is
+// refused, and nobody else notices.
+func TestChangesCountAtOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		m := assemble(t, db)
+		site, ctx := m.site, t.Context()
+		x := site.Company("X", company.TeamPlan)
+		team := site.Team(x, "Team", "member", anna)
+		const tools = "/api/v2/tools"
+		inTeam := tools + "?team_id=" + team
+		operator := directory.Actor{}
+
+		const carl, eve, fred, gus = "carl@example.com", "eve@example.com", "fred@example.com", "gus@example.com"
+		uid := map[string]string{}
+		for _, email := range []string{carl, eve, fred, gus} {
+			uid[email] = site.Person(email)
+		}
+		site.Join(team, carl, "artist")
+		device := site.Device(uid[carl], "blender").Tokens.ID
+		_, own := site.Token(carl, "")
+		_, ofX := site.Token(carl, x)
+		_, evesOwn := site.Token(eve, "")
+		_, fredsOwn := site.Token(fred, "")
+		gusDevice := site.Device(uid[gus], "").Tokens.ID
+		_, annasOfX := site.Token(anna, x)
+		others := []visit{
+			{m.token, tools, letIn}, {annasOfX, inTeam, letIn}, {site.Device(m.ids["anna"], "houdini").Tokens.ID, inTeam, letIn},
+			{own, tools, letIn}, {device, tools, letIn},
+		}
+
+		for _, c := range []struct {
+			name string
+			// ready undoes what the round before did, and gives what the change is
+			// about and the change.
+			ready func() ([]visit, func())
+		}{
+			{"a token is deleted", func() ([]visit, func()) {
+				id, token := site.Token(carl, "")
+				return []visit{{token, tools, noCredential}}, func() { m.act(gone, "DELETE", "/api/v2/access-tokens/"+id, device) }
+			}},
+			{"a token is regenerated", func() ([]visit, func()) {
+				id, token := site.Token(carl, "")
+				return []visit{{token, tools, noCredential}}, func() { m.act(fine, "POST", "/api/v2/access-tokens/"+id+"/regenerate", device) }
+			}},
+			{"a device is revoked", func() ([]visit, func()) {
+				lost := site.Device(uid[carl], "blender")
+				return []visit{{lost.Tokens.ID, tools, noCredential}},
+					func() { m.act(gone, "POST", "/api/v2/auth/device/revoke", device, lost.DeviceID) }
+			}},
+			{"somebody signs out everywhere", func() ([]visit, func()) {
+				left := site.Device(uid[eve], "").Tokens.ID
+				return []visit{{left, tools, noCredential}, {evesOwn, tools, letIn}},
+					func() { m.act(gone, "POST", "/api/v2/auth/sign-out-everywhere", left) }
+			}},
+			{"a role lets no apps in", func() ([]visit, func()) {
+				m.mayUsePlugins(team, "artist", true)
+				return []visit{{device, inTeam, noPlugin}, {ofX, inTeam, letIn}}, func() { m.mayUsePlugins(team, "artist", false) }
+			}},
+			{"somebody is taken out of a team", func() ([]visit, func()) {
+				m.mayUsePlugins(team, "artist", true)
+				site.Join(team, carl, "artist")
+				return []visit{{device, inTeam, notMember}, {ofX, inTeam, notMember}},
+					func() { m.must(nil, site.Directory.RemoveTeamMemberByEmail(ctx, operator, team, carl)) }
+			}},
+			{"somebody is taken out of a company", func() ([]visit, func()) {
+				site.Join(team, gus, "member") // and so into the company
+				_, token := site.Token(gus, x)
+				return []visit{{token, inTeam, noCredential}, {token, tools, noCredential}, {gusDevice, inTeam, notMember}, {gusDevice, tools, letIn}},
+					func() { m.must(nil, site.Directory.RemoveMemberByEmail(ctx, operator, x, gus)) }
+			}},
+			{"somebody is suspended", func() ([]visit, func()) {
+				m.must(nil, site.Desk.Suspend(ctx, fred, false))
+				return []visit{{site.Device(uid[fred], "").Tokens.ID, tools, noCredential}, {fredsOwn, tools, noCredential}},
+					func() { m.must(nil, site.Desk.Suspend(ctx, fred, true)) }
+			}},
+		} {
+			for round := range 50 {
+				visits, change := c.ready()
+				visits = append(visits, others...)
+				for i, v := range visits {
+					m.expect(fmt.Sprintf("before %s, round %d, visit %d", c.name, round, i), v, letIn)
+				}
+				change()
+				for i, v := range visits {
+					m.expect(fmt.Sprintf("after %s, round %d, visit %d", c.name, round, i), v, v.then)
+				}
+			}
+		}
+		m.wrong.show(0)
+	})
+}
+
+func (m *matrix) expect(when string, v visit, want outcome) {
+	if want == letIn {
+		want = fine
+	}
+	if got, body := m.send("GET", v.path, "", http.Header{"Authorization": {"Bearer " + v.token}}); got != want {
+		m.wrong.Errorf("%s = %v, want %v: %s", when, got, want, body)
+	}
+}
+
+// act makes a call that must succeed, about a device where one is named.
+func (m *matrix) act(want outcome, method, path, token string, device ...string) {
+	m.t.Helper()
+	if got, body := m.send(method, path, "", http.Header{"Authorization": {"Bearer " + token}, "X-Device-Id": device}); got != want {
+		m.t.Fatalf("%s %s = %v, want %v: %s", method, path, got, want, body)
+	}
+}
+
+// TestForgedCredentials presents what only looks like a credential, over the
+// network: all of it gets one answer.
+func TestForgedCredentials(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		m := assemble(t, db)
+		live := m.site.Device(m.ids["anna"], "blender")
+		f := m.forger()
+		right := []string{m.token, live.Tokens.ID, f.token(m.ids["anna"], live.DeviceID, nil)}
+		for _, token := range right {
+			if a := m.call("GET", "/api/v2/me", "Authorization", "Bearer "+token); a.StatusCode != 200 {
+				t.Fatalf("a right one = %d %s", a.StatusCode, a.body)
+			}
+		}
+		forged := m.forgeries(f, live)
+		if len(forged) < 150 {
+			t.Errorf("%d forgeries, want 150", len(forged))
+		}
+		one := ""
+		for name, value := range forged {
+			a := m.call("GET", "/api/v2/me", "Authorization", value)
+			body := strings.Replace(string(a.body), a.Header.Get("X-Trace-Id"), "", 1)
+			if one == "" {
+				one = body
+			}
+			if e := a.problem(t); a.StatusCode != 401 || e.Code != "UNAUTHENTICATED" || body != one {
+				t.Errorf("%s = %d %s, want 401 and what another one gets: %s", name, a.StatusCode, body, one)
+			}
+		}
+		for _, token := range right {
+			if a := m.call("GET", "/api/v2/me", "Authorization", "Bearer "+token); a.StatusCode != 200 {
+				t.Errorf("a right one afterwards = %d %s", a.StatusCode, a.body)
+			}
+		}
+		for _, misused := range []string{live.Tokens.ID, m.token, lookAlike("atl_r_"), live.DeviceID} {
+			got, body := m.send("POST", "/api/v2/auth/token/refresh", `{"refresh_token":"`+misused+`"}`, http.Header{})
+			if got != (outcome{401, "TOKEN_INVALID", ""}) {
+				t.Errorf("refreshed with %.10s…: %v %s", misused, got, body)
+			}
+		}
+		m.wrong.show(0)
+	})
+}
+
+// forgeries are Authorization headers that must not count, by what is wrong with
+// them. They are right in every other way: signed with the real key wherever
+// the attack does not rule that out.
+func (m *matrix) forgeries(f forger, live identity.SignedIn) map[string]string {
+	m.t.Helper()
+	all := map[string]string{}
+	raw := func(name, value string) {
+		if _, twice := all[name]; twice || value == "Bearer "+live.Tokens.ID || value == "Bearer "+m.token {
+			m.t.Fatalf("the forgery %q is there twice, or none", name)
+		}
+		all[name] = value
+	}
+	add := func(name, token string) { raw(name, "Bearer "+token) }
+	claims := f.claims(m.ids["anna"], live.DeviceID, nil)
+	_, key, err := ed25519.GenerateKey(nil)
+	m.must(nil, err)
+	theirs := forger{f.kid, key}
+
+	// Other algorithms.
+	for _, alg := range []string{"none", "None", "nOnE", "", "HS256", "HS384", "HS512", "RS256", "RS512", "PS256", "ES256", "ES384", "ES512", "ES256K",
+		"Ed25519", "eddsa", "EDDSA", "EdDSA ", "Ed448", "dir", "A256GCM"} {
+		h := strings.Replace(f.header(), "EdDSA", alg, 1)
+		add("alg "+alg+" with our signature", f.sign(h, claims))
+		add("alg "+alg+" without a signature", encoded(h)+"."+encoded(claims)+".")
+	}
+	public := f.key.Public().(ed25519.PublicKey)
+	for name, secret := range map[string][]byte{"public key": public, "encoded public key": []byte(encoded(string(public))), "key id": []byte(f.kid), "empty key": nil} {
+		input := encoded(strings.Replace(f.header(), "EdDSA", "HS256", 1)) + "." + encoded(claims)
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(input))
+		add("HS256 with the "+name, input+"."+encoded(string(mac.Sum(nil))))
+	}
+
+	// Other keys, and more in the header than we write.
+	add("their signature under our key id", theirs.sign(f.header(), claims))
+	add("their signature under theirs", theirs.sign(forger{kid: ident.New()}.header(), claims))
+	for _, kid := range []string{"", "0", strings.ToLower(f.kid), f.kid + "0", f.kid[1:], " " + f.kid, "../../../../dev/null", "/dev/null", "' OR 1=1 --", "x' UNION SELECT 'AAAA",
+		"https://evil.example/k", "*", "%", "\u0000", strings.Repeat("a", 300)} {
+		add("kid "+kid, f.sign(forger{kid: kid}.header(), claims))
+	}
+	for name, more := range map[string]string{
+		"jku": `"jku":"https://evil.example/keys"`, "x5u": `"x5u":"https://evil.example/cert"`, "x5c": `"x5c":["AAAA"]`,
+		"jwk":  `"jwk":{"kty":"OKP","crv":"Ed25519","x":"` + encoded(string(key.Public().(ed25519.PublicKey))) + `"}`,
+		"crit": `"crit":["exp"],"exp":1`, "b64": `"crit":["b64"],"b64":false`, "zip": `"zip":"DEF"`, "cty": `"cty":"JWT"`, "a second alg": `"alg":"none"`,
+	} {
+		h := strings.TrimSuffix(f.header(), "}") + "," + more + "}"
+		add(name+" with our signature", f.sign(h, claims))
+		add(name+" with their signature", theirs.sign(h, claims))
+	}
+	for _, typ := range []string{"jwt", "at+jwt", "JWE", "refresh", ""} {
+		add("typ "+typ, f.sign(strings.Replace(f.header(), "JWT", typ, 1), claims))
+	}
+
+	// Other claims, under our signature.
+	now := time.Now()
+	for name, change := range map[string]map[string]any{
+		"iss other": {"iss": "https://evil.example"}, "iss empty": {"iss": ""}, "iss missing": {"iss": nil}, "iss list": {"iss": []string{"atelier"}},
+		"aud other": {"aud": "https://evil.example"}, "aud of two": {"aud": []string{"atelier", "evil"}}, "aud none": {"aud": []string{}}, "aud missing": {"aud": nil},
+		"use refresh": {"token_use": "refresh"}, "use access": {"token_use": "access"}, "use missing": {"token_use": nil},
+		"exp past": {"exp": now.Unix() - 1}, "exp long past": {"exp": 1, "iat": 0}, "exp negative": {"exp": -1}, "exp missing": {"exp": nil}, "exp text": {"exp": "9999999999"}, "exp huge": {"exp": 1e300},
+		"iat future": {"iat": now.Unix() + 120}, "iat tomorrow": {"iat": now.AddDate(0, 0, 1).Unix(), "exp": now.AddDate(0, 0, 2).Unix()}, "iat missing": {"iat": nil},
+		"sub other": {"sub": ident.New()}, "sub missing": {"sub": nil}, "sub empty": {"sub": ""}, "sub list": {"sub": []string{m.ids["anna"]}}, "sub no id": {"sub": "' OR 1=1 --aaaaaaaaa"},
+		"device other": {"device_id": ident.New()}, "device missing": {"device_id": nil}, "device long": {"device_id": live.DeviceID + "0"}, "device NUL": {"device_id": live.DeviceID[:19] + "\x00"},
+		"jti missing": {"jti": nil}, "jti empty": {"jti": ""},
+	} {
+		add(name, f.token(m.ids["anna"], live.DeviceID, change))
+	}
+	for name, text := range map[string]string{"empty": "", "null": "null", "a list": "[" + claims + "]", "cut": claims[:len(claims)-1], "twice": claims + claims, "not UTF-8": "\xff" + claims} {
+		add("claims "+name, f.sign(f.header(), text))
+	}
+
+	// Other forms of what is right.
+	good, part := live.Tokens.ID, strings.Split(live.Tokens.ID, ".")
+	for name, token := range map[string]string{
+		"nothing": "", "dots": "..", "two parts": part[0] + "." + part[1], "no signature": part[0] + "." + part[1] + ".", "four parts": good + "." + part[2], "five parts": good + ".AAAA.AAAA",
+		"no header": "." + part[1] + "." + part[2], "no claims": part[0] + ".." + part[2], "parts turned": part[1] + "." + part[0] + "." + part[2], "in JSON": `{"payload":"` + part[1] + `","protected":"` + part[0] + `","signature":"` + part[2] + `"}`,
+		"padded": good + "==", "a byte more": good + "A", "a sign more": good + "!", "quoted": `"` + good + `"`, "said twice": "Bearer " + good, "two, by comma": good + "," + good, "two, by space": good + " " + good,
+		"space before": " " + good, "tab before": "\t" + good, "escaped dots": strings.ReplaceAll(good, ".", "%2E"), "lower case": strings.ToLower(good), "upper case": strings.ToUpper(good),
+		"huge": good + strings.Repeat("A", 5000), "huge and signed": f.token(m.ids["anna"], live.DeviceID, map[string]any{"a": strings.Repeat("a", 4000)}), "full-width dot": strings.Replace(good, ".", "．", 1), "not UTF-8": "\xff" + good,
+		"half a signature": part[0] + "." + part[1] + "." + part[2][:43], "zeros for a signature": part[0] + "." + part[1] + "." + encoded(strings.Repeat("\x00", 64)),
+		"a refresh token": live.Tokens.Refresh, "a device code": m.site.Start("blender").DeviceCode, "a user code": m.site.Start("blender").UserCode, "a device id": live.DeviceID, "a person's id": m.ids["anna"],
+		"no such token": lookAlike("atl_p_"), "no such company token": lookAlike("atl_c_"), "a look-alike refresh token": lookAlike("atl_r_"), "another prefix": "atl_c_" + m.token[6:], "no prefix": m.token[6:],
+		"a token cut": m.token[:len(m.token)-1], "a token and more": m.token + "0", "a token in upper case": strings.ToUpper(m.token), "a token after space": " " + m.token, "a token's checksum broken": altered(m.token, len(m.token)-1),
+		"a token altered": altered(m.token, 20), "two tokens": m.token + " " + m.token, "null": "null", "undefined": "undefined",
+	} {
+		add(name, token)
+	}
+	for at := 0; at < len(good); at += 31 {
+		if good[at] != '.' {
+			add(fmt.Sprint("character ", at), altered(good, at))
+		}
+	}
+	for _, scheme := range []string{"", "Basic ", "Token ", "JWT ", "DPoP ", "MAC ", "Bearer:", "Bearer: ", "Bearer=", "Bearer", "Bearer\t", "Bearers ", "Bearer,", "OAuth ", "Bearer Bearer "} {
+		raw("ID token after "+scheme, scheme+good)
+		raw("token after "+scheme, scheme+m.token)
+	}
+	return all
+}
+
+// altered changes one character of a token.
+func altered(token string, at int) string {
+	with := "A"
+	if token[at] == 'A' {
+		with = "B"
+	}
+	return token[:at] + with + token[at+1:]
+}

@@ -1,0 +1,57 @@
+package signin
+
+import (
+	"strings"
+
+	"atelier/internal/device"
+	"atelier/internal/fault"
+	"atelier/internal/identity"
+)
+
+// approval is what the page shows on which a person decides about a device.
+type approval struct {
+	device.Grant
+	Code string
+}
+
+// deviceForm asks about the device whose code the address has, or for the code.
+// It never approves: whoever sent the address may have started that device.
+func (s *server) deviceForm(v *visit) error {
+	code := v.query("code")
+	if code == "" {
+		return v.show("code", "")
+	}
+	g, err := s.Desk.OpenGrant(v.r.Context(), v.session, code, v.visitor())
+	if err != nil {
+		return v.again("code", code, err, fault.NotFound)
+	}
+	return v.show("device", approval{g, tidy(code)})
+}
+
+// tidy writes a code that is right the way that devices show it.
+func tidy(code string) string {
+	code = strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, strings.ToUpper(code))
+	return code[:len(code)/2] + "-" + code[len(code)/2:]
+}
+
+// approve is what the button that lets a device in sends.
+const approve = "approve"
+
+func (s *server) decideDevice(v *visit) error {
+	yes := v.form.Get("verdict") == approve
+	code := v.form.Get("code")
+	_, err := s.Desk.DecideGrant(v.r.Context(), v.session, identity.Verdict{GrantID: v.form.Get("grant"), UserCode: code, Approve: yes}, v.visitor())
+	if err != nil {
+		return v.again("code", "", err, fault.NotFound)
+	}
+	if !yes {
+		return v.show("message", message{Title: "Refused",
+			Text: "The device was not signed in. If somebody sent you its code, they may have tried to get into your account."})
+	}
+	return v.show("message", message{Title: "Approved", Text: "You can go back to your device: it will be signed in in a moment. Your devices are listed under Devices, where you can sign them out."})
+}
