@@ -160,3 +160,17 @@ func unprivileged(dir string) (*syscall.Credential, error) {
 	}
 	return nil, errors.New("PostgreSQL does not run as root and there is no user postgres or nobody")
 }
+
+// Dump gives a PostgreSQL database as its own backup program writes it.
+func Dump(t testing.TB, address string) string {
+	t.Helper()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "pg_dump"), "--dbname", address).Output()
+	if err != nil {
+		t.Fatalf("pg_dump: %v", err)
+	}
+	return string(out)
+}
