@@ -24,7 +24,7 @@ func (p *program) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 			return nil, fmt.Errorf("make data folder: %w", err)
 		}
 	}
-	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: p.cfg.Connections, Now: time.Now})
+	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: p.cfg.Connections, Now: time.Now, Follow: true})
 }
 
 // openMigrated opens the database at this version's schema.

@@ -40,12 +40,12 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 	return &people{
 		db: db, keys: keys,
 		devices: device.New(device.Options{
-			Key: keys.Key("device"), Now: time.Now, MaxGrants: maxGrants, Replayed: identity.Replayed,
+			Key: keys.Key("device"), Now: db.Now, MaxGrants: maxGrants, Replayed: identity.Replayed,
 			ExpiresIn: time.Duration(c.Device.ExpiresIn), Interval: time.Duration(c.Device.Interval), MaxInterval: time.Duration(c.Device.MaxInterval),
 			RotateAfter: time.Duration(c.Tokens.RefreshRotateAfter), Grace: time.Duration(c.Tokens.RefreshGrace),
 		}),
 		// All nodes have one name as the issuer, whatever addresses they have.
-		tokens: idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Tokens.IDLifetime), Now: time.Now}),
+		tokens: idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Tokens.IDLifetime), Now: db.Now}),
 	}
 }
 
@@ -55,12 +55,12 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 	if c.OIDC.Issuer != "" {
 		pp.provider = oidc.New(oidc.Settings{
 			Name: c.OIDC.Name, Issuer: c.OIDC.Issuer, ClientID: c.OIDC.ClientID, ClientSecret: c.OIDC.ClientSecret,
-			RedirectURL: c.AppURL + "/oidc/callback", Timeout: providerTimeout, Now: time.Now,
+			RedirectURL: c.AppURL + "/oidc/callback", Timeout: providerTimeout, Now: pp.db.Now,
 		})
 	}
 	office := post.Office{Queue: jobs, Box: pp.mailBox()}
 	pp.desk = identity.New(identity.Parts{
-		DB: pp.db, Devices: pp.devices, Tokens: pp.tokens, Post: office, Provider: pp.provider, Box: pp.keys.Box("person_identity"), Now: time.Now,
+		DB: pp.db, Devices: pp.devices, Tokens: pp.tokens, Post: office, Provider: pp.provider, Box: pp.keys.Box("person_identity"), Now: pp.db.Now,
 		Settings: identity.Settings{
 			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail, SessionLifetime: time.Duration(c.Sessions.Lifetime),
 			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),

@@ -110,7 +110,7 @@ func (serveCmd) Run(p *program) error {
 	root := http.NotFoundHandler()
 	if cfg.Has("api") {
 		calls, err := api.New(api.Parts{
-			Gate: &access.Gate{DB: db, Devices: who.devices, Tokens: who.tokens, RequireVerified: cfg.RequireVerifiedEmail, Now: time.Now},
+			Gate: &access.Gate{DB: db, Devices: who.devices, Tokens: who.tokens, RequireVerified: cfg.RequireVerifiedEmail, Now: db.Now},
 			Desk: who.desk, Directory: who.directory,
 			Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
 			Limits: api.Limits{
@@ -127,7 +127,7 @@ func (serveCmd) Run(p *program) error {
 		}
 		pages, err := signin.New(signin.Parts{
 			Desk: who.desk, Provider: who.provider, Box: keys.Box("oidc pending"), Key: keys.Key("form"),
-			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: time.Now,
+			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: db.Now,
 		})
 		if err != nil {
 			return err

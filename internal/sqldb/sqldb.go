@@ -43,8 +43,12 @@ var (
 type Options struct {
 	// MaxConns bounds the connections to PostgreSQL and the readers of SQLite.
 	MaxConns int
-	// Now is the clock of Tx.Now.
+	// Now is this machine's clock.
 	Now func() time.Time
+	// Follow has Tx.Now and DB.Now keep the time of the PostgreSQL server, so
+	// that all nodes agree on it however their own clocks are set. SQLite is on
+	// this machine anyway.
+	Follow bool
 }
 
 // DB is an open database. It is safe for concurrent use.
@@ -52,6 +56,7 @@ type DB struct {
 	Dialect Dialect
 
 	now    func() time.Time
+	clock  *clock        // of the PostgreSQL server, nil to go by our own
 	pool   *pgxpool.Pool // PostgreSQL
 	lite   *sqlite       // SQLite
 	source string        // what Open was given, for the migrations' own connection
@@ -87,10 +92,17 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open database: %w", err)
 		}
+		if o.Follow {
+			db.clock = &clock{}
+		}
 	default:
 		return nil, fmt.Errorf("database address: want sqlite:///path or postgres://…")
 	}
-	if err := db.Ping(ctx); err != nil {
+	err := db.Ping(ctx)
+	if err == nil {
+		err = db.follow(ctx, db.QueryRow)
+	}
+	if err != nil {
 		db.Close()
 		return nil, fmt.Errorf("open database: %w", err)
 	}
@@ -165,18 +177,19 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 
 func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	if db.lite != nil {
-		return db.lite.update(ctx, tx, db.moment, fn)
+		return db.lite.update(ctx, tx, db.Now, fn)
 	}
 	return pgx.BeginFunc(ctx, db.pool, func(ptx pgx.Tx) error {
-		tx.pgx, tx.Now = ptx, db.moment()
+		tx.pgx = ptx
+		if err := db.follow(ctx, tx.QueryRow); err != nil {
+			return err
+		}
+		tx.Now = db.Now()
 		return fn(tx)
 	})
 }
 
-func (db *DB) tx() *Tx { return &Tx{Now: db.moment(), Dialect: db.Dialect} }
-
-// moment is the time now, as exact as a column can have it.
-func (db *DB) moment() time.Time { return db.now().UTC().Truncate(time.Microsecond) }
+func (db *DB) tx() *Tx { return &Tx{Now: db.Now(), Dialect: db.Dialect} }
 
 // Tx is one transaction.
 type Tx struct {

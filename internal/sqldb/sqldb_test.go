@@ -380,3 +380,37 @@ func TestNowIsWhenTheTurnCame(t *testing.T) {
 		t.Errorf("now of the one that waited = %d, want 200", got)
 	}
 }
+
+// TestFollowsTheServersClock has a node whose own clock is an hour fast.
+func TestFollowsTheServersClock(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			wrong := func() time.Time { return time.Now().Add(time.Hour) }
+			db, err := sqldb.Open(t.Context(), dbtest.URL(t, engine), sqldb.Options{MaxConns: 4, Now: wrong, Follow: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			want := time.Now()
+			if engine == "sqlite" { // there is no other machine
+				want = wrong()
+			}
+			near := func(what string, got time.Time) {
+				t.Helper()
+				if d := got.Sub(want).Abs(); d > time.Minute {
+					t.Errorf("%s is %v off", what, d)
+				}
+			}
+			near("now", db.Now())
+			err = db.Write(t.Context(), func(tx *sqldb.Tx) error { near("the time of a write", tx.Now); return nil })
+			if err == nil {
+				err = db.Read(t.Context(), func(tx *sqldb.Tx) error { near("the time of a read", tx.Now); return nil })
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package sqldb
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// clock keeps the time of another machine: what it was at a moment of ours, and
+// from there on what our own clock has gone forward, which a change of our date
+// does not disturb.
+type clock struct {
+	mu     sync.RWMutex
+	ours   time.Time // zero before the first look
+	theirs time.Time
+}
+
+// lookAgain is how long a look at the other clock is good for: two clocks drift
+// apart by a few milliseconds in that time, at the worst.
+const lookAgain = time.Minute
+
+// stale tells whether it is time to look again.
+func (c *clock) stale(now time.Time) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.ours.IsZero() || now.Sub(c.ours) >= lookAgain
+}
+
+// set records what the other clock said at a moment of ours.
+func (c *clock) set(ours, theirs time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ours, c.theirs = ours, theirs
+}
+
+// at is the other clock's time at a moment of ours.
+func (c *clock) at(now time.Time) time.Time {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.theirs.Add(now.Sub(c.ours))
+}
+
+// Now is the time that all who use this database go by, as exact as a column
+// can have it.
+func (db *DB) Now() time.Time {
+	now := db.now()
+	if db.clock != nil {
+		now = db.clock.at(now)
+	}
+	return now.UTC().Truncate(time.Microsecond)
+}
+
+// follow looks at the server's clock, when it is time to, with a query of
+// whoever is asking the database something anyway.
+func (db *DB) follow(ctx context.Context, query func(context.Context, string, ...any) Row) error {
+	if db.clock == nil || !db.clock.stale(db.now()) {
+		return nil
+	}
+	before := db.now()
+	var micros int64
+	if err := query(ctx, `SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`).Scan(&micros); err != nil {
+		return fmt.Errorf("read the database's clock: %w", err)
+	}
+	took := db.now().Sub(before)
+	db.clock.set(before.Add(took/2), time.UnixMicro(micros)) // it was read somewhere on the way
+	return nil
+}
