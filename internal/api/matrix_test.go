@@ -132,7 +132,7 @@ var endpoints = []struct {
 	{"PUT /api/v2/teams/{team_id}/members/{uid}", toSignedIn, `{"role":"member"}`, noPermission},
 	{"DELETE /api/v2/teams/{team_id}/members/{uid}", toSignedIn, "", noPermission},
 	{"GET /api/v2/teams/{team_id}/roles", toSignedIn, "", fine},
-	{"PUT /api/v2/teams/{team_id}/roles/{role}", toSignedIn, `{"permissions":[]}`, noPermission},
+	{"PUT /api/v2/teams/{team_id}/roles/{role}", toSignedIn, `{"permissions":{}}`, noPermission},
 	{"DELETE /api/v2/teams/{team_id}/roles/{role}", toSignedIn, "", noPermission},
 	{"GET /api/v2/companies/{company_id}/invitations", toSignedIn, "", noPermission},
 	{"POST /api/v2/companies/{company_id}/invitations", toSignedIn, `{}`, noPermission},
@@ -205,7 +205,7 @@ type proof struct {
 
 // cell is one request of the matrix.
 type cell struct {
-	name               string
+	name, route        string
 	method, path, body string
 	headers            http.Header
 	want               outcome
@@ -241,7 +241,8 @@ func TestMatrix(t *testing.T) {
 			m.check(c)
 		}
 		group.Wait()
-		m.wrong.show(len(shared) + len(fresh))
+		m.check(cell{name: "Bert at last", method: "GET", path: "/api/v2/me", headers: http.Header{"Authorization": {"Bearer " + m.bystander.Tokens.ID}}, want: fine})
+		m.wrong.show(t)
 	})
 }
 
@@ -264,38 +265,43 @@ func TestMatrixNamesEveryRoute(t *testing.T) {
 	}
 }
 
-// tally collects what is wrong in many cells and shows some of it.
+// tally collects what is wrong in many requests and shows one of each sort.
 type tally struct {
-	testing.TB
 	mu    sync.Mutex
-	notes []string
+	sorts []string
+	first map[string]string
+	count map[string]int
 }
 
-func (y *tally) Errorf(format string, args ...any) {
+func (y *tally) add(sort, format string, args ...any) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.notes = append(y.notes, fmt.Sprintf(format, args...))
+	if y.count[sort]++; y.count[sort] == 1 {
+		y.sorts = append(y.sorts, sort)
+		y.first[sort] = fmt.Sprintf(format, args...)
+	}
 }
 
-func (y *tally) show(of int) {
-	y.TB.Helper()
+func (y *tally) show(t *testing.T) {
+	t.Helper()
 	const most = 25
-	for _, note := range y.notes[:min(most, len(y.notes))] {
-		y.TB.Errorf("%.600s", note)
+	for _, sort := range y.sorts[:min(most, len(y.sorts))] {
+		t.Errorf("%.600s (%d such)", y.first[sort], y.count[sort])
 	}
-	if len(y.notes) > most {
-		y.TB.Errorf("and %d more problems in %d requests", len(y.notes)-most, of)
+	if len(y.sorts) > most {
+		t.Errorf("and %d more sorts of problems", len(y.sorts)-most)
 	}
 }
 
 // matrix is an installation with somebody to try every credential of.
 type matrix struct {
 	*service
-	ids    map[string]string // what {name} in paths, bodies and queries stands for
-	fill   *strings.Replacer
-	proofs []proof
-	device identity.SignedIn // of Anna, for all cells that do not end it
-	wrong  *tally
+	ids       map[string]string // what {name} in paths, bodies and queries stands for
+	fill      *strings.Replacer
+	proofs    []proof
+	device    identity.SignedIn // of Anna, for all cells that do not end it
+	bystander identity.SignedIn // of Bert, which nobody else can end
+	wrong     *tally
 
 	handler  http.Handler // of the service, without the way over the network
 	contract *apitest.Contract
@@ -308,7 +314,7 @@ type matrix struct {
 // assemble builds an installation with one person.
 func assemble(t *testing.T, db *sqldb.DB) *matrix {
 	t.Helper()
-	m := &matrix{service: start(t, db, limits), wrong: &tally{TB: t}, first: map[string]string{}, judged: map[string]judged{}}
+	m := &matrix{service: start(t, db, limits), wrong: &tally{first: map[string]string{}, count: map[string]int{}}, first: map[string]string{}, judged: map[string]judged{}}
 	m.offer(many(2))
 	h, err := api.New(api.Parts{
 		Gate: m.site.Gate, Desk: m.site.Desk, Directory: m.site.Directory, Blobs: m.keeper.Blobs, Catalog: m.keeper.Catalog,
@@ -323,8 +329,8 @@ func assemble(t *testing.T, db *sqldb.DB) *matrix {
 	return m
 }
 
-// anna is whom start made, with a personal token.
-const anna = "anna@example.com"
+// annasEmail is that of the person whom start makes.
+const annasEmail = "anna@example.com"
 
 // furnish makes the people, companies, teams and credentials of the matrix.
 func (m *matrix) furnish() {
@@ -338,19 +344,19 @@ func (m *matrix) furnish() {
 	ids["uid"] = ids["bert"]
 	x, y, z := m.site.Company("X", company.TeamPlan), m.site.Company("Y", company.EnterprisePlan), m.site.Company("Z", company.TeamPlan)
 	ids["x"], ids["company_id"] = x, x
-	m.site.Admit(x, anna)
-	m.site.Admit(y, anna)
+	m.site.Admit(x, annasEmail)
+	m.site.Admit(y, annasEmail)
 	m.site.Admit(x, "rita@example.com")
-	ids["team"] = m.site.Team(x, "Team", "member", anna)
-	ids["appless"] = m.site.Team(x, "Appless", "viewer", anna)
+	ids["team"] = m.site.Team(x, "Team", "member", annasEmail)
+	ids["appless"] = m.site.Team(x, "Appless", "viewer", annasEmail)
 	m.mayUsePlugins(ids["appless"], "viewer", false)
-	ids["houdini"] = m.site.Team(x, "Houdini", "artist", anna)
+	ids["houdini"] = m.site.Team(x, "Houdini", "artist", annasEmail)
 	role := company.TeamRole{Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{"houdini"}}
 	m.must(m.site.Directory.SetTeamRole(m.t.Context(), directory.Actor{}, ids["houdini"], role))
 	ids["colleagues"] = m.site.Team(x, "Colleagues", "member", "rita@example.com")
-	ids["removed"] = m.site.Team(x, "Removed", "member", anna)
+	ids["removed"] = m.site.Team(x, "Removed", "member", annasEmail)
 	m.must(nil, m.site.Directory.RemoveTeam(m.t.Context(), directory.Actor{}, ids["removed"]))
-	ids["inY"] = m.site.Team(y, "In Y", "member", anna)
+	ids["inY"] = m.site.Team(y, "In Y", "member", annasEmail)
 	ids["foreign"] = m.site.Team(z, "Foreign", "member", "bert@example.com")
 	ids["team_id"] = ids["team"]
 
@@ -380,7 +386,7 @@ func (m *matrix) present(x, y string) []proof {
 		}
 	}
 	device := site.Device(m.ids["anna"], "blender")
-	m.device = device
+	m.device, m.bystander = device, site.Device(m.ids["bert"], "blender")
 	forger := m.forger()
 	lies := func(change map[string]any) string { return forger.token(m.ids["anna"], device.DeviceID, change) }
 
@@ -392,13 +398,13 @@ func (m *matrix) present(x, y string) []proof {
 	_, suspendedToken := site.Token("sam@example.com", "")
 	m.must(nil, site.Desk.Suspend(ctx, "sam@example.com", true))
 	me := identity.Actor{PersonID: m.ids["anna"]}
-	id, deleted := site.Token(anna, "")
+	id, deleted := site.Token(annasEmail, "")
 	m.must(nil, site.Desk.DeleteAccessToken(ctx, me, id))
-	id, regenerated := site.Token(anna, "")
+	id, regenerated := site.Token(annasEmail, "")
 	_, fresh, err := site.Desk.RegenerateAccessToken(ctx, me, id)
 	m.must(nil, err)
-	_, ofX := site.Token(anna, x)
-	_, ofY := site.Token(anna, y)
+	_, ofX := site.Token(annasEmail, x)
+	_, ofY := site.Token(annasEmail, y)
 	_, former := site.Token("rita@example.com", x)
 	m.must(nil, site.Directory.RemoveMemberByEmail(ctx, directory.Actor{}, x, "rita@example.com"))
 	var cookie string
@@ -435,7 +441,8 @@ func (m *matrix) present(x, y string) []proof {
 		{"the company token of somebody who was removed", byNobody, bearer(former)},
 		{"a session cookie", byNobody, plain("Cookie", "__Host-atelier="+cookie+"; atelier_session="+cookie)},
 
-		{"an ID token with another X-Device-Id", byMisplaced, withDevice(ident.New())},
+		{"an ID token with the X-Device-Id of none", byMisplaced, withDevice(ident.New())},
+		{"an ID token with the X-Device-Id of somebody else", byMisplaced, withDevice(m.bystander.DeviceID)},
 		{"an ID token with an empty X-Device-Id", byMisplaced, withDevice("")},
 		{"an ID token with two X-Device-Id", byMisplaced, withDevice(device.DeviceID, device.DeviceID)},
 		{"an ID token", byIDToken, withDevice()},
@@ -453,7 +460,7 @@ func (m *matrix) cells() (all []cell) {
 		method, path, _ := strings.Cut(m.fill.Replace(e.route), " ")
 		for _, p := range m.proofs {
 			for _, s := range selectors {
-				c := cell{name: p.name + ", " + e.route + ", " + s.name, method: method, path: path + "?" + m.fill.Replace(s.query), body: m.fill.Replace(e.body)}
+				c := cell{name: p.name + ", " + e.route + ", " + s.name, route: e.route, method: method, path: path + "?" + m.fill.Replace(s.query), body: m.fill.Replace(e.body)}
 				c.headers = p.headers(m.device)
 				c.want = kinds[e.class][p.kind]
 				if c.want == letIn && e.class == toCallers {
@@ -464,7 +471,7 @@ func (m *matrix) cells() (all []cell) {
 				case c.want != letIn:
 					c.same = fmt.Sprint(c.want)
 				case e.class == toOther && p.kind == byMisplaced:
-					c.want = notFound // there is no such device
+					c.want, c.same = notFound, e.route // one answer for devices of others and none
 				case e.class == toOther || e.class == toLeaving:
 					c.want, c.fresh = e.in, &p
 				case e.class == toAll:
@@ -484,7 +491,7 @@ func (m *matrix) cells() (all []cell) {
 func (m *matrix) check(c cell) {
 	got, body := m.send(c.method, c.path, c.body, c.headers)
 	if got != c.want {
-		m.wrong.Errorf("%s = %v, want %v: %s", c.name, got, c.want, body)
+		m.wrong.add(fmt.Sprint(c.route, got, c.want), "%s = %v, want %v: %s", c.name, got, c.want, body)
 		return
 	}
 	if c.same == "" {
@@ -495,7 +502,7 @@ func (m *matrix) check(c cell) {
 	if first, seen := m.first[c.same]; !seen {
 		m.first[c.same] = body
 	} else if body != first {
-		m.wrong.Errorf("%s answers %s, elsewhere it is %s", c.name, body, first)
+		m.wrong.add(c.route+c.same, "%s answers %s, elsewhere it is %s", c.name, body, first)
 	}
 }
 
@@ -504,7 +511,7 @@ func (m *matrix) check(c cell) {
 func (m *matrix) send(method, path, body string, headers http.Header) (outcome, string) {
 	r, err := http.NewRequestWithContext(m.t.Context(), method, path, strings.NewReader(body))
 	if err != nil {
-		m.wrong.Errorf("%s %s: %v", method, path, err)
+		m.wrong.add("request", "%s %s: %v", method, path, err)
 		return outcome{}, ""
 	}
 	r.RemoteAddr, r.Header = "192.0.2.1:1234", headers.Clone()
@@ -533,19 +540,19 @@ func (m *matrix) send(method, path, body string, headers http.Header) (outcome, 
 			}
 		}
 		if err := json.Unmarshal([]byte(plain), &e); err != nil {
-			m.wrong.Errorf("%s %s = %d %s", method, path, got.status, plain)
+			m.wrong.add("envelope", "%s %s = %d %s", method, path, got.status, plain)
 		}
 		got.code, got.reason = e.Error.Code, e.Error.Details.Reason
 	}
 	if challenge := a.Header.Get("WWW-Authenticate"); got.status == 401 && challenge != "Bearer" {
-		m.wrong.Errorf("%s %s = 401 with the challenge %q", method, path, challenge)
+		m.wrong.add("challenge", "%s %s = 401 with the challenge %q", method, path, challenge)
 	}
 	m.mu.Lock()
 	m.judged[key] = judged{got, a.Header.Clone()}
 	m.mu.Unlock()
 	a.Header.Set("X-Trace-Id", trace)
 	if err := m.contract.Judge(method, r.URL.Path, a.StatusCode, a.Header, w.Body.Bytes()); err != nil && strings.HasPrefix(path, "/api/") {
-		m.wrong.Errorf("%s %s breaks the contract: %v\n%s", method, path, err, plain)
+		m.wrong.add("contract "+method+r.URL.Path, "%s %s breaks the contract: %v\n%s", method, path, err, plain)
 	}
 	return got, plain
 }
@@ -638,7 +645,7 @@ func TestChangesCountAtOnce(t *testing.T) {
 		m := assemble(t, db)
 		site, ctx := m.site, t.Context()
 		x := site.Company("X", company.TeamPlan)
-		team := site.Team(x, "Team", "member", anna)
+		team := site.Team(x, "Team", "member", annasEmail)
 		const tools = "/api/v2/tools"
 		inTeam := tools + "?team_id=" + team
 		operator := directory.Actor{}
@@ -655,7 +662,7 @@ func TestChangesCountAtOnce(t *testing.T) {
 		_, evesOwn := site.Token(eve, "")
 		_, fredsOwn := site.Token(fred, "")
 		gusDevice := site.Device(uid[gus], "").Tokens.ID
-		_, annasOfX := site.Token(anna, x)
+		_, annasOfX := site.Token(annasEmail, x)
 		others := []visit{
 			{m.token, tools, letIn}, {annasOfX, inTeam, letIn}, {site.Device(m.ids["anna"], "houdini").Tokens.ID, inTeam, letIn},
 			{own, tools, letIn}, {device, tools, letIn},
@@ -709,26 +716,25 @@ func TestChangesCountAtOnce(t *testing.T) {
 		} {
 			for round := range 50 {
 				visits, change := c.ready()
-				visits = append(visits, others...)
 				for i, v := range visits {
-					m.expect(fmt.Sprintf("before %s, round %d, visit %d", c.name, round, i), v, letIn)
+					m.expect(fmt.Sprintf("before %s, visit %d", c.name, i), round, v, letIn)
 				}
 				change()
-				for i, v := range visits {
-					m.expect(fmt.Sprintf("after %s, round %d, visit %d", c.name, round, i), v, v.then)
+				for i, v := range append(visits, others...) {
+					m.expect(fmt.Sprintf("after %s, visit %d", c.name, i), round, v, v.then)
 				}
 			}
 		}
-		m.wrong.show(0)
+		m.wrong.show(t)
 	})
 }
 
-func (m *matrix) expect(when string, v visit, want outcome) {
+func (m *matrix) expect(when string, round int, v visit, want outcome) {
 	if want == letIn {
 		want = fine
 	}
 	if got, body := m.send("GET", v.path, "", http.Header{"Authorization": {"Bearer " + v.token}}); got != want {
-		m.wrong.Errorf("%s = %v, want %v: %s", when, got, want, body)
+		m.wrong.add(when, "%s, round %d = %v, want %v: %s", when, round, got, want, body)
 	}
 }
 
@@ -780,7 +786,7 @@ func TestForgedCredentials(t *testing.T) {
 				t.Errorf("refreshed with %.10s…: %v %s", misused, got, body)
 			}
 		}
-		m.wrong.show(0)
+		m.wrong.show(t)
 	})
 }
 

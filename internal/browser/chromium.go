@@ -15,7 +15,7 @@ import (
 	"atelier/internal/companion"
 )
 
-var errNoChromium = fmt.Errorf("Chromium %w: it is not installed (Debian: apt-get install chromium)", companion.ErrMissing)
+var errNoChromium = fmt.Errorf("chromium %w: it is not installed (Debian: apt-get install chromium)", companion.ErrMissing)
 
 var listening = regexp.MustCompile(`DevTools listening on (ws://\S+)\n`)
 

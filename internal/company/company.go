@@ -92,7 +92,7 @@ func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if err := lock(ctx, tx, id); err != nil {
+	if err := Lock(ctx, tx, id); err != nil {
 		return err
 	}
 	return renameCompany(ctx, tx, id, name)

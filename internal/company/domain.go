@@ -49,10 +49,7 @@ var public = []string{
 	"proton.me", "protonmail.com", "qq.com", "t-online.de", "tutanota.com", "web.de", "yahoo.com", "yandex.ru", "zoho.com",
 }
 
-var (
-	errNoDomain    = fault.New(fault.NotFound, "There is no such domain.")
-	errDomainTaken = fault.New(fault.Invalid, "Another company has this domain.").On("domain")
-)
+var errNoDomain = fault.New(fault.NotFound, "There is no such domain.")
 
 // AddDomain notes a domain, to be verified. People from it will join teamID
 // with teamRole ("": member), or only the company where teamID is "".
@@ -67,7 +64,7 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 	if teamID != "" && teamRole == "" {
 		teamRole = RoleMember
 	}
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return Domain{}, err
 	}
 	if err := needTeam(ctx, tx, companyID, teamID, teamRole); err != nil {
@@ -122,11 +119,11 @@ func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 		return d, err
 	}
 	verified, err := verifyDomain(ctx, tx, companyID, d.Name)
-	if sqldb.Duplicate(err) { // somebody else was faster by a moment
-		return Domain{}, errDomainTaken.Because(err)
+	if sqldb.Duplicate(err) {
+		return Domain{}, fault.New(fault.Invalid, "Another company has this domain.").On("domain").Because(err)
 	}
 	if err != nil || !verified {
-		return Domain{}, orElse(err, errDomainTaken)
+		return Domain{}, orElse(err, errNoDomain)
 	}
 	d.Verified = &tx.Now
 	return d, nil
@@ -166,7 +163,7 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 	if err != nil || companyID == "" {
 		return "", nil, err
 	}
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return "", nil, err
 	}
 	// The domain's row is locked too, so it is still the company's; its team
@@ -203,7 +200,7 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 // that has just become verified, and says how many were new. See Domain for
 // when to call it.
 func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (int, error) {
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return 0, err
 	}
 	d, err := DomainByName(ctx, tx, companyID, name)

@@ -26,7 +26,7 @@ func (m Member) Key() Key { return Key{emailKey(m.Email), m.PersonID} }
 // SetMember takes a person, who must exist, into the company or gives them
 // another role there.
 func SetMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) (fresh bool, err error) {
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return false, err
 	}
 	if err := needRole(ctx, tx, companyID, role, "role"); err != nil {
@@ -41,7 +41,7 @@ func SetMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role stri
 // RemoveMember takes a person out of the company and out of its teams, which
 // it names. An invitation that is still open would let them in again.
 func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (teams []string, err error) {
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return nil, err
 	}
 	if !ident.Valid(personID) {
@@ -60,7 +60,7 @@ func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 // tx ends: for callers who are about to write down something that only members
 // have.
 func HoldMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return err
 	}
 	if !ident.Valid(personID) {
@@ -165,8 +165,8 @@ func needTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name, field string)
 	return nil
 }
 
-// lock lets one transaction at a time change a company.
-func lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+// Lock keeps everybody else from changing a company until tx ends.
+func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	if !ident.Valid(companyID) {
 		return errNoCompany
 	}

@@ -70,7 +70,7 @@ func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error 
 	if r.Name == RoleAdmin && len(r.Permissions) < len(CompanyPermissions) {
 		return fault.New(fault.Invalid, "The role admin allows everything: its permissions can't be taken away.").On("permissions")
 	}
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return err
 	}
 	all, err := roles(ctx, tx, companyID)
@@ -88,7 +88,7 @@ func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error
 	if name == RoleAdmin || name == RoleMember {
 		return fault.New(fault.Invalid, "The roles admin and member can't be deleted.").On("name")
 	}
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return err
 	}
 	if !validRole(name) {
@@ -124,7 +124,7 @@ func RoleWith(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Permi
 		}
 		name = name[1:]
 	}
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return "", err
 	}
 	all, err := roles(ctx, tx, companyID)

@@ -100,8 +100,8 @@ func TestDeleteRole(t *testing.T) {
 		w.refused(w.deleteRole(c.ID, "keeper"), fault.NotFound, "")
 		w.refused(w.deleteRole(c.ID, "bad name\x00"), fault.NotFound, "")
 		w.refused(w.deleteRole(ident.New(), "keeper"), fault.NotFound, "")
-		for _, name := range []string{"admin", "member"} {
-			w.refused(w.deleteRole(c.ID, name), fault.Invalid, "name")
+		for _, name := range []string{"admin", "member"} { // nobody has them
+			w.refused(w.deleteRole(w.company("New").ID, name), fault.Invalid, "name")
 		}
 
 		w.role(c.ID, "keeper")
@@ -280,11 +280,13 @@ func TestDeleteTeamRole(t *testing.T) {
 		w.ok(remove("manager"))
 		w.refused(remove("manager"), fault.NotFound, "")
 		w.refused(remove("bad name\x00"), fault.NotFound, "")
-		w.refused(remove("member"), fault.Invalid, "name")
+		unused := w.team(c.ID, "New")
+		err := w.try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.ctx(), tx, unused.ID, "member") })
+		w.refused(err, fault.Invalid, "name")
 		if _, err := w.teamRole(other.ID, "manager"); err != nil {
 			w.Errorf("the role of another team = %v", err)
 		}
-		err := w.try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.ctx(), tx, ident.New(), "manager") })
+		err = w.try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.ctx(), tx, ident.New(), "manager") })
 		w.refused(err, fault.NotFound, "")
 	})
 }

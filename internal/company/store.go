@@ -480,13 +480,10 @@ func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 	return do(ctx, tx, `DELETE FROM company_domain WHERE company_id = $1 AND domain = $2`, companyID, name)
 }
 
-// verifyDomain marks the company's domain unless another company has it. Of
-// two at once the unique index refuses one.
+// verifyDomain marks the company's domain. Where another company has it, the
+// unique index refuses.
 func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
-	return touched(ctx, tx, `
-		UPDATE company_domain SET verified = $3 WHERE company_id = $1 AND domain = $2
-		AND NOT EXISTS (SELECT 1 FROM company_domain o WHERE o.domain = $2 AND o.verified IS NOT NULL AND o.company_id <> $1)`,
-		companyID, name, sqldb.At(tx.Now))
+	return touched(ctx, tx, `UPDATE company_domain SET verified = $3 WHERE company_id = $1 AND domain = $2`, companyID, name, sqldb.At(tx.Now))
 }
 
 // lockOwner locks everybody's rows of a domain and says who has proven it, ""

@@ -30,7 +30,7 @@ func CreateTeam(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Team
 	if err := checkName(name); err != nil {
 		return Team{}, err
 	}
-	if err := lock(ctx, tx, companyID); err != nil {
+	if err := Lock(ctx, tx, companyID); err != nil {
 		return Team{}, err
 	}
 	t := Team{ID: ident.New(), CompanyID: companyID, Name: name, Created: tx.Now}

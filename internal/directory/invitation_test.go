@@ -74,6 +74,41 @@ func TestAnInvitationGoesToItsAddressAlone(t *testing.T) {
 	})
 }
 
+// TestOnlyManagersLeadIntoATeam, be it with an invitation or by a domain, and
+// only with roles that they could give.
+func TestOnlyManagersLeadIntoATeam(t *testing.T) {
+	each(t, func(w world) {
+		c := w.company("Fox")
+		team := w.team(c)
+		mate, chief, boss := w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh(), company.ManageMembers, company.ManageTeams)
+		w.joinTeam(team, mate, "member")
+		w.teamRole(team, chief, "chief", company.ManageTeam, company.UsePlugins) // who may not generate
+		w.makeTeamRole(team, "guest")
+		for _, test := range []struct {
+			who  directory.Actor
+			role string
+			may  bool
+		}{
+			{mate, "", false}, {mate, "member", false}, {mate, "guest", false},
+			{chief, "", false}, {chief, "member", false}, {chief, "guest", true}, {chief, "chief", true},
+			{boss, "", true}, {boss, "manager", true},
+		} {
+			_, _, invited := w.dir.Invite(w.ctx(), test.who, company.Draft{CompanyID: c, TeamID: team, TeamRole: test.role})
+			_, opened := w.dir.AddDomain(w.ctx(), test.who, c, "fox.example", team, test.role)
+			for _, err := range []error{invited, opened} {
+				if !test.may {
+					w.refused(err, fault.Forbidden, "permission")
+				} else if err != nil {
+					w.Errorf("%s: %v", test.role, err)
+				}
+			}
+			if opened == nil {
+				w.ok(w.dir.RemoveDomain(w.ctx(), test.who, c, "fox.example"))
+			}
+		}
+	})
+}
+
 func TestARefusedInvitationSendsNothing(t *testing.T) {
 	each(t, func(w world) {
 		c, other := w.company("Fox"), w.company("Hound")

@@ -98,10 +98,14 @@ func (d *Desk) takeTurn(ctx context.Context, tx *sqldb.Tx, a Application) error 
 	return d.maySignUp(ctx, tx, a)
 }
 
-// remind tells somebody who has an account that it was asked for again.
+// remind tells somebody who has an account that it was asked for again, but not
+// as often as strangers like.
 func (d *Desk) remind(ctx context.Context, tx *sqldb.Tx, email string) error {
 	p, err := person.ByEmail(ctx, tx, email)
 	if err != nil {
+		return err
+	}
+	if id, _, err := ratelog.Take(ctx, tx, "remind/person/"+p.ID, mailsPerPerson...); err != nil || id == "" {
 		return err
 	}
 	return d.Post.Send(ctx, tx, mail.Message{To: p.Email, Subject: "You have an account already",

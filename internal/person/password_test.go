@@ -57,6 +57,9 @@ func TestStoredPasswords(t *testing.T) {
 			t.Errorf("stored %q = %v, %v, want an error", bad, ok, err)
 		}
 	}
+	if ok, err := person.CheckPassword(t.Context(), "plain", strings.Repeat("x", 1025)); ok || err != nil {
+		t.Errorf("check = %v, %v, want no without looking", ok, err)
+	}
 	for password, want := range map[string]bool{"correct horse": true, "correct horsf": false} {
 		if got, err := person.CheckPassword(t.Context(), cheap, password); err != nil || got != want {
 			t.Errorf("check %q = %v, %v, want %v", password, got, err, want)
@@ -149,7 +152,7 @@ func TestSignInTellsNothingByItsTime(t *testing.T) {
 			w.create(person.Draft{Email: "anna@example.com", PasswordHash: w.hash("correct horse")})
 			w.byProvider("carl@example.com")
 			took := map[string][]time.Duration{}
-			for range 7 {
+			for range 5 {
 				for _, email := range []string{"anna@example.com", "dora@example.com", "carl@example.com"} {
 					began := w.worked()
 					if id, err := person.SignIn(w.ctx(), w.db, email, "battery staple"); err != nil || id != "" {
@@ -158,7 +161,7 @@ func TestSignInTellsNothingByItsTime(t *testing.T) {
 					took[email] = append(took[email], w.worked()-began)
 				}
 			}
-			median := func(email string) time.Duration { slices.Sort(took[email]); return took[email][3] }
+			median := func(email string) time.Duration { slices.Sort(took[email]); return took[email][2] }
 			wrong := median("anna@example.com")
 			for what, email := range map[string]string{"an unknown address": "dora@example.com", "a person without a password": "carl@example.com"} {
 				if got := median(email); got > 2*wrong || wrong > 2*got {

@@ -9,6 +9,7 @@ import (
 	"net/mail"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"atelier/internal/fault"
@@ -111,7 +112,8 @@ const maxEmail = 254
 // CheckEmail refuses what cannot be an address.
 func CheckEmail(email string) error {
 	a, err := mail.ParseAddress(email)
-	if err != nil || a.Address != email || len(email) > maxEmail || !utf8.ValidString(email) {
+	odd := func(r rune) bool { return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) }
+	if err != nil || a.Address != email || len(email) > maxEmail || !utf8.ValidString(email) || strings.ContainsFunc(email, odd) {
 		return fault.New(fault.Invalid, "This is not a mail address.").On("email")
 	}
 	return nil

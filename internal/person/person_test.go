@@ -131,7 +131,7 @@ func TestCreate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, bad := range []string{"anna@example.com", "ANNA@EXAMPLE.COM", "", "anna", "anna@", "Anna <a@b.c>", " a@b.c", strings.Repeat("a", 251) + "@b.c"} {
+		for _, bad := range []string{"anna@example.com", "ANNA@EXAMPLE.COM", "", "anna", "anna@", "Anna <a@b.c>", " a@b.c", "a\u2028b@c.d", strings.Repeat("a", 251) + "@b.c"} {
 			_, err := create(bad)
 			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.Invalid || len(f.Fields) != 1 || f.Fields[0].Path != "email" {
 				t.Errorf("create %q = %v, want %s on email", bad, err, fault.Invalid)

@@ -97,6 +97,20 @@ func (b *browser) tokenOf(rt signin.Entry, path string) string {
 	return signin.Token(b.key, secret, path)
 }
 
+func TestPlantedFormCookiesAreReplaced(t *testing.T) {
+	t.Parallel()
+	s := build(t, "sqlite", nil, nil)
+	for _, planted := range []string{"x", strings.Repeat("-", 44), strings.Repeat("a", 45)} {
+		b := s.browser()
+		b.plant(formCookie, planted)
+		page := b.get("/forgot")
+		if c := b.cookie(formCookie); len(c) != 44 || c == planted {
+			t.Errorf("cookie = %q", c)
+		}
+		b.send(page, "/forgot", "email", "anna@studio.example").want(200)
+	}
+}
+
 func TestTrustedOrigin(t *testing.T) {
 	t.Parallel()
 	each(t, nil, func(t *testing.T, s *site) {

@@ -1,0 +1,139 @@
+package company_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"atelier/internal/company"
+	"atelier/internal/fault"
+	"atelier/internal/sqldb"
+)
+
+// overlap runs second while first has done its work and not committed it, and
+// lets first commit once second has ended or waits for a lock.
+func (w world) overlap(first, second func(*sqldb.Tx) error) (errFirst, errSecond error) {
+	w.Helper()
+	done := make(chan struct{})
+	begun := false
+	errFirst = w.try(func(tx *sqldb.Tx) error {
+		if err := first(tx); err != nil || begun {
+			return err
+		}
+		begun = true
+		go func() {
+			defer close(done)
+			errSecond = w.try(second)
+		}()
+		for w.db.Dialect.Name == "postgres" { // on SQLite second waits for its turn
+			select {
+			case <-done:
+				return nil
+			default:
+			}
+			if w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
+				return nil
+			}
+		}
+		return nil
+	})
+	if begun {
+		<-done
+	}
+	return errFirst, errSecond
+}
+
+// Whatever two changes of one company overlap, and in whichever order, each
+// sees what the other did or is refused, and the checks find nothing.
+func TestOverlappingChangesSeeEachOther(t *testing.T) {
+	type act = func(tx *sqldb.Tx) error
+	each(t, func(w world) {
+		// setting is a company with everything the acts need.
+		type setting struct {
+			company      company.Company
+			team         company.Team
+			anna, secret string
+		}
+		acts := map[string]func(s setting) act{
+			"add a member to the team": func(s setting) act {
+				return func(tx *sqldb.Tx) error {
+					_, err := company.SetTeamMember(w.ctx(), tx, s.team.ID, s.anna, "manager", company.Added)
+					return err
+				}
+			},
+			"accept an invitation": func(s setting) act {
+				return func(tx *sqldb.Tx) error {
+					_, _, err := company.AcceptSecret(w.ctx(), tx, s.secret, s.anna, "")
+					return err
+				}
+			},
+			"join by domain": func(s setting) act {
+				return func(tx *sqldb.Tx) error {
+					_, _, err := company.JoinByDomain(w.ctx(), tx, s.anna, "anna@fox.example")
+					return err
+				}
+			},
+			"join all by domain": func(s setting) act {
+				return func(tx *sqldb.Tx) error {
+					_, err := company.JoinAllByDomain(w.ctx(), tx, s.company.ID, "fox.example")
+					return err
+				}
+			},
+			"invite": func(s setting) act {
+				return func(tx *sqldb.Tx) error {
+					_, _, err := company.Invite(w.ctx(), tx, company.Draft{CompanyID: s.company.ID, CompanyRole: "keeper", TeamID: s.team.ID, TeamRole: "manager", Lifetime: time.Hour})
+					return err
+				}
+			},
+			"add a domain": func(s setting) act {
+				return func(tx *sqldb.Tx) error {
+					_, err := company.AddDomain(w.ctx(), tx, s.company.ID, "new.example", s.team.ID, "manager")
+					return err
+				}
+			},
+			"set a role": func(s setting) act {
+				return func(tx *sqldb.Tx) error {
+					return company.SetTeamRole(w.ctx(), tx, s.team.ID, company.TeamRole{Name: "manager"})
+				}
+			},
+			"remove the team": func(s setting) act {
+				return func(tx *sqldb.Tx) error { return company.RemoveTeam(w.ctx(), tx, s.team.ID) }
+			},
+			"rename the team": func(s setting) act {
+				return func(tx *sqldb.Tx) error { return company.RenameTeam(w.ctx(), tx, s.team.ID, "New") }
+			},
+			"delete a role": func(s setting) act {
+				return func(tx *sqldb.Tx) error { return company.DeleteRole(w.ctx(), tx, s.company.ID, "keeper") }
+			},
+			"delete a team role": func(s setting) act {
+				return func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.ctx(), tx, s.team.ID, "manager") }
+			},
+			"remove the member": func(s setting) act {
+				return func(tx *sqldb.Tx) error {
+					_, err := company.RemoveMember(w.ctx(), tx, s.company.ID, s.anna)
+					return err
+				}
+			},
+		}
+		for one, first := range acts {
+			for other, second := range acts {
+				s := setting{company: w.company("Fox"), anna: w.person(one + other + "@fox.example")}
+				s.team = w.team(s.company.ID, "Film")
+				w.role(s.company.ID, "keeper")
+				w.join(s.company.ID, s.anna, "member")
+				_, s.secret = w.invite(company.Draft{CompanyID: s.company.ID, TeamID: s.team.ID, Lifetime: time.Hour})
+				w.verified(s.company.ID, "fox.example", s.team.ID, "")
+				errFirst, errSecond := w.overlap(first(s), second(s))
+				for _, err := range []error{errFirst, errSecond} {
+					if _, ok := errors.AsType[*fault.Error](err); err != nil && !ok {
+						w.Errorf("%s while %s: %v", other, one, err)
+					}
+				}
+				if v, err := w.db.Verify(w.ctx(), company.Checks); err != nil || len(v) != 0 {
+					w.Fatalf("%s while %s: checks = %v, %v", other, one, v, err)
+				}
+				w.do(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.ctx(), tx, s.company.ID, "fox.example") })
+			}
+		}
+	})
+}
