@@ -63,6 +63,12 @@ func TestCheckReadsAfresh(t *testing.T) {
 		if err := w.revoke(who, dev.ID); err != nil {
 			t.Fatal(err)
 		}
+		if err := w.write(func(tx *sqldb.Tx) error { return w.Touch(t.Context(), tx, dev.ID, "192.0.2.1") }); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.count(`SELECT count(*) FROM device WHERE address = '192.0.2.1'`); n != 0 {
+			t.Error("a device was used after it was revoked")
+		}
 		for _, id := range []string{dev.ID, ident.New(), "", "x", dev.ID + "0", strings.Repeat("\x00", 20), "é" + dev.ID[2:]} {
 			_, err := w.Check(t.Context(), w.db, id)
 			w.want(fmt.Sprintf("check %q", id), err, fault.Unauthenticated)

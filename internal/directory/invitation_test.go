@@ -9,6 +9,7 @@ import (
 	"atelier/internal/directory"
 	"atelier/internal/fault"
 	"atelier/internal/person"
+	"atelier/internal/ratelog"
 	"atelier/internal/sqldb"
 )
 
@@ -158,6 +159,18 @@ func TestMailIsLimited(t *testing.T) {
 		if got := len(w.mails()); got != 9 {
 			w.Errorf("%d mails, want 9", got)
 		}
+
+		// One person has 200 in an hour, to whomever.
+		get(w, func(tx *sqldb.Tx) (id string, err error) {
+			for range 198 {
+				if id, _, err = ratelog.Take(w.ctx(), tx, "invitation/person/"+admin.PersonID, ratelog.Window{Most: 1000, Span: time.Hour}); err != nil {
+					return "", err
+				}
+			}
+			return id, nil
+		})
+		w.ok(invite(admin, c, "dora@example.com"))
+		w.refused(invite(admin, other, "emil@example.com"), fault.RateLimited, "")
 	})
 }
 

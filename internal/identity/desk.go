@@ -10,9 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"strings"
 	"time"
-	"unicode"
 
 	"atelier/internal/audit"
 	"atelier/internal/company"
@@ -160,16 +158,6 @@ func (d *Desk) tell(ctx context.Context, tx *sqldb.Tx, p person.Person, kind, su
 		return err
 	}
 	return d.Post.Send(ctx, tx, mail.Message{To: p.Email, Subject: subject, Text: text + "\n\n" + more})
-}
-
-// printable keeps what a mail can show of a name.
-func printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, name)
 }
 
 // welcome does what every new person gets, once.

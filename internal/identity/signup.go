@@ -187,13 +187,9 @@ func (d *Desk) sendVerification(ctx context.Context, tx *sqldb.Tx, p person.Pers
 	if err != nil {
 		return err
 	}
-	err = d.Post.Send(ctx, tx, mail.Message{To: p.Email, Subject: "Verify your address",
+	return d.Post.Send(ctx, tx, mail.Message{To: p.Email, Subject: "Verify your address",
 		Text: "Open this link to show that this address is yours:\n\n" + d.link("/verify", secret) +
 			"\n\nIt works once, for three days. If you did not sign up, do nothing."})
-	if mail.Permanent(err) {
-		return fault.New(fault.Invalid, "This address can't be written to.").On("email").Because(err)
-	}
-	return err
 }
 
 // ResendVerification sends the link again.

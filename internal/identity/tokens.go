@@ -104,7 +104,7 @@ func (d *Desk) CreateCompanyToken(ctx context.Context, a Actor, companyID, perso
 				return err
 			}
 			err = d.tell(ctx, tx, member, "token", "An access token speaks for you",
-				fmt.Sprintf("An admin of %q made the access token %q, which acts as you in the company's teams.", printable(c.Name), name),
+				fmt.Sprintf("An admin of %q made the access token %q, which acts as you in the company's teams.", c.Name, name),
 				"You can see and delete it at "+d.Settings.AppURL+"/tokens")
 			if err != nil {
 				return err

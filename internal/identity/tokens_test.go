@@ -136,7 +136,7 @@ func TestCompanyTokens(t *testing.T) {
 
 		// The member knows of it and can end it, but its value is the admin's.
 		told := w.notices(member.ID)
-		if len(told) != 1 || told[0].Kind != "token" || !strings.Contains(told[0].Text, `An admin of Studio made the access token "farm"`) {
+		if len(told) != 1 || told[0].Kind != "token" || !strings.Contains(told[0].Text, `An admin of "Studio" made the access token "farm"`) {
 			w.Errorf("notices = %+v", told)
 		}
 		if n := len(w.mailsTo(member.Email, "An access token speaks for you")); n != 1 || len(w.mails()) != 1 {

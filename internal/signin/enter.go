@@ -3,7 +3,6 @@ package signin
 import (
 	"atelier/internal/fault"
 	"atelier/internal/identity"
-	"atelier/internal/person"
 )
 
 // entrance is what the pages show that lead in.
@@ -40,11 +39,7 @@ func (s *server) signInForm(v *visit) error {
 
 func (s *server) signIn(v *visit) error {
 	e := s.entrance(v.form.Get("next"), "")
-	email := v.form.Get("email")
-	if err := person.CheckEmail(email); err != nil {
-		return v.again("signin", e, err)
-	}
-	in, err := s.Desk.SignIn(v.r.Context(), email, v.form.Get("password"), v.visitor())
+	in, err := s.Desk.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.visitor())
 	if err != nil {
 		return v.again("signin", e, err)
 	}

@@ -109,8 +109,8 @@ func TestSignInAndOut(t *testing.T) {
 				t.Errorf("header %s differs: %q, %q", name, wrong.header.Get(name), unknown.header.Get(name))
 			}
 		}
-		b.signIn("not an address", "wrong password").want(400, "This is not a mail address.")
-		b.signIn(strings.Repeat("a", 300)+"@studio.example", "wrong password").want(400, "This is not a mail address.")
+		b.signIn("not an address", "wrong password").want(403, "The address or the password is wrong.")
+		b.signIn(strings.Repeat("a", 600)+"@studio.example", "wrong password").want(403, "The address or the password is wrong.")
 
 		a := b.signIn("ANNA@studio.example", password)
 		a.leads("/account")

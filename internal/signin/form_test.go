@@ -66,6 +66,12 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 			if now := s.state(); now != before {
 				t.Errorf("%s did something:\n%s\n%s", path, before, now)
 			}
+			// A browser without cookies has no token at all.
+			values.Set("form_token", signin.Token(s.key, "", path))
+			if a := s.browser().post(path, values); a.status != 403 && !rt.SignedIn {
+				t.Errorf("%s without cookies = %d %s", path, a.status, a.text())
+			}
+			values.Set("form_token", token)
 			// And the same without all that is not refused for it.
 			b.header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {s.url}}
 			if a := b.post(path, values); strings.Contains(a.text(), "This form is out of date") || strings.Contains(a.text(), "from another site") {

@@ -1,7 +1,5 @@
 package signin
 
-import "atelier/internal/person"
-
 // held is what a page shows whose address carries the secret of a link.
 type held struct{ Secret string }
 
@@ -24,11 +22,8 @@ func (s *server) forgotForm(v *visit) error { return v.show("forgot", nil) }
 // forgot answers the same whoever has the address.
 func (s *server) forgot(v *visit) error {
 	email := v.form.Get("email")
-	if err := person.CheckEmail(email); err != nil {
-		return v.again("forgot", nil, err)
-	}
 	if err := s.Desk.RequestReset(v.r.Context(), email, v.visitor()); err != nil {
-		return err
+		return v.again("forgot", nil, err)
 	}
 	return v.show("message", message{Title: "Look into your mail",
 		Text: "If somebody here has the address " + email + ", a link to choose a new password is on its way there. It works for an hour.",

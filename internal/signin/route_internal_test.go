@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"atelier/internal/fault"
+	"atelier/internal/session"
 )
 
 func TestAccidentsBecomePages(t *testing.T) {
@@ -37,6 +38,17 @@ func TestAccidentsBecomePages(t *testing.T) {
 				t.Errorf("wait = %q", got)
 			}
 		})
+	}
+}
+
+func TestASessionThatEndedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := &server{open: map[string]bool{}}
+	w := httptest.NewRecorder()
+	h := s.handler([]route{{"GET", "/device", nobody, func(v *visit) error { return v.again("code", "", session.ErrNone) }}})
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/device?code=x", nil))
+	if to := w.Header().Get("Location"); w.Code != 303 || to != "/signin?next=%2Fdevice%3Fcode%3Dx" {
+		t.Errorf("answer = %d %s", w.Code, to)
 	}
 }
 

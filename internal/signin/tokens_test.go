@@ -166,6 +166,11 @@ func TestOlderTokens(t *testing.T) {
 				path = m[1]
 			}
 		}
+		for name, times := range seen {
+			if times != 1 {
+				t.Errorf("%s is there %d times", name, times)
+			}
+		}
 		if len(seen) != 103 || pages != 2 {
 			t.Errorf("%d tokens on %d pages", len(seen), pages)
 		}
@@ -206,7 +211,7 @@ func TestNamesAreText(t *testing.T) {
 			b.get("/device?code=" + url.QueryEscape(payload)).want(404)
 			b.submit("/tokens", "/tokens", "name", payload).want(200, "the only time")
 			out := s.browser()
-			out.submit("/signin", "/signin", "email", payload, "password", "x").want(400)
+			out.submit("/signin", "/signin", "email", payload, "password", "x").want(403)
 			out.get("/signup?invitation=" + url.QueryEscape(payload) + "&next=" + url.QueryEscape(payload)).want(200)
 			out.get("/verify?token=" + url.QueryEscape(payload)).want(200)
 			if i == len(xss)-1 {
