@@ -114,7 +114,7 @@ type companyCreateCmd struct {
 
 func (c companyCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateCompany(ctx, directory.Actor{}, c.Name, company.Plan(c.Plan))
+		made, err := pp.directory.CreateCompany(ctx, directory.Operator, c.Name, company.Plan(c.Plan))
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ type companyAddCmd struct {
 
 func (c companyAddCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		uid, err := pp.directory.SetMemberPermissions(ctx, directory.Actor{}, c.Company, c.Email, c.Permission)
+		uid, err := pp.directory.SetMemberPermissions(ctx, directory.Operator, c.Company, c.Email, c.Permission)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ type companyRemoveCmd struct {
 
 func (c companyRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveMemberByEmail(ctx, directory.Actor{}, c.Company, c.Email); err != nil {
+		if err := pp.directory.RemoveMemberByEmail(ctx, directory.Operator, c.Company, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -164,10 +164,14 @@ type companyDomainCmd struct {
 
 func (c companyDomainCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if _, err := pp.directory.AddDomain(ctx, directory.Actor{}, c.Company, c.Domain, c.Team, c.Role); err != nil {
+		role := c.Role
+		if c.Team == "" {
+			role = ""
+		}
+		if _, err := pp.directory.AddDomain(ctx, directory.Operator, c.Company, c.Domain, c.Team, role); err != nil {
 			return err
 		}
-		if _, err := pp.directory.VerifyDomain(ctx, directory.Actor{}, c.Company, c.Domain, true); err != nil {
+		if _, err := pp.directory.VerifyDomain(ctx, directory.Operator, c.Company, c.Domain, true); err != nil {
 			return err
 		}
 		return p.print(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" join by themselves")
@@ -182,7 +186,7 @@ type teamCreateCmd struct {
 
 func (c teamCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateTeam(ctx, directory.Actor{}, c.Company, c.Name)
+		made, err := pp.directory.CreateTeam(ctx, directory.Operator, c.Company, c.Name)
 		if err != nil {
 			return err
 		}
@@ -199,7 +203,7 @@ type teamAddCmd struct {
 
 func (c teamAddCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		uid, err := pp.directory.AddTeamMember(ctx, directory.Actor{}, c.Team, c.Email, c.Role)
+		uid, err := pp.directory.AddTeamMember(ctx, directory.Operator, c.Team, c.Email, c.Role)
 		if err != nil {
 			return err
 		}
@@ -215,7 +219,7 @@ type teamRemoveCmd struct {
 
 func (c teamRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveTeamMemberByEmail(ctx, directory.Actor{}, c.Team, c.Email); err != nil {
+		if err := pp.directory.RemoveTeamMemberByEmail(ctx, directory.Operator, c.Team, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -231,7 +235,7 @@ type roleSetCmd struct {
 
 func (c roleSetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		role, err := pp.directory.SetTeamRolePermissions(ctx, directory.Actor{}, c.Team, c.Name, c.Permission)
+		role, err := pp.directory.SetTeamRolePermissions(ctx, directory.Operator, c.Team, c.Name, c.Permission)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,8 +27,10 @@ import (
 	"atelier/internal/api/wire"
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
+	"atelier/internal/company"
 	"atelier/internal/curator"
 	"atelier/internal/cursor"
+	"atelier/internal/directory"
 	"atelier/internal/httpd"
 	"atelier/internal/identity/identitytest"
 	"atelier/internal/sqldb"
@@ -635,4 +638,65 @@ func TestHidden(t *testing.T) {
 			t.Errorf("kits = %+v", kits)
 		}
 	})
+}
+
+// TestRolesLimitTools has a team whose roles allow and block tools.
+func TestRolesLimitTools(t *testing.T) {
+	each(t, func(t *testing.T, s *service) {
+		s.offer(many(4))
+		ids := map[string]string{}
+		for _, tool := range get[wire.ToolList](s, "/api/v2/tools").Data {
+			ids[tool.Name] = tool.ID
+		}
+		names := slices.Sorted(maps.Keys(ids))
+		studio := s.site.Company("Studio", company.TeamPlan)
+		team := s.site.Team(studio, "Look", "member", "anna@example.com")
+		_, s.token = s.site.Token("anna@example.com", studio)
+		for _, test := range []struct {
+			name             string
+			allowed, blocked []string
+			want             []string
+		}{
+			{"no lists", nil, nil, names},
+			{"one allowed", names[1:2], nil, names[1:2]},
+			{"one blocked", nil, names[:1], names[1:]},
+			{"blocked beats allowed", names[:2], names[:1], names[1:2]},
+		} {
+			role := roleWith(ids, test.allowed, test.blocked)
+			if _, err := s.site.Directory.SetTeamRole(t.Context(), directory.Operator, team, role); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, tool := range get[wire.ToolList](s, "/api/v2/tools?team_id="+team).Data {
+				got = append(got, tool.Name)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s: tools = %v, want %v", test.name, got, test.want)
+			}
+			for name, id := range ids {
+				want := http.StatusNotFound
+				if slices.Contains(test.want, name) {
+					want = http.StatusOK
+				}
+				if a := s.call("GET", "/api/v2/tools/"+id+"?team_id="+team); a.StatusCode != want {
+					t.Errorf("%s: %s = %d, want %d", test.name, name, a.StatusCode, want)
+				}
+			}
+		}
+	})
+}
+
+// roleWith makes the role member with lists of tools by name.
+func roleWith(ids map[string]string, allowed, blocked []string) company.TeamRole {
+	list := func(names []string) (all []string) {
+		for _, name := range names {
+			all = append(all, ids[name])
+		}
+		slices.Sort(all)
+		return all
+	}
+	return company.TeamRole{
+		Name: company.RoleMember, Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{company.AnyKind},
+		ToolsAllowed: list(allowed), ToolsBlocked: list(blocked),
+	}
 }

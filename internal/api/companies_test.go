@@ -106,6 +106,8 @@ func TestCompaniesOverHTTP(t *testing.T) {
 		if all := as[wire.CompanyRoleList](boss, 200, "GET", at+"/roles", ""); len(all.Data) != 3 || all.HasMore || all.NextCursor != nil {
 			t.Errorf("roles = %+v", all)
 		}
+		boss.do(404, "PUT", at+"/members/"+bert.uid, `{"role":"clerk"}`) // people come in by their own will
+		s.site.Admit(id, "bert@example.com")
 		if m := as[wire.Member](boss, 200, "PUT", at+"/members/"+bert.uid, `{"role":"clerk"}`); m.UID != bert.uid || m.Role != "clerk" || m.Email != "bert@example.com" {
 			t.Errorf("member = %+v", m)
 		}
@@ -148,7 +150,7 @@ func TestCompaniesOverHTTP(t *testing.T) {
 		if d.Domain != "fox.example" || d.Record != "_atelier.fox.example" || d.Proof == "" || d.Verified != nil || *d.TeamID != team.ID || *d.TeamRole != "member" {
 			t.Errorf("domain = %+v", d)
 		}
-		if _, err := s.site.Directory.VerifyDomain(t.Context(), directory.Actor{}, id, "fox.example", true); err != nil {
+		if _, err := s.site.Directory.VerifyDomain(t.Context(), directory.Operator, id, "fox.example", true); err != nil {
 			t.Fatal(err)
 		}
 		if d := as[wire.Domain](boss, 200, "POST", at+"/domains/fox.example/verify", ""); d.Verified == nil {
@@ -174,7 +176,7 @@ func TestCompaniesOverHTTP(t *testing.T) {
 		}
 		slices.Reverse(acts)
 		want := []string{
-			"company.created", "company.member_set", "company.changed", "company.role_set", "company.member_set", "team.created", "team.changed",
+			"company.created", "company.member_set", "company.changed", "company.role_set", "company.member_set", "company.member_set", "team.created", "team.changed",
 			"team.role_set", "team.role_set", "team.member_set", "team.member_removed", "team.role_deleted", "domain.added", "domain.verified",
 			"domain.removed", "team.removed", "company.member_removed", "company.role_deleted",
 		}

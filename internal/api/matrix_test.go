@@ -352,10 +352,10 @@ func (m *matrix) furnish() {
 	m.mayUsePlugins(ids["appless"], "viewer", false)
 	ids["houdini"] = m.site.Team(x, "Houdini", "artist", annasEmail)
 	role := company.TeamRole{Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{"houdini"}}
-	m.must(m.site.Directory.SetTeamRole(m.t.Context(), directory.Actor{}, ids["houdini"], role))
+	m.must(m.site.Directory.SetTeamRole(m.t.Context(), directory.Operator, ids["houdini"], role))
 	ids["colleagues"] = m.site.Team(x, "Colleagues", "member", "rita@example.com")
 	ids["removed"] = m.site.Team(x, "Removed", "member", annasEmail)
-	m.must(nil, m.site.Directory.RemoveTeam(m.t.Context(), directory.Actor{}, ids["removed"]))
+	m.must(nil, m.site.Directory.RemoveTeam(m.t.Context(), directory.Operator, ids["removed"]))
 	ids["inY"] = m.site.Team(y, "In Y", "member", annasEmail)
 	ids["foreign"] = m.site.Team(z, "Foreign", "member", "bert@example.com")
 	ids["team_id"] = ids["team"]
@@ -406,7 +406,7 @@ func (m *matrix) present(x, y string) []proof {
 	_, ofX := site.Token(annasEmail, x)
 	_, ofY := site.Token(annasEmail, y)
 	_, former := site.Token("rita@example.com", x)
-	m.must(nil, site.Directory.RemoveMemberByEmail(ctx, directory.Actor{}, x, "rita@example.com"))
+	m.must(nil, site.Directory.RemoveMemberByEmail(ctx, directory.Operator, x, "rita@example.com"))
 	var cookie string
 	m.must(nil, site.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		_, cookie, err = session.Start(ctx, tx, session.Session{PersonID: m.ids["anna"], Provider: "password"}, time.Hour)
@@ -575,7 +575,7 @@ func (m *matrix) must(_ any, err error) {
 // mayUsePlugins tells a team's role whether it lets apps in.
 func (m *matrix) mayUsePlugins(teamID, role string, may bool) {
 	m.t.Helper()
-	m.must(m.site.Directory.SetTeamRolePermissions(m.t.Context(), directory.Actor{}, teamID, role, map[company.Permission]bool{company.UsePlugins: may}))
+	m.must(m.site.Directory.SetTeamRolePermissions(m.t.Context(), directory.Operator, teamID, role, map[company.Permission]bool{company.UsePlugins: may}))
 }
 
 // lookAlike makes an access token as we make them, checksum included.
@@ -648,7 +648,7 @@ func TestChangesCountAtOnce(t *testing.T) {
 		team := site.Team(x, "Team", "member", annasEmail)
 		const tools = "/api/v2/tools"
 		inTeam := tools + "?team_id=" + team
-		operator := directory.Actor{}
+		operator := directory.Operator
 
 		const carl, eve, fred, gus = "carl@example.com", "eve@example.com", "fred@example.com", "gus@example.com"
 		uid := map[string]string{}

@@ -169,12 +169,6 @@ type Spend struct {
 // May tells whether the role allows p.
 func (r TeamRole) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
-// AllowsTool tells whether the role lets somebody use a tool. A tool that is
-// both allowed and blocked is blocked.
-func (r TeamRole) AllowsTool(id string) bool {
-	return !slices.Contains(r.ToolsBlocked, id) && (len(r.ToolsAllowed) == 0 || slices.Contains(r.ToolsAllowed, id))
-}
-
 // AllowsPlugin tells whether the role lets plugins of a kind in. One that does
 // not say its kind, "", comes in only where all do.
 func (r TeamRole) AllowsPlugin(kind string) bool {

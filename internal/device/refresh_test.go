@@ -159,6 +159,40 @@ func TestBadRefreshTokensLookAlike(t *testing.T) {
 	})
 }
 
+func TestTheDeviceOfARefreshToken(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		who := w.person()
+		dev, first := w.signIn(who)
+		w.pass(25 * time.Hour)
+		second, err := w.refresh(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		find := func(token string) string {
+			t.Helper()
+			got, found, err := w.ByRefresh(t.Context(), w.db, token)
+			if err != nil || found != (got.ID != "") {
+				t.Errorf("by refresh = %+v, %v, %v", got, found, err)
+			}
+			return got.ID
+		}
+		for name, token := range map[string]string{"live": second.Token, "replaced": first} {
+			if got := find(token); got != dev.ID {
+				t.Errorf("%s = %q, want %q", name, got, dev.ID)
+			}
+		}
+		if err := w.revoke(who, dev.ID); err != nil {
+			t.Fatal(err)
+		}
+		for name, token := range map[string]string{"revoked": second.Token, "unknown": "atl_r_" + ident.Text(43), "no token": "\x00"} {
+			if got := find(token); got != "" {
+				t.Errorf("%s = %q, want none", name, got)
+			}
+		}
+	})
+}
+
 // TestBadRefreshTokensLockNothing holds that a refresh with the token of a
 // revoked device takes as few steps as with an unknown one: neither waits for
 // whoever has the row.

@@ -33,8 +33,7 @@ type Directory struct {
 	AppURL string
 }
 
-// Actor is who does something. The operator has no PersonID and may do
-// everything.
+// Actor is who does something.
 type Actor struct {
 	PersonID string
 	Address  string
@@ -42,9 +41,15 @@ type Actor struct {
 	// do by a role in a team, it may only where that role lets its kind in.
 	ByPlugin   bool
 	PluginKind string // "" where it did not say
+
+	trusted bool
 }
 
-func (a Actor) operator() bool { return a.PersonID == "" }
+// Operator may do everything. It is for the admin command alone: an actor who
+// is nobody may do nothing.
+var Operator = Actor{trusted: true}
+
+func (a Actor) operator() bool { return a.trusted }
 
 // record writes down what an actor did in a company.
 func (a Actor) record(ctx context.Context, tx *sqldb.Tx, companyID string, e audit.Entry) error {
@@ -70,7 +75,7 @@ func (d *Directory) change(ctx context.Context, a Actor, companyID string, may r
 		if _, err := inCompany(ctx, tx, a, companyID, may); err != nil {
 			return err
 		}
-		if err := hold(ctx, tx, companyID); err != nil {
+		if err := company.Lock(ctx, tx, companyID); err != nil {
 			return err
 		}
 		s, err := inCompany(ctx, tx, a, companyID, may)

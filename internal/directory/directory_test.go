@@ -30,7 +30,7 @@ import (
 const appURL = "https://atelier.example"
 
 // operator is who the admin command acts for.
-var operator = directory.Actor{}
+var operator = directory.Operator
 
 // world is a directory on a database with a clock. What a test leaves in it
 // must pass the checks.

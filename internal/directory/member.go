@@ -21,7 +21,7 @@ func (d *Directory) Members(ctx context.Context, a Actor, companyID string, afte
 	return all, err
 }
 
-// SetMember takes a person into the company or gives them another role there.
+// SetMember gives a member of the company another role.
 func (d *Directory) SetMember(ctx context.Context, a Actor, companyID, personID, role string) (m company.Member, err error) {
 	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (audit.Entry, error) {
 		if err := s.coversRole(ctx, tx, role); err != nil {
@@ -55,6 +55,9 @@ func (d *Directory) SetMemberPermissions(ctx context.Context, a Actor, companyID
 func (s standing) setMember(ctx context.Context, tx *sqldb.Tx, personID, role string) (company.Member, error) {
 	p, err := known(ctx, tx, personID)
 	if err != nil {
+		return company.Member{}, err
+	}
+	if err := s.mayTakeIn(ctx, tx, personID); err != nil {
 		return company.Member{}, err
 	}
 	if err := s.coversMember(ctx, tx, personID); err != nil {

@@ -10,6 +10,7 @@ import (
 	"atelier/internal/credential"
 	"atelier/internal/directory"
 	"atelier/internal/fault"
+	"atelier/internal/ident"
 	"atelier/internal/sqldb"
 )
 
@@ -28,7 +29,12 @@ func TestSetMember(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		admin, bert := w.role(c, w.fresh(), company.CompanyPermissions...), w.person("bert@example.com")
-		m, err := w.dir.SetMember(w.ctx(), admin, c, bert.PersonID, "admin")
+		_, outside := w.dir.SetMember(w.ctx(), admin, c, bert.PersonID, "member")
+		_, never := w.dir.SetMember(w.ctx(), admin, c, ident.New(), "member")
+		if !fault.Is(outside, fault.NotFound) || outside.Error() != never.Error() {
+			w.Errorf("somebody from outside = %v, nobody = %v", outside, never)
+		}
+		m, err := w.dir.SetMember(w.ctx(), operator, c, bert.PersonID, "admin")
 		w.ok(err)
 		if m.PersonID != bert.PersonID || m.Email != "bert@example.com" || m.Role != "admin" || m.Joined.IsZero() {
 			w.Errorf("member = %+v", m)
@@ -113,14 +119,10 @@ func TestNobodyHandsOnWhatTheyDoNotHave(t *testing.T) {
 func TestTheRoleOfAllCountsToo(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
-		team := w.team(c)
 		clerk := w.role(c, w.fresh(), company.ManageMembers)
-		w.joinTeam(team, clerk, "manager")
 		_, err := w.dir.SetRole(w.ctx(), operator, c, company.Role{Name: "member", Permissions: []company.Permission{company.ManageBilling}})
 		w.ok(err)
-		_, err = w.dir.SetMember(w.ctx(), clerk, c, w.fresh().PersonID, "member")
-		w.refused(err, fault.Forbidden, "permission")
-		_, err = w.dir.SetTeamMember(w.ctx(), clerk, team, w.fresh().PersonID, "member")
+		_, err = w.dir.SetMember(w.ctx(), clerk, c, clerk.PersonID, "member")
 		w.refused(err, fault.Forbidden, "permission")
 		_, _, err = w.dir.Invite(w.ctx(), clerk, company.Draft{CompanyID: c})
 		w.refused(err, fault.Forbidden, "permission")
@@ -217,20 +219,37 @@ func TestAPromotionAndARemovalTakeTurns(t *testing.T) {
 		boss, clerk := w.role(c, w.fresh(), company.CompanyPermissions...), w.role(c, w.fresh(), company.ManageMembers)
 		for range 10 {
 			victim := w.role(c, w.fresh())
-			var removed error
+			var promoted, removed error
 			together(2, func(i int) {
 				if i == 0 {
-					if _, err := w.dir.SetMember(w.ctx(), boss, c, victim.PersonID, "admin"); err != nil {
-						w.Error(err)
-					}
+					_, promoted = w.dir.SetMember(w.ctx(), boss, c, victim.PersonID, "admin")
 					return
 				}
 				removed = w.dir.RemoveMember(w.ctx(), clerk, c, victim.PersonID)
 			})
-			// Removed first, they were taken in again; else they were safe.
-			if got := w.members(c)[victim.PersonID]; got != "admin" {
-				w.Errorf("the victim is %q, removal = %v", got, removed)
+			// Removed first, nobody is left to be promoted; else they are safe.
+			got := w.members(c)[victim.PersonID]
+			if (promoted == nil) == (removed == nil) || (promoted == nil) != (got == "admin") {
+				w.Errorf("the victim is %q, promotion = %v, removal = %v", got, promoted, removed)
 			}
+		}
+	})
+}
+
+// TestTwoWhoSetEachOtherBack: the slower one has lost the right to.
+func TestTwoWhoSetEachOtherBack(t *testing.T) {
+	each(t, func(w world) {
+		c := w.company("Fox")
+		w.role(c, w.fresh(), company.CompanyPermissions...)
+		for range 10 {
+			pair := [2]directory.Actor{w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh(), company.ManageMembers)}
+			var errs [2]error
+			together(2, func(i int) { _, errs[i] = w.dir.SetMember(w.ctx(), pair[i], c, pair[1-i].PersonID, "member") })
+			won := slices.Index(errs[:], nil)
+			if won < 0 {
+				w.Fatalf("nobody won: %v", errs)
+			}
+			w.refused(errs[1-won], fault.Forbidden, "permission")
 		}
 	})
 }

@@ -78,16 +78,6 @@ func membership(ctx context.Context, tx *sqldb.Tx, personID, companyID string) (
 	return nil, err
 }
 
-// hold keeps everybody else from changing a company until tx ends. The lock is
-// what counts: that nobody in particular is no member is no news.
-func hold(ctx context.Context, tx *sqldb.Tx, companyID string) error {
-	err := company.HoldMember(ctx, tx, companyID, "")
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	return err
-}
-
 // covers refuses to hand on permissions, or to touch somebody who has them,
 // that the actor does not have.
 func (s standing) covers(perms []company.Permission) error {
@@ -106,6 +96,19 @@ func (s standing) coversRole(ctx context.Context, tx *sqldb.Tx, name string) err
 		return err
 	}
 	return s.covers(r.Permissions)
+}
+
+// mayTakeIn refuses people from outside the company: they come in by invitation
+// or by their domain, which they agree to. The operator may put anybody in.
+func (s standing) mayTakeIn(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	if s.actor.operator() {
+		return nil
+	}
+	m, err := membership(ctx, tx, personID, s.Company.ID)
+	if err == nil && m == nil {
+		err = errNoMember
+	}
+	return err
 }
 
 // coversMember is covers for what somebody has in the company.

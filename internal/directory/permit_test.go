@@ -79,7 +79,7 @@ var acts = []struct {
 		_, err := s.dir.SetMember(s.ctx(), s.actor, s.company, s.victim.PersonID, "member")
 		return err
 	}},
-	{"take somebody in", peopleDesk, "", audit.CompanyMemberSet, func(s scene) error {
+	{"take somebody in", "operator", "members admin", audit.CompanyMemberSet, func(s scene) error {
 		_, err := s.dir.SetMember(s.ctx(), s.actor, s.company, s.outsider.PersonID, "member")
 		return err
 	}},
@@ -170,7 +170,7 @@ var acts = []struct {
 		_, err := s.dir.SetTeamMember(s.ctx(), s.actor, s.team, s.member.PersonID, "member")
 		return err
 	}},
-	{"take an outsider into the team", "admin operator", "manager teams", audit.TeamMemberSet, func(s scene) error {
+	{"take an outsider into the team", "operator", "manager teams admin", audit.TeamMemberSet, func(s scene) error {
 		_, err := s.dir.SetTeamMember(s.ctx(), s.actor, s.team, s.outsider.PersonID, "member")
 		return err
 	}},

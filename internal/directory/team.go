@@ -29,7 +29,7 @@ func (d *Directory) changeTeam(ctx context.Context, a Actor, teamID string, may 
 		if err != nil {
 			return err
 		}
-		if err := hold(ctx, tx, p.team.CompanyID); err != nil {
+		if err := company.Lock(ctx, tx, p.team.CompanyID); err != nil {
 			return err
 		}
 		if p, err = inTeam(ctx, tx, a, teamID, may); err != nil {
@@ -99,17 +99,12 @@ func (d *Directory) TeamMembers(ctx context.Context, a Actor, teamID string, aft
 }
 
 // SetTeamMember takes a member of the company into the team or gives them
-// another role there. Who may manage the company's members can take in
-// somebody from outside, who then becomes a plain member of the company.
+// another role there. Somebody whom the operator takes in from outside becomes
+// a plain member of the company.
 func (d *Directory) SetTeamMember(ctx context.Context, a Actor, teamID, personID, role string) (m company.TeamMember, err error) {
 	err = d.changeTeam(ctx, a, teamID, managesTeam, func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
-		details := map[string]string{"team": teamID, "role": role}
-		outside, err := p.mayTakeIn(ctx, tx, personID)
-		if err != nil {
+		if err := p.mayTakeIn(ctx, tx, personID); err != nil {
 			return e, err
-		}
-		if outside {
-			details["company_role"] = company.RoleMember
 		}
 		if err := p.coversMember(ctx, tx, personID); err != nil {
 			return e, err
@@ -129,22 +124,9 @@ func (d *Directory) SetTeamMember(ctx context.Context, a Actor, teamID, personID
 			return e, orElse(err, errNoMember)
 		}
 		m = company.TeamMember{Member: company.Member{PersonID: who.ID, Email: who.Email, Role: in.Role.Name, Joined: in.Joined}, How: in.How}
-		return audit.Entry{Act: audit.TeamMemberSet, PersonID: personID, Details: details}, nil
+		return audit.Entry{Act: audit.TeamMemberSet, PersonID: personID, Details: map[string]string{"team": teamID, "role": role}}, nil
 	})
 	return m, err
-}
-
-// mayTakeIn tells whether somebody comes from outside the company, and refuses
-// them unless the actor could take them into that as well.
-func (p place) mayTakeIn(ctx context.Context, tx *sqldb.Tx, personID string) (outside bool, err error) {
-	m, err := membership(ctx, tx, personID, p.Company.ID)
-	if err != nil || m != nil {
-		return false, err
-	}
-	if !p.Role.May(company.ManageMembers) {
-		return true, errNoMember
-	}
-	return true, p.standing.coversRole(ctx, tx, company.RoleMember)
 }
 
 // AddTeamMember is SetTeamMember by mail address, with the role member unless

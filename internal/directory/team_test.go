@@ -28,7 +28,7 @@ func TestSetTeamMember(t *testing.T) {
 		team := w.team(c)
 		admin, bert := w.role(c, w.fresh(), company.CompanyPermissions...), w.person("bert@example.com")
 		before := w.seq()
-		m, err := w.dir.SetTeamMember(w.ctx(), admin, team, bert.PersonID, "member")
+		m, err := w.dir.SetTeamMember(w.ctx(), operator, team, bert.PersonID, "member")
 		w.ok(err)
 		if m.PersonID != bert.PersonID || m.Email != "bert@example.com" || m.Role != "member" || m.How != company.Added || m.Joined.IsZero() {
 			w.Errorf("member = %+v", m)
@@ -37,7 +37,7 @@ func TestSetTeamMember(t *testing.T) {
 			w.Error("somebody is in a team and not in its company")
 		}
 		log := w.log(before)
-		if len(log) != 1 || log[0].Act != audit.TeamMemberSet || log[0].PersonID != bert.PersonID || log[0].Details["company_role"] != "member" {
+		if len(log) != 1 || log[0].Act != audit.TeamMemberSet || log[0].PersonID != bert.PersonID || log[0].Details["role"] != "member" {
 			w.Errorf("log = %+v", log)
 		}
 		_, err = w.dir.SetTeamMember(w.ctx(), admin, team, bert.PersonID, "king")

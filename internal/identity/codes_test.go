@@ -92,3 +92,13 @@ func TestStartsPerAddress(t *testing.T) {
 		}
 	})
 }
+
+// Who signs in many devices guesses nothing.
+func TestRightCodesDoNotCount(t *testing.T) {
+	each(t, identitytest.Options{}, func(w *world) {
+		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
+		for i := range 11 {
+			w.ok(w.Decide(in, w.Start(""), i%2 == 0))
+		}
+	})
+}

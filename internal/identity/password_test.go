@@ -170,9 +170,9 @@ func TestResetOfAVerifiedAccount(t *testing.T) {
 func TestResetOfASquattedAccount(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		c := w.Company("Studio", company.TeamPlan)
-		_, err := w.Directory.AddDomain(w.Context(), directory.Actor{}, c, "studio.example", "", "")
+		_, err := w.Directory.AddDomain(w.Context(), directory.Operator, c, "studio.example", "", "")
 		w.ok(err)
-		_, err = w.Directory.VerifyDomain(w.Context(), directory.Actor{}, c, "studio.example", true)
+		_, err = w.Directory.VerifyDomain(w.Context(), directory.Operator, c, "studio.example", true)
 		w.ok(err)
 		in, err := w.signUp(identity.Application{Email: "anna@studio.example"})
 		w.ok(err)

@@ -30,9 +30,9 @@ func ids(teams []company.Team) []string {
 // own makes a domain a company's.
 func (w *world) own(companyID, domain, teamID string) {
 	w.Helper()
-	_, err := w.Directory.AddDomain(w.Context(), directory.Actor{}, companyID, domain, teamID, "")
+	_, err := w.Directory.AddDomain(w.Context(), directory.Operator, companyID, domain, teamID, "")
 	w.ok(err)
-	_, err = w.Directory.VerifyDomain(w.Context(), directory.Actor{}, companyID, domain, true)
+	_, err = w.Directory.VerifyDomain(w.Context(), directory.Operator, companyID, domain, true)
 	w.ok(err)
 }
 
@@ -86,7 +86,7 @@ func TestRecord(t *testing.T) {
 		w.ok(err)
 		check("with a provider", got)
 
-		w.ok(w.Directory.RemoveMember(w.Context(), directory.Actor{}, studio, anna.ID))
+		w.ok(w.Directory.RemoveMember(w.Context(), directory.Operator, studio, anna.ID))
 		got, err = w.Desk.Record(w.Context(), anna.ID, "", "")
 		if err != nil || len(got.Accounts) != 2 || got.Accounts[1].ID != light || len(got.Permissions) != 1 {
 			w.Errorf("the record of somebody who left = %+v, %v", got, err)

@@ -195,7 +195,7 @@ func (s *Site) Token(email, companyID string) (id, secret string) {
 // Company makes a company.
 func (s *Site) Company(name string, plan company.Plan) string {
 	s.t.Helper()
-	c, err := s.Directory.CreateCompany(s.t.Context(), directory.Actor{}, name, plan)
+	c, err := s.Directory.CreateCompany(s.t.Context(), directory.Operator, name, plan)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func (s *Site) Company(name string, plan company.Plan) string {
 // Admit makes somebody a member of a company.
 func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	s.t.Helper()
-	if _, err := s.Directory.SetMemberPermissions(s.t.Context(), directory.Actor{}, companyID, email, perms); err != nil {
+	if _, err := s.Directory.SetMemberPermissions(s.t.Context(), directory.Operator, companyID, email, perms); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -213,7 +213,7 @@ func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 // Team makes a team with members of one role.
 func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	s.t.Helper()
-	t, err := s.Directory.CreateTeam(s.t.Context(), directory.Actor{}, companyID, name)
+	t, err := s.Directory.CreateTeam(s.t.Context(), directory.Operator, companyID, name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -227,10 +227,10 @@ func (s *Site) Team(companyID, name, role string, emails ...string) string {
 // new.
 func (s *Site) Join(teamID, email, role string) {
 	s.t.Helper()
-	if _, err := s.Directory.SetTeamRolePermissions(s.t.Context(), directory.Actor{}, teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
+	if _, err := s.Directory.SetTeamRolePermissions(s.t.Context(), directory.Operator, teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
 		s.t.Fatal(err)
 	}
-	if _, err := s.Directory.AddTeamMember(s.t.Context(), directory.Actor{}, teamID, email, role); err != nil {
+	if _, err := s.Directory.AddTeamMember(s.t.Context(), directory.Operator, teamID, email, role); err != nil {
 		s.t.Fatal(err)
 	}
 }
