@@ -61,9 +61,9 @@ func (d *Desk) RevokeDeviceOf(ctx context.Context, email, deviceID string) error
 		return err
 	}
 	if deviceID == "" {
-		return d.SignOutEverywhere(ctx, Actor{}, p.ID)
+		return d.SignOutEverywhere(ctx, Operator, p.ID)
 	}
-	return d.RevokeDevice(ctx, Actor{}, p.ID, deviceID)
+	return d.RevokeDevice(ctx, Operator, p.ID, deviceID)
 }
 
 // RotateKeys has another key sign ID tokens from now on.

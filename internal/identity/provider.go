@@ -71,7 +71,7 @@ func (d *Desk) recognise(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, v
 		"If this was not you, see your devices at "+d.Settings.AppURL+"/devices"); err != nil {
 		return p, err
 	}
-	if err := tokensEnded(ctx, tx, Actor{p.ID, v.Address}, ended); err != nil {
+	if err := tokensEnded(ctx, tx, Actor{PersonID: p.ID, Address: v.Address}, ended); err != nil {
 		return p, err
 	}
 	return p, act(ctx, tx, audit.IdentityLinked, p.ID, v.Address, map[string]string{"provider": d.Provider.Name()})

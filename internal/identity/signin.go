@@ -218,7 +218,7 @@ func (d *Desk) Reset(ctx context.Context, secret, password string, v Visitor) er
 			"If this was not you, ask for a new one at "+d.Settings.AppURL+"/forgot"); err != nil {
 			return err
 		}
-		if err := tokensEnded(ctx, tx, Actor{p.ID, v.Address}, ended); err != nil {
+		if err := tokensEnded(ctx, tx, Actor{PersonID: p.ID, Address: v.Address}, ended); err != nil {
 			return err
 		}
 		return act(ctx, tx, audit.PersonPasswordChanged, p.ID, v.Address, nil)

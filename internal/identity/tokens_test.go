@@ -209,7 +209,7 @@ func TestCompanyWithAnOddName(t *testing.T) {
 		anna := w.somebody("anna@example.com", true)
 		c := w.Company("Stu\u2028dio \u202egnihton", company.TeamPlan)
 		w.Admit(c, anna.Email)
-		_, _, err := w.Desk.CreateCompanyToken(w.Context(), identity.Actor{}, c, anna.ID, "na\u202eme")
+		_, _, err := w.Desk.CreateCompanyToken(w.Context(), identity.Operator, c, anna.ID, "na\u202eme")
 		w.ok(err)
 		if told := w.notices(anna.ID); len(told) != 1 || strings.ContainsAny(told[0].Text, "\u2028\u202e") {
 			w.Errorf("notices = %+q", told)
