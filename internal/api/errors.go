@@ -10,37 +10,8 @@ import (
 
 	"atelier/internal/api/wire"
 	"atelier/internal/fault"
+	"atelier/internal/httpd"
 )
-
-// status is the only place where a code becomes a status.
-var status = map[fault.Code]int{
-	fault.Unauthenticated:         http.StatusUnauthorized,
-	fault.TokenInvalid:            http.StatusUnauthorized,
-	fault.AuthorizationPending:    http.StatusPreconditionRequired,
-	fault.SlowDown:                http.StatusBadRequest,
-	fault.DeviceCodeExpired:       http.StatusGone,
-	fault.Unavailable:             http.StatusServiceUnavailable,
-	fault.RateLimited:             http.StatusTooManyRequests,
-	fault.ActiveRunCap:            http.StatusTooManyRequests,
-	fault.PluginNotAllowed:        http.StatusForbidden,
-	fault.Forbidden:               http.StatusForbidden,
-	fault.EmailNotVerified:        http.StatusForbidden,
-	fault.AccountSelectionInvalid: http.StatusBadRequest,
-	fault.Invalid:                 http.StatusBadRequest,
-	fault.NotFound:                http.StatusNotFound,
-	fault.ToolSchemaStale:         http.StatusConflict,
-	fault.IdempotencyKeyConflict:  http.StatusConflict,
-	fault.Conflict:                http.StatusPreconditionFailed,
-	fault.InsufficientBalance:     http.StatusPaymentRequired,
-	fault.NumResultsLimit:         http.StatusBadRequest,
-	fault.ContentPolicyViolation:  http.StatusUnprocessableEntity,
-	fault.TooManyInputFiles:       http.StatusRequestEntityTooLarge,
-	fault.UploadTooLarge:          http.StatusRequestEntityTooLarge,
-	fault.PayloadTooLarge:         http.StatusRequestEntityTooLarge,
-	fault.UnsupportedMediaType:    http.StatusUnsupportedMediaType,
-	fault.MethodNotAllowed:        http.StatusMethodNotAllowed,
-	fault.Internal:                http.StatusInternalServerError,
-}
 
 // retryable are the codes after which the same request can succeed later.
 var retryable = map[fault.Code]bool{
@@ -71,7 +42,7 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 		details["fields"] = fields
 	}
 	h := w.Header()
-	if status[f.Code] == http.StatusUnauthorized {
+	if httpd.Status[f.Code] == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	wait := f.RetryAfter
@@ -88,7 +59,7 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 	if err != nil {
 		panic(err) // details are made of plain values
 	}
-	send(w, status[f.Code], body)
+	send(w, httpd.Status[f.Code], body)
 }
 
 func rateLimited(wait time.Duration) error {

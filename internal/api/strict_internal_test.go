@@ -205,12 +205,12 @@ func TestBrokenOffAnswers(t *testing.T) {
 func TestEveryCodeHasAStatus(t *testing.T) {
 	t.Parallel()
 	for _, c := range fault.Codes {
-		if status[c] == 0 {
+		if httpd.Status[c] == 0 {
 			t.Errorf("%s has no status", c)
 		}
 	}
-	if len(status) != len(fault.Codes) {
-		t.Errorf("%d statuses for %d codes", len(status), len(fault.Codes))
+	if len(httpd.Status) != len(fault.Codes) {
+		t.Errorf("%d statuses for %d codes", len(httpd.Status), len(fault.Codes))
 	}
 	contract, err := apitest.Load()
 	if err != nil {
@@ -243,7 +243,7 @@ PAYLOAD_TOO_LARGE 413 no|UNSUPPORTED_MEDIA_TYPE 415 no|METHOD_NOT_ALLOWED 405 no
 		var code, again string
 		var want int
 		fmt.Sscan(row, &code, &want, &again)
-		if got := status[fault.Code(code)]; got != want {
+		if got := httpd.Status[fault.Code(code)]; got != want {
 			t.Errorf("%s = %d, want %d", code, got, want)
 		}
 		if got := retryable[fault.Code(code)]; got != (again == "yes") {

@@ -247,10 +247,7 @@ func TestSignOutBeatsRefreshes(t *testing.T) {
 // claim or a sign-out begins: it waits, and holds nothing itself meanwhile.
 func TestLocksAreTakenInOrder(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
-		if w.db.Dialect.Name == "sqlite" {
-			t.Skip("has one writer at a time")
-		}
+	postgres(t, func(t *testing.T, w *world) {
 		who := w.person()
 		w.signIn(who)
 		pending, approved := w.start(), w.start()

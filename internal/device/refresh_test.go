@@ -198,10 +198,7 @@ func TestTheDeviceOfARefreshToken(t *testing.T) {
 // whoever has the row.
 func TestBadRefreshTokensLockNothing(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, w *world) {
-		if w.db.Dialect.Name == "sqlite" {
-			t.Skip("has one writer at a time")
-		}
+	postgres(t, func(t *testing.T, w *world) {
 		who := w.person()
 		dev, token := w.signIn(who)
 		if err := w.revoke(who, dev.ID); err != nil {

@@ -52,7 +52,18 @@ func (w *world) options() device.Options {
 // each runs fn in a new world on every database, and then the checks.
 func each(t *testing.T, fn func(t *testing.T, w *world)) {
 	t.Helper()
-	for _, engine := range dbtest.Engines {
+	on(t, dbtest.Engines, fn)
+}
+
+// postgres is each for what is about locks on rows: SQLite has one writer.
+func postgres(t *testing.T, fn func(t *testing.T, w *world)) {
+	t.Helper()
+	on(t, []string{"postgres"}, fn)
+}
+
+func on(t *testing.T, engines []string, fn func(t *testing.T, w *world)) {
+	t.Helper()
+	for _, engine := range engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			w := &world{t: t, address: dbtest.URL(t, engine)}

@@ -277,6 +277,9 @@ func TestProviderAway(t *testing.T) {
 			w.refused("refresh", second(w.refresh(dev.Tokens.Refresh)), fault.Unavailable)
 		}
 		w.recorded("away", mark)
+		if n := w.count(`person_identity WHERE asking IS NOT NULL`); n != 0 {
+			w.Error("nobody else may ask")
+		}
 		w.ok(second(w.refresh(byPassword.Tokens.Refresh)))
 		if n := w.count(`refresh_token WHERE device_id = $1`, dev.DeviceID); n != 1 || !w.admitsDevice(dev.DeviceID) {
 			w.Errorf("%d refresh tokens, want nothing to have changed", n)
@@ -325,6 +328,26 @@ func (w studio) providerToken() string {
 	plain, err := w.Keys.Box("person_identity").Open(sealed, "person_identity "+w.server.Issuer+" "+subject)
 	w.ok(err)
 	return string(plain)
+}
+
+// Who waits while another asks takes the answer that comes meanwhile.
+func TestProviderHasAnswered(t *testing.T) {
+	eachProvider(t, identity.Settings{}, func(w studio) {
+		dev := w.device("anna@studio.example")
+		var i person.Identity
+		w.do(func(tx *sqldb.Tx) (err error) {
+			i, _, err = person.IdentityAt(w.Context(), tx, dev.Record.Person.ID, "Studio")
+			return err
+		})
+		w.server.Stop(w)
+		w.pass(time.Minute) // so it answers after whoever begins now
+		w.do(func(tx *sqldb.Tx) error { return person.Stood(w.Context(), tx, i, i.Refresh) })
+		w.pass(-time.Minute)
+		w.ok(second(w.refresh(dev.Tokens.Refresh)))
+		w.pass(time.Minute)
+		w.refused("the next refresh", second(w.refresh(dev.Tokens.Refresh)), fault.Unavailable)
+		w.server.Resume(w)
+	})
 }
 
 // A provider that gave nothing to ask with is left alone, and so is one of

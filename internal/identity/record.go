@@ -158,3 +158,12 @@ func (d *Desk) Overview(ctx context.Context, personID string) (o Overview, err e
 	})
 	return o, err
 }
+
+// Companies gives the companies that a person is in.
+func (d *Desk) Companies(ctx context.Context, personID string) (all []company.Membership, err error) {
+	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = company.OfPerson(ctx, tx, personID)
+		return err
+	})
+	return all, err
+}

@@ -111,6 +111,7 @@ func TestCompanyTokens(t *testing.T) {
 			{"an admin elsewhere", admin, other, fault.NotFound},
 			{"no company at all", admin, "00000000000000000000", fault.NotFound},
 			{"nonsense", admin, "x", fault.NotFound},
+			{"an actor who is nobody", person.Person{}, c, fault.NotFound},
 		} {
 			_, _, err := create(test.who, test.companyID, member.ID)
 			w.refused(test.name+" creates", err, test.want)

@@ -4,7 +4,6 @@ import (
 	"atelier/internal/company"
 	"atelier/internal/identity"
 	"atelier/internal/person"
-	"atelier/internal/sqldb"
 )
 
 // overview is what the account page shows.
@@ -18,7 +17,7 @@ func (s *server) account(v *visit) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.companies(v)
+	in, err := s.Desk.Companies(v.r.Context(), v.session.PersonID)
 	if err != nil {
 		return err
 	}
@@ -29,15 +28,6 @@ func (s *server) account(v *visit) error {
 		}
 	}
 	return v.show("account", shown)
-}
-
-// companies gives the companies that the person is in.
-func (s *server) companies(v *visit) (all []company.Membership, err error) {
-	err = s.Desk.DB.Read(v.r.Context(), func(tx *sqldb.Tx) error {
-		all, err = company.OfPerson(v.r.Context(), tx, v.session.PersonID)
-		return err
-	})
-	return all, err
 }
 
 func (s *server) resendVerification(v *visit) error {

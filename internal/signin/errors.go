@@ -10,39 +10,18 @@ import (
 	"time"
 
 	"atelier/internal/fault"
+	"atelier/internal/httpd"
 	"atelier/internal/identity"
 )
 
-// status is what a code is on a page. A wrong password is 403, since 401 would
+// statusOf is what a code is on a page. A wrong password is 403, since 401 would
 // owe the browser a challenge (RFC 9110 section 15.5.2) and people sign in with
 // a form.
-var status = map[fault.Code]int{
-	fault.Unauthenticated:         http.StatusForbidden,
-	fault.TokenInvalid:            http.StatusForbidden,
-	fault.AuthorizationPending:    http.StatusPreconditionRequired,
-	fault.SlowDown:                http.StatusTooManyRequests,
-	fault.DeviceCodeExpired:       http.StatusGone,
-	fault.Unavailable:             http.StatusServiceUnavailable,
-	fault.RateLimited:             http.StatusTooManyRequests,
-	fault.ActiveRunCap:            http.StatusTooManyRequests,
-	fault.PluginNotAllowed:        http.StatusForbidden,
-	fault.Forbidden:               http.StatusForbidden,
-	fault.EmailNotVerified:        http.StatusForbidden,
-	fault.AccountSelectionInvalid: http.StatusBadRequest,
-	fault.Invalid:                 http.StatusBadRequest,
-	fault.NotFound:                http.StatusNotFound,
-	fault.ToolSchemaStale:         http.StatusConflict,
-	fault.IdempotencyKeyConflict:  http.StatusConflict,
-	fault.Conflict:                http.StatusConflict,
-	fault.InsufficientBalance:     http.StatusPaymentRequired,
-	fault.NumResultsLimit:         http.StatusBadRequest,
-	fault.ContentPolicyViolation:  http.StatusUnprocessableEntity,
-	fault.TooManyInputFiles:       http.StatusRequestEntityTooLarge,
-	fault.UploadTooLarge:          http.StatusRequestEntityTooLarge,
-	fault.PayloadTooLarge:         http.StatusRequestEntityTooLarge,
-	fault.UnsupportedMediaType:    http.StatusUnsupportedMediaType,
-	fault.MethodNotAllowed:        http.StatusMethodNotAllowed,
-	fault.Internal:                http.StatusInternalServerError,
+func statusOf(c fault.Code) int {
+	if status := httpd.Status[c]; status != http.StatusUnauthorized {
+		return status
+	}
+	return http.StatusForbidden
 }
 
 // titles are what error pages are headed with.
@@ -79,7 +58,7 @@ func (v *visit) fail(err error) {
 	if !ok {
 		f = fault.New(fault.Internal, "Something went wrong on our side.")
 	}
-	code := status[f.Code]
+	code := statusOf(f.Code)
 	p := problem{Title: cmp.Or(titles[code], "That did not work"), Message: f.Message}
 	if f.RetryAfter > 0 {
 		p.Wait = waitFor(f.RetryAfter)
@@ -102,7 +81,7 @@ func (v *visit) again(page string, data any, err error, besides ...fault.Code) e
 		return err
 	}
 	v.rec.Err = err
-	return v.answer(status[f.Code], page, data, f)
+	return v.answer(statusOf(f.Code), page, data, f)
 }
 
 // retryAfter tells programs what the page tells people.

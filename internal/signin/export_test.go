@@ -20,7 +20,6 @@ func Table() []Entry {
 // What tests look into.
 var (
 	Destination = destination
-	Status      = status
 	Words       = words
 	WaitFor     = waitFor
 	Amount      = amount

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"atelier/internal/company"
-	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/signin"
 	"atelier/internal/sqldb"
@@ -303,18 +302,6 @@ func TestHostHeadersChangeNothing(t *testing.T) {
 	b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200)
 	if mails := s.mails(); strings.Contains(mails, "evil.example") || !strings.Contains(mails, s.url+"/reset?token=") {
 		t.Errorf("mail = %s", mails)
-	}
-}
-
-func TestEveryCodeHasAStatus(t *testing.T) {
-	t.Parallel()
-	for _, c := range fault.Codes {
-		if s := signin.Status[c]; s < 400 || s > 599 {
-			t.Errorf("%s = %d", c, s)
-		}
-	}
-	if len(signin.Status) != len(fault.Codes) {
-		t.Errorf("statuses = %d, codes = %d", len(signin.Status), len(fault.Codes))
 	}
 }
 

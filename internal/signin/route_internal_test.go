@@ -22,7 +22,7 @@ func TestAccidentsBecomePages(t *testing.T) {
 		{"a panic", func(*visit) error { panic("secret words") }, 500, "Something went wrong on our side."},
 		{"an error", func(*visit) error { return errors.New("secret words") }, 500, "Something went wrong on our side."},
 		{"a page that can't be made", func(v *visit) error { return v.show("signin", "secret words") }, 500, "Something went wrong on our side."},
-		{"a fault", func(*visit) error { return fault.New(fault.Conflict, "Not now.").Because(errors.New("secret words")) }, 409, "Not now."},
+		{"a fault", func(*visit) error { return fault.New(fault.Conflict, "Not now.").Because(errors.New("secret words")) }, 412, "Not now."},
 		{"away", func(*visit) error { return fault.New(fault.Unavailable, "Away.") }, 503, "Away."},
 	}
 	for _, tt := range tests {

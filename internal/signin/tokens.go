@@ -59,7 +59,7 @@ func (s *server) tokenList(v *visit) (l tokenList, err error) {
 	if err != nil {
 		return l, err
 	}
-	in, err := s.companies(v)
+	in, err := s.Desk.Companies(v.r.Context(), v.session.PersonID)
 	if err != nil {
 		return l, err
 	}
@@ -126,7 +126,7 @@ func (s *server) companyList(v *visit) (l tokenList, err error) {
 	if l.Members, err = s.Desk.CompanyMembers(v.r.Context(), v.actor(), id); err != nil {
 		return l, err
 	}
-	in, err := s.companies(v)
+	in, err := s.Desk.Companies(v.r.Context(), v.session.PersonID)
 	if err != nil {
 		return l, err
 	}
