@@ -185,7 +185,7 @@ func (d *Desk) ask(ctx context.Context, i person.Identity) error {
 			if err := person.Lock(keep, tx, i.PersonID); err != nil {
 				return err
 			}
-			if err := person.Forget(keep, tx, i); err != nil {
+			if lost, err := person.Forget(keep, tx, i); err != nil || !lost { // they signed in there anew
 				return err
 			}
 			if err := d.endAll(keep, tx, i.PersonID); err != nil {

@@ -355,8 +355,13 @@ func TestProviderHasAnswered(t *testing.T) {
 func TestProviderThatCannotBeAsked(t *testing.T) {
 	eachProvider(t, identity.Settings{}, func(w studio) {
 		dev := w.device("anna@studio.example")
-		i := person.Identity{Issuer: w.server.Issuer, Subject: "anna@studio.example"}
-		w.do(func(tx *sqldb.Tx) error { return person.Stood(w.Context(), tx, i, "") })
+		w.do(func(tx *sqldb.Tx) error {
+			i, _, err := person.IdentityAt(w.Context(), tx, dev.Record.Person.ID, "Studio")
+			if err != nil {
+				return err
+			}
+			return person.Stood(w.Context(), tx, i, "")
+		})
 		w.server.Stop(w)
 		w.ok(second(w.refresh(dev.Tokens.Refresh)))
 		w.Desk.Provider = nil // the operator took it out of the settings

@@ -30,7 +30,7 @@ func (d *Desk) SignIn(ctx context.Context, email, password string, v Visitor) (E
 	if err != nil {
 		return Entered{}, err
 	}
-	id, err := person.SignIn(ctx, d.DB, email, password)
+	proof, err := person.SignIn(ctx, d.DB, email, password)
 	if err != nil {
 		return Entered{}, err
 	}
@@ -40,17 +40,22 @@ func (d *Desk) SignIn(ctx context.Context, email, password string, v Visitor) (E
 		in, no = Entered{}, nil
 		refuse := func(why error) error {
 			no = why
-			return audit.Add(ctx, tx, audit.Entry{Act: audit.SessionSignInFailed, PersonID: id, Address: v.Address, Details: map[string]string{"email": email}})
+			return audit.Add(ctx, tx, audit.Entry{Act: audit.SessionSignInFailed, PersonID: proof.PersonID, Address: v.Address, Details: map[string]string{"email": email}})
 		}
-		if id == "" {
+		if proof.PersonID == "" {
 			return refuse(errWrong)
 		}
-		p, err := locked(ctx, tx, id)
+		p, err := locked(ctx, tx, proof.PersonID)
 		if fault.Is(err, fault.Forbidden) {
 			return refuse(err)
 		}
 		if err != nil {
 			return err
+		}
+		if ok, err := proof.Holds(ctx, tx); err != nil {
+			return err
+		} else if !ok { // it was changed while we looked at it
+			return refuse(errWrong)
 		}
 		if err := giveBack(ctx, tx, taken); err != nil {
 			return err
@@ -254,11 +259,11 @@ func (d *Desk) ChangePassword(ctx context.Context, s Session, old, password stri
 		if err != nil {
 			return Entered{}, err
 		}
-		id, err := person.SignIn(ctx, d.DB, s.Person.Email, old)
+		proof, err := person.SignIn(ctx, d.DB, s.Person.Email, old)
 		if err != nil {
 			return Entered{}, err
 		}
-		if id != s.PersonID {
+		if proof.PersonID != s.PersonID {
 			return Entered{}, fault.New(fault.Invalid, "The current password is wrong.").On("old")
 		}
 		if err := d.DB.Write(ctx, func(tx *sqldb.Tx) error { return giveBack(ctx, tx, taken) }); err != nil {

@@ -396,6 +396,41 @@ func TestUnknownKeysAskLittle(t *testing.T) {
 }
 
 // TestWithoutTheDatabase tells a token that cannot be checked from a bad one.
+// TestManyAtANewNode: callers whose tokens are good are not taken for strangers
+// because they all come before the node has read its keys.
+func TestManyAtANewNode(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, in *installation) {
+		signer := in.node()
+		for _, when := range []string{"cold", "after a rotation"} {
+			node := in.node()
+			var tokens []string
+			for range 64 {
+				token, _ := in.sign(t, signer, someone())
+				tokens = append(tokens, token)
+			}
+			if when == "after a rotation" {
+				if _, err := node.Verify(t.Context(), tokens[0]); err != nil {
+					t.Fatal(err)
+				}
+				in.rotate(t, signer)
+				for i := range tokens {
+					tokens[i], _ = in.sign(t, signer, someone())
+				}
+			}
+			var group sync.WaitGroup
+			for _, token := range tokens {
+				group.Go(func() {
+					if _, err := node.Verify(t.Context(), token); err != nil {
+						t.Errorf("%s: %v", when, err)
+					}
+				})
+			}
+			group.Wait()
+		}
+	})
+}
+
 func TestWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	in := install(t, "sqlite")

@@ -122,23 +122,32 @@ func (i *Issuer) JWKS(ctx context.Context) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// key finds a public key. What strangers send makes it ask the database only
-// so often; each time it learns all keys, so that they cannot keep a node from
+// key finds a public key. Of many who miss one at once one asks the database
+// and the others take what it found. What strangers send makes it ask only so
+// often; each time it learns all keys, so that they cannot keep a node from
 // learning a new one.
 func (i *Issuer) key(ctx context.Context, kid string) (ed25519.PublicKey, error) {
-	now, set := i.o.Now(), i.known.Load()
-	k, known := set.public[kid]
-	if known && now.Before(set.read.Add(trusted)) {
+	if k, ok := i.trust(kid); ok {
 		return k, nil
 	}
-	if !known && !i.lookups.AllowN(now, 1) {
+	select {
+	case i.looking <- struct{}{}:
+		defer func() { <-i.looking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if k, ok := i.trust(kid); ok {
+		return k, nil
+	}
+	now := i.o.Now()
+	if _, known := i.known.Load().public[kid]; !known && !i.lookups.AllowN(now, 1) {
 		return nil, errInvalid
 	}
 	keys, err := i.verifying(ctx)
 	if err != nil {
 		return nil, err
 	}
-	set = &keySet{now, map[string]ed25519.PublicKey{}}
+	set := &keySet{now, map[string]ed25519.PublicKey{}}
 	for _, k := range keys {
 		var jwk jose.JSONWebKey
 		if err := json.Unmarshal([]byte(k.public), &jwk); err != nil {
@@ -151,10 +160,18 @@ func (i *Issuer) key(ctx context.Context, kid string) (ed25519.PublicKey, error)
 		set.public[k.kid] = public
 	}
 	i.known.Store(set)
-	if k, known = set.public[kid]; !known {
+	k, known := set.public[kid]
+	if !known {
 		return nil, errInvalid
 	}
 	return k, nil
+}
+
+// trust finds a key that was read a short while ago.
+func (i *Issuer) trust(kid string) (ed25519.PublicKey, bool) {
+	set := i.known.Load()
+	k, known := set.public[kid]
+	return k, known && i.o.Now().Before(set.read.Add(trusted))
 }
 
 // verifying reads the keys that can still verify something, newest first.

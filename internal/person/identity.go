@@ -45,11 +45,15 @@ func MayAsk(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) 
 // Stood records what the provider answered: it stands by the person, and this
 // is its next refresh token.
 func Stood(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) error {
-	return stood(ctx, tx, i, refresh)
+	_, err := stood(ctx, tx, i, refresh)
+	return err
 }
 
 // Forget removes what the provider gave us for a person it no longer stands by.
-func Forget(ctx context.Context, tx *sqldb.Tx, i Identity) error { return stood(ctx, tx, i, "") }
+// It is false where they signed in there anew since it was asked.
+func Forget(ctx context.Context, tx *sqldb.Tx, i Identity) (lost bool, err error) {
+	return stood(ctx, tx, i, "")
+}
 
 // Unasked gives the right to ask back when no answer came.
 func Unasked(ctx context.Context, tx *sqldb.Tx, i Identity) error { return unasked(ctx, tx, i) }

@@ -237,8 +237,11 @@ func TestAnswersOfTheProvider(t *testing.T) {
 		"it stands by the person": {func(ctx context.Context, tx *sqldb.Tx, i person.Identity) error {
 			return person.Stood(ctx, tx, i, "next")
 		}, "next", true},
-		"it no longer does": {person.Forget, "", true},
-		"it gave none":      {person.Unasked, "sealed", false},
+		"it no longer does": {func(ctx context.Context, tx *sqldb.Tx, i person.Identity) error {
+			_, err := person.Forget(ctx, tx, i)
+			return err
+		}, "", true},
+		"it gave none": {person.Unasked, "sealed", false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			each(t, func(w world) {
@@ -283,4 +286,28 @@ func TestAnswersOfTheProvider(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnOldAnswerChangesNothing: the provider speaks of a token that a new
+// sign-in has replaced.
+func TestAnOldAnswerChangesNothing(t *testing.T) {
+	each(t, func(w world) {
+		anna := w.person("anna@example.com")
+		before := person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "before"}
+		after := before
+		after.Refresh = "after"
+		w.do(func(tx *sqldb.Tx) error { return person.Recognise(w.ctx(), tx, before) })
+		w.do(func(tx *sqldb.Tx) error { return person.Recognise(w.ctx(), tx, after) })
+		w.do(func(tx *sqldb.Tx) error {
+			lost, err := person.Forget(w.ctx(), tx, before)
+			if lost {
+				w.Error("the new sign-in was forgotten")
+			}
+			return err
+		})
+		w.do(func(tx *sqldb.Tx) error { return person.Stood(w.ctx(), tx, before, "next") })
+		if got := w.at(anna, "corp"); got.Refresh != "after" {
+			w.Errorf("refresh = %q, want the newest", got.Refresh)
+		}
+	})
 }

@@ -54,13 +54,20 @@ func HashPassword(ctx context.Context, password string) (string, error) {
 		current.memory, current.passes, current.threads, b64(salt), b64(hash)), nil
 }
 
-// SignIn finds the person with this address and password, "" where there is no
-// such person. An address that nobody has costs as much time as a wrong
-// password.
-func SignIn(ctx context.Context, db *sqldb.DB, email, password string) (id string, err error) {
+// Proof is a password that was found right, outside of any transaction since
+// that is slow.
+type Proof struct {
+	PersonID string
+	stored   string
+}
+
+// SignIn finds the person with this address and password; PersonID is "" where
+// there is no such person. An address that nobody has costs as much time as a
+// wrong password.
+func SignIn(ctx context.Context, db *sqldb.DB, email, password string) (Proof, error) {
 	id, stored, err := passwordOf(ctx, db, emailKey(email))
 	if err != nil {
-		return "", err
+		return Proof{}, err
 	}
 	known := stored != ""
 	if !known {
@@ -68,9 +75,15 @@ func SignIn(ctx context.Context, db *sqldb.DB, email, password string) (id strin
 	}
 	ok, err := CheckPassword(ctx, stored, password)
 	if err != nil || !ok || !known {
-		return "", err
+		return Proof{}, err
 	}
-	return id, nil
+	return Proof{id, stored}, nil
+}
+
+// Holds tells whether the password was not changed since. The person's row is
+// locked.
+func (p Proof) Holds(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+	return hasPassword(ctx, tx, p.PersonID, p.stored)
 }
 
 // nobody is the password of people who have none. It fits no text: its salt and

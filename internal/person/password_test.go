@@ -100,8 +100,8 @@ func TestSignIn(t *testing.T) {
 			{"person without a password", "carl@example.com", "correct horse", ""},
 			{"person without a password, none given", "carl@example.com", "", ""},
 		} {
-			if got, err := person.SignIn(w.ctx(), w.db, test.email, test.password); err != nil || got != test.want {
-				w.Errorf("%s: sign in = %q, %v, want %q", test.what, got, err, test.want)
+			if got, err := person.SignIn(w.ctx(), w.db, test.email, test.password); err != nil || got.PersonID != test.want {
+				w.Errorf("%s: sign in = %q, %v, want %q", test.what, got.PersonID, err, test.want)
 			}
 		}
 	})
@@ -114,9 +114,9 @@ func TestSetPassword(t *testing.T) {
 		bert := w.create(person.Draft{Email: "bert@example.com", PasswordHash: cheap})
 		signIn := func(p person.Person, password string) bool {
 			w.Helper()
-			id, err := person.SignIn(w.ctx(), w.db, p.Email, password)
+			proof, err := person.SignIn(w.ctx(), w.db, p.Email, password)
 			w.ok(err)
-			return id == p.ID
+			return proof.PersonID == p.ID
 		}
 		set := func(hash string) {
 			w.Helper()
@@ -155,8 +155,8 @@ func TestSignInTellsNothingByItsTime(t *testing.T) {
 			for range 5 {
 				for _, email := range []string{"anna@example.com", "dora@example.com", "carl@example.com"} {
 					began := w.worked()
-					if id, err := person.SignIn(w.ctx(), w.db, email, "battery staple"); err != nil || id != "" {
-						t.Fatalf("sign in = %q, %v", id, err)
+					if proof, err := person.SignIn(w.ctx(), w.db, email, "battery staple"); err != nil || proof.PersonID != "" {
+						t.Fatalf("sign in = %q, %v", proof.PersonID, err)
 					}
 					took[email] = append(took[email], w.worked()-began)
 				}
@@ -179,4 +179,24 @@ func (w world) worked() time.Duration {
 	var u syscall.Rusage
 	w.ok(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func TestAProofEndsWithItsPassword(t *testing.T) {
+	each(t, func(w world) {
+		anna := w.create(person.Draft{Email: "anna@example.com", PasswordHash: cheap})
+		proof, err := person.SignIn(w.ctx(), w.db, anna.Email, "correct horse")
+		w.ok(err)
+		holds := func() (ok bool) {
+			w.Helper()
+			w.do(func(tx *sqldb.Tx) (err error) { ok, err = proof.Holds(w.ctx(), tx); return err })
+			return ok
+		}
+		if proof.PersonID != anna.ID || !holds() {
+			w.Errorf("proof = %v, holds %v", proof.PersonID, holds())
+		}
+		w.do(func(tx *sqldb.Tx) error { return person.SetPassword(w.ctx(), tx, anna.ID, w.hash("battery staple")) })
+		if holds() {
+			w.Error("a password that was changed still counts")
+		}
+	})
 }

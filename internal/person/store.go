@@ -54,6 +54,11 @@ func passwordOf(ctx context.Context, db *sqldb.DB, key string) (id, hash string,
 	return id, hash, err
 }
 
+func hasPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) (has bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM person WHERE id = $1 AND password_hash = $2)`, id, hash).Scan(&has)
+	return has, err
+}
+
 func setVerified(ctx context.Context, tx *sqldb.Tx, id, key string) (bool, error) {
 	n, err := tx.Exec(ctx, `UPDATE person SET email_verified = TRUE WHERE id = $1 AND email_key = $2 AND NOT email_verified`, id, key)
 	return n == 1, err
@@ -205,10 +210,13 @@ func claimAsking(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Durat
 	return n == 1, err
 }
 
-func stood(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) error {
-	_, err := tx.Exec(ctx, `UPDATE person_identity SET refresh = $3, checked = $4, asking = NULL WHERE issuer = $1 AND subject = $2`,
-		i.Issuer, i.Subject, refresh, sqldb.At(tx.Now))
-	return err
+// stood keeps what the provider answered, unless the person signed in there anew
+// meanwhile: that is newer.
+func stood(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) (bool, error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE person_identity SET refresh = $3, checked = $4, asking = NULL WHERE issuer = $1 AND subject = $2 AND refresh = $5`,
+		i.Issuer, i.Subject, refresh, sqldb.At(tx.Now), i.Refresh)
+	return n == 1, err
 }
 
 func unasked(ctx context.Context, tx *sqldb.Tx, i Identity) error {
