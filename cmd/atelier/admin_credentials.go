@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -144,13 +146,22 @@ func (c auditListCmd) Run(p *program) error {
 		list, rows := []entry{}, [][]string{{"SEQ", "AT", "ACT", "ACTOR", "PERSON", "COMPANY", "ADDRESS", "DETAILS"}}
 		for _, r := range all {
 			list = append(list, entry{r.Seq, stamp(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, r.Details, r.Hash})
-			rows = append(rows, []string{strconv.FormatInt(r.Seq, 10), stamp(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, fmt.Sprint(r.Details)})
+			rows = append(rows, []string{strconv.FormatInt(r.Seq, 10), stamp(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, details(r.Details)})
 		}
 		if c.JSON {
 			return p.print(true, map[string]any{"entries": list}, "")
 		}
 		return p.table(rows)
 	})
+}
+
+// details writes what belongs to an entry on one line.
+func details(m map[string]string) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, k+"="+m[k])
+	}
+	return strings.Join(all, " ")
 }
 
 type auditVerifyCmd struct {

@@ -81,7 +81,7 @@ type Filter struct {
 	CompanyID string
 	PersonID  string // whom they concern
 	Before    int64  // older than this one; 0: from the newest
-	Limit     int    // at most so many; 0: none
+	Limit     int    // at most so many; 0 gives nothing
 }
 
 // List gives records, newest first.
