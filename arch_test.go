@@ -20,7 +20,7 @@ import (
 var layers = []map[string][]string{
 	{ // ground
 		"api": nil, "tools": nil,
-		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/config": nil, "internal/telemetry": nil,
+		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/plain": nil, "internal/config": nil, "internal/telemetry": nil,
 		"internal/sqldb": {"internal/fault", "internal/failpoint"},
 	},
 	{ // capabilities, which do not know each other

@@ -19,11 +19,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"atelier/internal/plain"
 	"atelier/internal/sqldb"
 )
 
@@ -66,7 +64,7 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 	}
 	r := row{
 		seq: head.Seq + 1, at: tx.Now.UnixMicro(), act: string(e.Act),
-		actorID: clean(e.ActorID), personID: clean(e.PersonID), companyID: clean(e.CompanyID), address: clean(e.Address),
+		actorID: plain.Line(e.ActorID, maxText), personID: plain.Line(e.PersonID, maxText), companyID: plain.Line(e.CompanyID, maxText), address: plain.Line(e.Address, maxText),
 		details: encode(e.Details),
 	}
 	r.hash = r.seal(head.Hash)
@@ -137,7 +135,7 @@ func (r row) record() (Record, error) {
 func encode(details map[string]string) string {
 	tidy := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(details)) { // in order: of keys that clean makes equal, the same one stays
-		tidy[clean(key)] = clean(details[key])
+		tidy[plain.Line(key, maxText)] = plain.Line(details[key], maxText)
 	}
 	b, _ := json.Marshal(tidy) // a map of texts can always be written
 	return string(b)
@@ -145,23 +143,3 @@ func encode(details map[string]string) string {
 
 // maxText is how many bytes of a text are kept.
 const maxText = 500
-
-// clean makes a text that a terminal, a log and both databases show as one
-// harmless line: no broken bytes, no controls, none of the characters that
-// break lines or turn the direction of what follows.
-func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
-	if len(s) <= maxText {
-		return s
-	}
-	end := maxText
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end]
-}

@@ -6,9 +6,7 @@ import (
 	"go/token"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // TestActsAreComplete compares the list with the constants.
@@ -71,27 +69,5 @@ func TestHashIsUnambiguous(t *testing.T) {
 	const want = "3495cd68de38a3552407dbc74fbde437d41f33c69c82af31e8e8a56fa75048da"
 	if got := rows["plain"].seal(""); got != want {
 		t.Errorf("hash = %s, want %s", got, want)
-	}
-}
-
-func TestClean(t *testing.T) {
-	t.Parallel()
-	const odd = "\uFFFD"
-	for _, c := range []struct{ name, in, want string }{
-		{"plain", "Zoë <zoe@example.com> 👩‍🎨", "Zoë <zoe@example.com> 👩‍🎨"},
-		{"empty", "", ""},
-		{"line breaks", "a\r\nb\u0085c\u2028d\u2029e", "a" + odd + odd + "b" + odd + "c" + odd + "d" + odd + "e"},
-		{"ANSI", "\x1b[31mred\u009b0m", odd + "[31mred" + odd + "0m"},
-		{"NUL, tab, DEL", "\x00\t\x7f", odd + odd + odd},
-		{"another direction", "\u202Etxt.exe\u2066", odd + "txt.exe" + odd},
-		{"broken bytes", "a\xff\xfeb\xc3", "a" + odd + "b" + odd},
-		{"500 bytes fit", strings.Repeat("x", 500), strings.Repeat("x", 500)},
-		{"501 do not", strings.Repeat("x", 501), strings.Repeat("x", 500)},
-		{"no half characters", "x" + strings.Repeat("ü", 300), "x" + strings.Repeat("ü", 249)},
-		{"grown past the end", strings.Repeat("\x00", 400), strings.Repeat(odd, 166)},
-	} {
-		if got := clean(c.in); got != c.want || len(got) > maxText || !utf8.ValidString(got) {
-			t.Errorf("%s: clean(%q) = %q, want %q", c.name, c.in, got, c.want)
-		}
 	}
 }

@@ -47,13 +47,13 @@ func TestChecksFind(t *testing.T) {
 			{"a domain leads to a team of the company", `UPDATE company_domain SET team_role = 'keeper' WHERE company_id = $1`, []any{fox.ID}},
 		} {
 			found := map[string]bool{}
-			_ = w.try(func(tx *sqldb.Tx) error { // the damage is not kept
-				if _, err := tx.Exec(w.ctx(), test.damage, test.args...); err != nil {
+			_ = w.Try(func(tx *sqldb.Tx) error { // the damage is not kept
+				if _, err := tx.Exec(w.Context(), test.damage, test.args...); err != nil {
 					w.Errorf("%s: %v", test.damage, err)
 					return err
 				}
 				for _, c := range company.Checks {
-					err := tx.Each(w.ctx(), c.Query, nil, func(row sqldb.Scanner) error {
+					err := tx.Each(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
 						var line string
 						found[c.Name] = true
 						return row.Scan(&line)

@@ -17,11 +17,12 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func (w world) addDomain(companyID, name, teamID, role string) (d company.Domain, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) {
-		d, err = company.AddDomain(w.ctx(), tx, companyID, name, teamID, role)
+	err = w.Try(func(tx *sqldb.Tx) (err error) {
+		d, err = company.AddDomain(w.Context(), tx, companyID, name, teamID, role)
 		return err
 	})
 	return d, err
@@ -30,13 +31,13 @@ func (w world) addDomain(companyID, name, teamID, role string) (d company.Domain
 func (w world) domain(companyID, name, teamID, role string) company.Domain {
 	w.Helper()
 	d, err := w.addDomain(companyID, name, teamID, role)
-	w.ok(err)
+	w.OK(err)
 	return d
 }
 
 func (w world) verify(companyID, name string) (d company.Domain, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) {
-		d, err = company.VerifyDomain(w.ctx(), tx, companyID, name)
+	err = w.Try(func(tx *sqldb.Tx) (err error) {
+		d, err = company.VerifyDomain(w.Context(), tx, companyID, name)
 		return err
 	})
 	return d, err
@@ -46,12 +47,12 @@ func (w world) verified(companyID, name, teamID, role string) {
 	w.Helper()
 	w.domain(companyID, name, teamID, role)
 	_, err := w.verify(companyID, name)
-	w.ok(err)
+	w.OK(err)
 }
 
 func (w world) domains(companyID string) []company.Domain {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.ctx(), tx, companyID) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.Context(), tx, companyID) })
 }
 
 func TestDomain(t *testing.T) {
@@ -59,7 +60,7 @@ func TestDomain(t *testing.T) {
 		c, other := w.company("Fox"), w.company("Hound")
 		team := w.team(c.ID, "Film")
 		d := w.domain(c.ID, "Fox.Example", team.ID, "")
-		if d.Name != "fox.example" || d.TeamID != team.ID || d.TeamRole != "member" || d.Verified != nil || !d.Created.Equal(w.now()) ||
+		if d.Name != "fox.example" || d.TeamID != team.ID || d.TeamRole != "member" || d.Verified != nil || !d.Created.Equal(w.Now()) ||
 			!strings.HasPrefix(d.Proof, "atelier-domain=") || len(d.Proof) != len("atelier-domain=")+32 {
 			w.Errorf("domain = %+v", d)
 		}
@@ -72,8 +73,8 @@ func TestDomain(t *testing.T) {
 			w.Errorf("domains = %+v, want %+v", got, want)
 		}
 		byName := func(companyID, name string) (d company.Domain, err error) {
-			err = w.try(func(tx *sqldb.Tx) (err error) {
-				d, err = company.DomainByName(w.ctx(), tx, companyID, name)
+			err = w.Try(func(tx *sqldb.Tx) (err error) {
+				d, err = company.DomainByName(w.Context(), tx, companyID, name)
 				return err
 			})
 			return d, err
@@ -85,9 +86,9 @@ func TestDomain(t *testing.T) {
 			w.Errorf("record = %q, want %q", got, want)
 		}
 		remove := func(companyID, name string) error {
-			return w.try(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.ctx(), tx, companyID, name) })
+			return w.Try(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.Context(), tx, companyID, name) })
 		}
-		w.ok(remove(c.ID, "FOX.example"))
+		w.OK(remove(c.ID, "FOX.example"))
 		for _, name := range []string{"fox.example", "hound.example", "", "\x00"} {
 			w.refused(remove(c.ID, name), fault.NotFound, "")
 			_, err := byName(c.ID, name)
@@ -143,11 +144,11 @@ func TestADomainHasOneOwner(t *testing.T) {
 		w.domain(c.ID, "fox.example", "", "")
 		w.domain(other.ID, "fox.example", "", "")
 		d, err := w.verify(c.ID, "Fox.example")
-		if err != nil || d.Verified == nil || !d.Verified.Equal(w.now()) {
+		if err != nil || d.Verified == nil || !d.Verified.Equal(w.Now()) {
 			w.Fatalf("verified = %+v, %v", d, err)
 		}
-		at := w.now()
-		w.pass(time.Hour)
+		at := w.Now()
+		w.Pass(time.Hour)
 		if again, err := w.verify(c.ID, "fox.example"); err != nil || !again.Verified.Equal(at) {
 			w.Errorf("verified again = %+v, %v, want it as it was", again, err)
 		}
@@ -156,7 +157,7 @@ func TestADomainHasOneOwner(t *testing.T) {
 		}
 		_, err = w.verify(other.ID, "fox.example")
 		w.refused(err, fault.Invalid, "domain")
-		w.do(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.ctx(), tx, c.ID, "fox.example") })
+		w.Do(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.Context(), tx, c.ID, "fox.example") })
 		if _, err = w.verify(other.ID, "fox.example"); err != nil {
 			w.Errorf("verify what is free again = %v", err)
 		}
@@ -175,7 +176,7 @@ func TestOfTwoWhoVerifyADomainOneWins(t *testing.T) {
 				w.domain(id, name, "", "")
 			}
 			var won atomic.Int64
-			together(len(ids), func(i int) {
+			dbtest.Together(len(ids), func(i int) {
 				_, err := w.verify(ids[i], name)
 				if err == nil {
 					won.Add(1)
@@ -200,8 +201,8 @@ func TestJoinByDomain(t *testing.T) {
 		w.domain(other.ID, "unproven.example", "", "")
 		join := func(personID, email string) (companyID string, teams []company.Team) {
 			w.Helper()
-			w.do(func(tx *sqldb.Tx) (err error) {
-				companyID, teams, err = company.JoinByDomain(w.ctx(), tx, personID, email)
+			w.Do(func(tx *sqldb.Tx) (err error) {
+				companyID, teams, err = company.JoinByDomain(w.Context(), tx, personID, email)
 				return err
 			})
 			return companyID, teams
@@ -239,7 +240,7 @@ func TestJoinByDomain(t *testing.T) {
 				w.Errorf("%q joined %q, %+v", email, id, teams)
 			}
 		}
-		w.ok(w.removeTeam(team.ID))
+		w.OK(w.removeTeam(team.ID))
 		if id, teams := join(dora, "dora@fox.example"); id != c.ID || len(teams) != 0 {
 			w.Errorf("joined %q, %+v, want the company without the removed team", id, teams)
 		}
@@ -258,12 +259,12 @@ func TestJoinAllByDomain(t *testing.T) {
 			w.person(email)
 		}
 		unproven := w.person("unproven@fox.example")
-		w.exec(`UPDATE person SET email_verified = FALSE WHERE id = $1`, unproven)
+		w.Exec(`UPDATE person SET email_verified = FALSE WHERE id = $1`, unproven)
 		w.join(c.ID, people[1], "admin")
 		w.joinTeam(team.ID, people[2], "manager")
 		all := func(companyID, name string) (n int, err error) {
-			err = w.try(func(tx *sqldb.Tx) (err error) {
-				n, err = company.JoinAllByDomain(w.ctx(), tx, companyID, name)
+			err = w.Try(func(tx *sqldb.Tx) (err error) {
+				n, err = company.JoinAllByDomain(w.Context(), tx, companyID, name)
 				return err
 			})
 			return n, err
@@ -272,7 +273,7 @@ func TestJoinAllByDomain(t *testing.T) {
 		_, err := all(c.ID, "fox.example")
 		w.refused(err, fault.Invalid, "domain")
 		_, err = w.verify(c.ID, "fox.example")
-		w.ok(err)
+		w.OK(err)
 		if n, err := all(c.ID, "Fox.example"); err != nil || n != 3 {
 			w.Errorf("%d joined, %v, want 3", n, err)
 		}
@@ -308,26 +309,26 @@ func TestAddressAndDomainDoNotMissEachOther(t *testing.T) {
 			c := w.company("Fox")
 			name := fmt.Sprintf("d%d.example", round)
 			anna := w.person("anna@" + name)
-			w.exec(`UPDATE person SET email_verified = FALSE WHERE id = $1`, anna)
+			w.Exec(`UPDATE person SET email_verified = FALSE WHERE id = $1`, anna)
 			w.domain(c.ID, name, "", "")
 			acts := []func(tx *sqldb.Tx) error{
 				func(tx *sqldb.Tx) error {
-					if _, err := tx.Exec(w.ctx(), `UPDATE person SET email_verified = TRUE WHERE id = $1`, anna); err != nil {
+					if _, err := tx.Exec(w.Context(), `UPDATE person SET email_verified = TRUE WHERE id = $1`, anna); err != nil {
 						return err
 					}
-					_, _, err := company.JoinByDomain(w.ctx(), tx, anna, "anna@"+name)
+					_, _, err := company.JoinByDomain(w.Context(), tx, anna, "anna@"+name)
 					return err
 				},
 				func(tx *sqldb.Tx) error {
-					if _, err := company.VerifyDomain(w.ctx(), tx, c.ID, name); err != nil {
+					if _, err := company.VerifyDomain(w.Context(), tx, c.ID, name); err != nil {
 						return err
 					}
-					_, err := company.JoinAllByDomain(w.ctx(), tx, c.ID, name)
+					_, err := company.JoinAllByDomain(w.Context(), tx, c.ID, name)
 					return err
 				},
 			}
 			first, second := w.overlap(acts[round], acts[1-round])
-			w.ok(errors.Join(first, second))
+			w.OK(errors.Join(first, second))
 			if n := len(w.members(c.ID)); n != 1 {
 				w.Errorf("the company has %d members, want 1", n)
 			}

@@ -15,36 +15,40 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func (w world) tryInvite(d company.Draft) (inv company.Invitation, secret string, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) { inv, secret, err = company.Invite(w.ctx(), tx, d); return err })
+	err = w.Try(func(tx *sqldb.Tx) (err error) { inv, secret, err = company.Invite(w.Context(), tx, d); return err })
 	return inv, secret, err
 }
 
 func (w world) invite(d company.Draft) (company.Invitation, string) {
 	w.Helper()
 	inv, secret, err := w.tryInvite(d)
-	w.ok(err)
+	w.OK(err)
 	return inv, secret
 }
 
 func (w world) accept(secret, personID, email string) error {
-	return w.try(func(tx *sqldb.Tx) error {
-		_, _, err := company.AcceptSecret(w.ctx(), tx, secret, personID, email)
+	return w.Try(func(tx *sqldb.Tx) error {
+		_, _, err := company.AcceptSecret(w.Context(), tx, secret, personID, email)
 		return err
 	})
 }
 
 func (w world) acceptByID(id, personID, email string, verified bool) error {
-	return w.try(func(tx *sqldb.Tx) error {
-		_, _, err := company.AcceptByID(w.ctx(), tx, id, personID, email, verified)
+	return w.Try(func(tx *sqldb.Tx) error {
+		_, _, err := company.AcceptByID(w.Context(), tx, id, personID, email, verified)
 		return err
 	})
 }
 
 func (w world) bySecret(secret string) (inv company.Invitation, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) { inv, err = company.InvitationBySecret(w.ctx(), tx, secret); return err })
+	err = w.Try(func(tx *sqldb.Tx) (err error) {
+		inv, err = company.InvitationBySecret(w.Context(), tx, secret)
+		return err
+	})
 	return inv, err
 }
 
@@ -54,14 +58,14 @@ func TestInvite(t *testing.T) {
 		team := w.team(c.ID, "Film")
 		inv, secret := w.invite(company.Draft{CompanyID: c.ID, TeamID: team.ID, TeamRole: "manager", Email: "Anna@Example.com", InvitedBy: "x", Lifetime: time.Hour})
 		want := company.Invitation{ID: inv.ID, CompanyID: c.ID, CompanyRole: "member", TeamID: team.ID, TeamRole: "manager", Email: "Anna@Example.com",
-			UsesLeft: 1, InvitedBy: "x", Created: w.now(), Expires: w.now().Add(time.Hour)}
+			UsesLeft: 1, InvitedBy: "x", Created: w.Now(), Expires: w.Now().Add(time.Hour)}
 		if inv != want || !ident.Valid(inv.ID) || len(secret) != 40 {
 			w.Errorf("invitation = %+v, want %+v", inv, want)
 		}
 		if got, err := w.bySecret(secret); err != nil || got != want {
 			w.Errorf("by secret = %+v, %v, want %+v", got, err, want)
 		}
-		if got := get(w, func(tx *sqldb.Tx) (company.Invitation, error) { return company.InvitationByID(w.ctx(), tx, inv.ID) }); got != want {
+		if got := dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Invitation, error) { return company.InvitationByID(w.Context(), tx, inv.ID) }); got != want {
 			w.Errorf("by id = %+v, want %+v", got, want)
 		}
 		sum := sha256.Sum256([]byte(secret))
@@ -83,7 +87,7 @@ func TestInviteRefuses(t *testing.T) {
 	each(t, func(w world) {
 		c, other := w.company("Fox"), w.company("Hound")
 		foreign, gone := w.team(other.ID, "Film"), w.team(c.ID, "Old")
-		w.ok(w.removeTeam(gone.ID))
+		w.OK(w.removeTeam(gone.ID))
 		team := w.team(c.ID, "Film")
 		for _, test := range []struct {
 			name  string
@@ -130,8 +134,8 @@ func TestAccept(t *testing.T) {
 		w.role(c.ID, "keeper", company.ManageTeams)
 		_, secret := w.invite(company.Draft{CompanyID: c.ID, CompanyRole: "keeper", TeamID: team.ID, TeamRole: "manager", Email: "Anna@Example.com", Lifetime: time.Hour})
 		var fresh bool
-		inv := get(w, func(tx *sqldb.Tx) (inv company.Invitation, err error) {
-			inv, fresh, err = company.AcceptSecret(w.ctx(), tx, secret, anna, "anna@EXAMPLE.com")
+		inv := dbtest.Get(w.World, func(tx *sqldb.Tx) (inv company.Invitation, err error) {
+			inv, fresh, err = company.AcceptSecret(w.Context(), tx, secret, anna, "anna@EXAMPLE.com")
 			return inv, err
 		})
 		if !fresh || inv.UsesLeft != 0 || inv.TeamID != team.ID {
@@ -140,7 +144,7 @@ func TestAccept(t *testing.T) {
 		if got := w.members(c.ID); len(got) != 1 || got[0].Role != "keeper" || got[0].PersonID != anna {
 			w.Errorf("members = %+v", got)
 		}
-		if got := w.teamMembers(team.ID); len(got) != 1 || got[0].Role != "manager" || got[0].How != company.Invited || !got[0].Joined.Equal(w.now()) {
+		if got := w.teamMembers(team.ID); len(got) != 1 || got[0].Role != "manager" || got[0].How != company.Invited || !got[0].Joined.Equal(w.Now()) {
 			w.Errorf("members of the team = %+v", got)
 		}
 	})
@@ -156,15 +160,15 @@ func TestMembersLoseNothingByAnInvitation(t *testing.T) {
 		_, toTeam := w.invite(company.Draft{CompanyID: c.ID, TeamID: team.ID, Uses: 5, Lifetime: time.Hour})
 		accept := func(secret string) (fresh bool) {
 			w.Helper()
-			w.do(func(tx *sqldb.Tx) (err error) {
-				_, fresh, err = company.AcceptSecret(w.ctx(), tx, secret, anna, "anna@example.com")
+			w.Do(func(tx *sqldb.Tx) (err error) {
+				_, fresh, err = company.AcceptSecret(w.Context(), tx, secret, anna, "anna@example.com")
 				return err
 			})
 			return fresh
 		}
 		left := func(secret string) int64 {
 			inv, err := w.bySecret(secret)
-			w.ok(err)
+			w.OK(err)
 			return inv.UsesLeft
 		}
 		if accept(toCompany) || left(toCompany) != 1 {
@@ -194,22 +198,22 @@ func TestInvitationsThatDoNotCount(t *testing.T) {
 		soon.Lifetime = time.Hour
 
 		usedInv, used := w.invite(link)
-		w.ok(w.accept(used, bert, "bert@example.com"))
+		w.OK(w.accept(used, bert, "bert@example.com"))
 		expiredInv, expired := w.invite(soon)
 		revokedInv, revoked := w.invite(link)
 		revoke := func(companyID, id string) error {
-			return w.try(func(tx *sqldb.Tx) error { return company.Revoke(w.ctx(), tx, companyID, id) })
+			return w.Try(func(tx *sqldb.Tx) error { return company.Revoke(w.Context(), tx, companyID, id) })
 		}
 		w.refused(revoke(other.ID, revokedInv.ID), fault.NotFound, "")
 		if _, err := w.bySecret(revoked); err != nil {
 			w.Error("another company revoked the invitation")
 		}
-		w.ok(revoke(c.ID, revokedInv.ID))
+		w.OK(revoke(c.ID, revokedInv.ID))
 		w.refused(revoke(c.ID, revokedInv.ID), fault.NotFound, "")
 		w.refused(revoke(c.ID, "\x00"), fault.NotFound, "")
 		boundInv, boundSecret := w.invite(bound)
 		openInv, open := w.invite(link)
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 
 		var answers []error
 		for _, secret := range []string{used, expired, revoked, boundSecret, ident.Text(40), "", "x", strings.ToLower(open), strings.Repeat("\x00", 40), open + "x"} {
@@ -231,7 +235,7 @@ func TestInvitationsThatDoNotCount(t *testing.T) {
 		if len(w.members(c.ID)) != 1 {
 			w.Errorf("members = %+v, want bert only", w.members(c.ID))
 		}
-		w.ok(w.accept(open, anna, ""))
+		w.OK(w.accept(open, anna, ""))
 	})
 }
 
@@ -243,7 +247,7 @@ func TestAcceptByIDNeedsAProvenAddress(t *testing.T) {
 		w.refused(w.acceptByID(inv.ID, anna, "anna@example.com", false), fault.NotFound, "")
 		w.refused(w.acceptByID(inv.ID, anna, "bert@example.com", true), fault.NotFound, "")
 		w.refused(w.accept(secret, anna, "bert@example.com"), fault.NotFound, "")
-		w.ok(w.acceptByID(inv.ID, anna, "Anna@example.com", true))
+		w.OK(w.acceptByID(inv.ID, anna, "Anna@example.com", true))
 		link, _ := w.invite(company.Draft{CompanyID: c.ID, Lifetime: time.Hour})
 		w.refused(w.acceptByID(link.ID, w.person("bert@example.com"), "", true), fault.NotFound, "")
 	})
@@ -264,17 +268,17 @@ func TestMayJoin(t *testing.T) {
 			{"", "anna@example.com", company.Invitation{}},
 			{ident.Text(40), "anna@example.com", company.Invitation{}},
 		} {
-			w.do(func(tx *sqldb.Tx) error {
-				inv, may, err := company.MayJoin(w.ctx(), tx, test.secret, test.email)
+			w.Do(func(tx *sqldb.Tx) error {
+				inv, may, err := company.MayJoin(w.Context(), tx, test.secret, test.email)
 				if inv != test.want || may != (test.want.ID != "") {
 					w.Errorf("may %s join = %+v, %v, want %+v", test.email, inv, may, test.want)
 				}
 				return err
 			})
 		}
-		w.pass(time.Hour)
-		w.do(func(tx *sqldb.Tx) error {
-			_, may, err := company.MayJoin(w.ctx(), tx, linkSecret, "bert@example.com")
+		w.Pass(time.Hour)
+		w.Do(func(tx *sqldb.Tx) error {
+			_, may, err := company.MayJoin(w.Context(), tx, linkSecret, "bert@example.com")
 			if may {
 				w.Error("an expired invitation lets people in")
 			}
@@ -288,14 +292,14 @@ func TestInvitationsPageNewestFirst(t *testing.T) {
 		c, other := w.company("Fox"), w.company("Hound")
 		draft := company.Draft{CompanyID: c.ID, Lifetime: time.Hour}
 		w.invite(draft) // will expire
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		_, used := w.invite(draft)
-		w.ok(w.accept(used, w.person("x@example.com"), ""))
+		w.OK(w.accept(used, w.person("x@example.com"), ""))
 		w.invite(company.Draft{CompanyID: other.ID, Lifetime: 2 * time.Hour})
 		var want []string
 		for i := range 5 {
 			if i != 2 { // two are made at the same moment
-				w.pass(time.Minute)
+				w.Pass(time.Minute)
 			}
 			inv, _ := w.invite(draft)
 			want = append(want, inv.ID)
@@ -304,11 +308,11 @@ func TestInvitationsPageNewestFirst(t *testing.T) {
 			want[1], want[2] = want[2], want[1]
 		}
 		slices.Reverse(want)
-		w.pass(55 * time.Minute)
+		w.Pass(55 * time.Minute)
 		var got []string
 		for after := (*company.After)(nil); len(got) < 10; {
-			page := get(w, func(tx *sqldb.Tx) ([]company.Invitation, error) {
-				return company.Invitations(w.ctx(), tx, c.ID, after, 2)
+			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Invitation, error) {
+				return company.Invitations(w.Context(), tx, c.ID, after, 2)
 			})
 			if len(page) == 0 {
 				break
@@ -328,12 +332,14 @@ func TestInvitationsFor(t *testing.T) {
 		fox, hound := w.company("Fox"), w.company("Hound")
 		w.invite(company.Draft{CompanyID: fox.ID, Email: "anna@example.com", Lifetime: time.Minute})
 		first, _ := w.invite(company.Draft{CompanyID: fox.ID, Email: "Anna@example.com", Lifetime: time.Hour})
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		second, _ := w.invite(company.Draft{CompanyID: hound.ID, Email: "anna@Example.com", Lifetime: time.Hour})
 		w.invite(company.Draft{CompanyID: fox.ID, Email: "bert@example.com", Lifetime: time.Hour})
 		w.invite(company.Draft{CompanyID: fox.ID, Lifetime: time.Hour})
 		of := func(email string) []company.Invitation {
-			return get(w, func(tx *sqldb.Tx) ([]company.Invitation, error) { return company.InvitationsFor(w.ctx(), tx, email) })
+			return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Invitation, error) {
+				return company.InvitationsFor(w.Context(), tx, email)
+			})
 		}
 		if got, want := of("ANNA@example.com"), []company.Invitation{second, first}; !slices.Equal(got, want) {
 			w.Errorf("invitations = %+v, want %+v", got, want)
@@ -350,12 +356,12 @@ func TestSweepInvitations(t *testing.T) {
 		w.invite(company.Draft{CompanyID: c.ID, Lifetime: time.Hour})
 		_, kept := w.invite(company.Draft{CompanyID: c.ID, Lifetime: 2 * time.Hour})
 		sweep := func(before time.Time) int64 {
-			return get(w, func(tx *sqldb.Tx) (int64, error) { return company.SweepInvitations(w.ctx(), tx, before) })
+			return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return company.SweepInvitations(w.Context(), tx, before) })
 		}
-		if n := sweep(w.now().Add(time.Hour)); n != 0 {
+		if n := sweep(w.Now().Add(time.Hour)); n != 0 {
 			w.Errorf("swept %d that have not expired before", n)
 		}
-		if n := sweep(w.now().Add(time.Hour + time.Second)); n != 1 {
+		if n := sweep(w.Now().Add(time.Hour + time.Second)); n != 1 {
 			w.Errorf("swept %d, want 1", n)
 		}
 		if _, err := w.bySecret(kept); err != nil {
@@ -374,7 +380,7 @@ func TestLinkLetsInAsManyAsItSays(t *testing.T) {
 			people[i] = w.person(fmt.Sprintf("p%d@example.com", i))
 		}
 		var in atomic.Int64
-		together(len(people), func(i int) {
+		dbtest.Together(len(people), func(i int) {
 			err := w.accept(secret, people[i], "")
 			if err == nil {
 				in.Add(1)
@@ -393,7 +399,7 @@ func TestOnePersonUsesALinkOnce(t *testing.T) {
 		c := w.company("Fox")
 		anna := w.person("anna@example.com")
 		_, secret := w.invite(company.Draft{CompanyID: c.ID, Uses: 5, Lifetime: time.Hour})
-		together(16, func(int) {
+		dbtest.Together(16, func(int) {
 			if err := w.accept(secret, anna, ""); err != nil {
 				w.Error(err)
 			}

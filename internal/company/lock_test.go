@@ -17,16 +17,16 @@ func (w world) overlap(first, second func(*sqldb.Tx) error) (errFirst, errSecond
 	w.Helper()
 	done := make(chan struct{})
 	begun := false
-	errFirst = w.try(func(tx *sqldb.Tx) error {
+	errFirst = w.Try(func(tx *sqldb.Tx) error {
 		if err := first(tx); err != nil || begun {
 			return err
 		}
 		begun = true
 		go func() {
 			defer close(done)
-			errSecond = w.try(second)
+			errSecond = w.Try(second)
 		}()
-		for w.db.Dialect.Name == "postgres" { // on SQLite second waits for its turn
+		for w.DB.Dialect.Name == "postgres" { // on SQLite second waits for its turn
 			select {
 			case <-done:
 				return nil
@@ -59,59 +59,59 @@ func TestOverlappingChangesSeeEachOther(t *testing.T) {
 		making := map[string]func(s setting) act{
 			"add a member to the team": func(s setting) act {
 				return func(tx *sqldb.Tx) error {
-					_, err := company.SetTeamMember(w.ctx(), tx, s.team.ID, s.anna, "manager", company.Added)
+					_, err := company.SetTeamMember(w.Context(), tx, s.team.ID, s.anna, "manager", company.Added)
 					return err
 				}
 			},
 			"accept an invitation": func(s setting) act {
 				return func(tx *sqldb.Tx) error {
-					_, _, err := company.AcceptSecret(w.ctx(), tx, s.secret, s.anna, "")
+					_, _, err := company.AcceptSecret(w.Context(), tx, s.secret, s.anna, "")
 					return err
 				}
 			},
 			"join by domain": func(s setting) act {
 				return func(tx *sqldb.Tx) error {
-					_, _, err := company.JoinByDomain(w.ctx(), tx, s.anna, "anna@fox.example")
+					_, _, err := company.JoinByDomain(w.Context(), tx, s.anna, "anna@fox.example")
 					return err
 				}
 			},
 			"join all by domain": func(s setting) act {
 				return func(tx *sqldb.Tx) error {
-					_, err := company.JoinAllByDomain(w.ctx(), tx, s.company.ID, "fox.example")
+					_, err := company.JoinAllByDomain(w.Context(), tx, s.company.ID, "fox.example")
 					return err
 				}
 			},
 			"invite": func(s setting) act {
 				return func(tx *sqldb.Tx) error {
-					_, _, err := company.Invite(w.ctx(), tx, company.Draft{CompanyID: s.company.ID, CompanyRole: "keeper", TeamID: s.team.ID, TeamRole: "manager", Lifetime: time.Hour})
+					_, _, err := company.Invite(w.Context(), tx, company.Draft{CompanyID: s.company.ID, CompanyRole: "keeper", TeamID: s.team.ID, TeamRole: "manager", Lifetime: time.Hour})
 					return err
 				}
 			},
 			"add a domain": func(s setting) act {
 				return func(tx *sqldb.Tx) error {
-					_, err := company.AddDomain(w.ctx(), tx, s.company.ID, "new.example", s.team.ID, "manager")
+					_, err := company.AddDomain(w.Context(), tx, s.company.ID, "new.example", s.team.ID, "manager")
 					return err
 				}
 			},
 			"set a role": func(s setting) act {
 				return func(tx *sqldb.Tx) error {
-					return company.SetTeamRole(w.ctx(), tx, s.team.ID, company.TeamRole{Name: "manager"})
+					return company.SetTeamRole(w.Context(), tx, s.team.ID, company.TeamRole{Name: "manager"})
 				}
 			},
 		}
 		taking := map[string]func(s setting) act{
 			"remove the team": func(s setting) act {
-				return func(tx *sqldb.Tx) error { return company.RemoveTeam(w.ctx(), tx, s.team.ID) }
+				return func(tx *sqldb.Tx) error { return company.RemoveTeam(w.Context(), tx, s.team.ID) }
 			},
 			"delete a role": func(s setting) act {
-				return func(tx *sqldb.Tx) error { return company.DeleteRole(w.ctx(), tx, s.company.ID, "keeper") }
+				return func(tx *sqldb.Tx) error { return company.DeleteRole(w.Context(), tx, s.company.ID, "keeper") }
 			},
 			"delete a team role": func(s setting) act {
-				return func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.ctx(), tx, s.team.ID, "manager") }
+				return func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.Context(), tx, s.team.ID, "manager") }
 			},
 			"remove the member": func(s setting) act {
 				return func(tx *sqldb.Tx) error {
-					_, err := company.RemoveMember(w.ctx(), tx, s.company.ID, s.anna)
+					_, err := company.RemoveMember(w.Context(), tx, s.company.ID, s.anna)
 					return err
 				}
 			},
@@ -131,10 +131,10 @@ func TestOverlappingChangesSeeEachOther(t *testing.T) {
 							w.Errorf("%s and %s: %v", one, other, err)
 						}
 					}
-					if v, err := w.db.Verify(w.ctx(), company.Checks); err != nil || len(v) != 0 {
+					if v, err := w.DB.Verify(w.Context(), company.Checks); err != nil || len(v) != 0 {
 						w.Fatalf("%s and %s: checks = %v, %v", one, other, v, err)
 					}
-					w.do(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.ctx(), tx, s.company.ID, "fox.example") })
+					w.Do(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.Context(), tx, s.company.ID, "fox.example") })
 				}
 			}
 		}

@@ -12,18 +12,19 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func (w world) setMember(companyID, personID, role string) error {
-	return w.try(func(tx *sqldb.Tx) error {
-		_, err := company.SetMember(w.ctx(), tx, companyID, personID, role)
+	return w.Try(func(tx *sqldb.Tx) error {
+		_, err := company.SetMember(w.Context(), tx, companyID, personID, role)
 		return err
 	})
 }
 
 func (w world) removeMember(companyID, personID string) (teams []string, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) {
-		teams, err = company.RemoveMember(w.ctx(), tx, companyID, personID)
+	err = w.Try(func(tx *sqldb.Tx) (err error) {
+		teams, err = company.RemoveMember(w.Context(), tx, companyID, personID)
 		return err
 	})
 	return teams, err
@@ -31,38 +32,38 @@ func (w world) removeMember(companyID, personID string) (teams []string, err err
 
 func (w world) members(companyID string) []company.Member {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) ([]company.Member, error) {
-		return company.Members(w.ctx(), tx, companyID, company.Key{}, 1000)
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Member, error) {
+		return company.Members(w.Context(), tx, companyID, company.Key{}, 1000)
 	})
 }
 
 func (w world) teamMembers(teamID string) []company.TeamMember {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) ([]company.TeamMember, error) {
-		return company.TeamMembers(w.ctx(), tx, teamID, company.Key{}, 1000)
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.TeamMember, error) {
+		return company.TeamMembers(w.Context(), tx, teamID, company.Key{}, 1000)
 	})
 }
 
 func (w world) hasAdmin(companyID string) bool {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (bool, error) { return company.HasAdmin(w.ctx(), tx, companyID) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return company.HasAdmin(w.Context(), tx, companyID) })
 }
 
 func TestMembers(t *testing.T) {
 	each(t, func(w world) {
 		c, other := w.company("Fox"), w.company("Hound")
 		bert, anna := w.person("bert@example.com"), w.person("Anna@example.com")
-		first := w.now()
+		first := w.Now()
 		if !w.join(c.ID, anna, "member") {
 			w.Error("a new member is not fresh")
 		}
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		if w.join(c.ID, anna, "admin") {
 			w.Error("a member who was there is fresh")
 		}
 		w.join(c.ID, bert, "member")
 		w.join(other.ID, bert, "admin")
-		want := []company.Member{{anna, "Anna@example.com", "admin", first}, {bert, "bert@example.com", "member", w.now()}}
+		want := []company.Member{{anna, "Anna@example.com", "admin", first}, {bert, "bert@example.com", "member", w.Now()}}
 		if got := w.members(c.ID); !slices.Equal(got, want) {
 			w.Errorf("members = %+v, want %+v", got, want)
 		}
@@ -118,7 +119,7 @@ func TestMembersPageByAddress(t *testing.T) {
 		want := []string{"a@example.com", "B@example.com", "C@example.com", "d@example.com", "e@example.com"}
 		var inCompany, inTeam []string
 		for after := (company.Key{}); len(inCompany) < 10; {
-			page := get(w, func(tx *sqldb.Tx) ([]company.Member, error) { return company.Members(w.ctx(), tx, c.ID, after, 2) })
+			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Member, error) { return company.Members(w.Context(), tx, c.ID, after, 2) })
 			if len(page) == 0 {
 				break
 			}
@@ -127,8 +128,8 @@ func TestMembersPageByAddress(t *testing.T) {
 			}
 		}
 		for after := (company.Key{}); len(inTeam) < 10; {
-			page := get(w, func(tx *sqldb.Tx) ([]company.TeamMember, error) {
-				return company.TeamMembers(w.ctx(), tx, team.ID, after, 2)
+			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.TeamMember, error) {
+				return company.TeamMembers(w.Context(), tx, team.ID, after, 2)
 			})
 			if len(page) == 0 {
 				break
@@ -149,18 +150,18 @@ func TestTeamMembers(t *testing.T) {
 		team := w.team(c.ID, "Film")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		set := func(personID, role string, how company.How) (fresh bool, err error) {
-			err = w.try(func(tx *sqldb.Tx) (err error) {
-				fresh, err = company.SetTeamMember(w.ctx(), tx, team.ID, personID, role, how)
+			err = w.Try(func(tx *sqldb.Tx) (err error) {
+				fresh, err = company.SetTeamMember(w.Context(), tx, team.ID, personID, role, how)
 				return err
 			})
 			return fresh, err
 		}
-		first := w.now()
+		first := w.Now()
 		w.join(c.ID, anna, "admin")
 		if fresh, err := set(anna, "member", company.ByDomain); err != nil || !fresh {
 			w.Errorf("a new member = %v, %v", fresh, err)
 		}
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		if fresh, err := set(anna, "manager", company.Added); err != nil || fresh {
 			w.Errorf("another role = %v, %v", fresh, err)
 		}
@@ -169,7 +170,7 @@ func TestTeamMembers(t *testing.T) {
 		}
 		want := []company.TeamMember{
 			{company.Member{PersonID: anna, Email: "anna@example.com", Role: "manager", Joined: first}, company.ByDomain},
-			{company.Member{PersonID: bert, Email: "bert@example.com", Role: "member", Joined: w.now()}, company.Added},
+			{company.Member{PersonID: bert, Email: "bert@example.com", Role: "member", Joined: w.Now()}, company.Added},
 		}
 		if got := w.teamMembers(team.ID); !slices.Equal(got, want) {
 			w.Errorf("members = %+v, want %+v", got, want)
@@ -182,9 +183,9 @@ func TestTeamMembers(t *testing.T) {
 			w.refused(err, fault.Invalid, "role")
 		}
 		remove := func(teamID, personID string) error {
-			return w.try(func(tx *sqldb.Tx) error { return company.RemoveTeamMember(w.ctx(), tx, teamID, personID) })
+			return w.Try(func(tx *sqldb.Tx) error { return company.RemoveTeamMember(w.Context(), tx, teamID, personID) })
 		}
-		w.ok(remove(team.ID, bert))
+		w.OK(remove(team.ID, bert))
 		w.refused(remove(team.ID, bert), fault.NotFound, "")
 		w.refused(remove(team.ID, "\x00"), fault.NotFound, "")
 		w.refused(remove(ident.New(), anna), fault.NotFound, "")
@@ -230,18 +231,18 @@ func TestTwoAdminsCannotDropEachOther(t *testing.T) {
 				admins[i] = w.person(fmt.Sprintf("a%d.%d@example.com", round, i))
 				w.join(c.ID, admins[i], "admin")
 			}
-			together(2, func(i int) {
-				err := w.try(func(tx *sqldb.Tx) error {
+			dbtest.Together(2, func(i int) {
+				err := w.Try(func(tx *sqldb.Tx) error {
 					var err error
 					if round%2 == 0 {
-						_, err = company.SetMember(w.ctx(), tx, c.ID, admins[i], "member")
+						_, err = company.SetMember(w.Context(), tx, c.ID, admins[i], "member")
 					} else {
-						_, err = company.RemoveMember(w.ctx(), tx, c.ID, admins[i])
+						_, err = company.RemoveMember(w.Context(), tx, c.ID, admins[i])
 					}
 					if err != nil {
 						return err
 					}
-					if has, err := company.HasAdmin(w.ctx(), tx, c.ID); err != nil || !has {
+					if has, err := company.HasAdmin(w.Context(), tx, c.ID); err != nil || !has {
 						return errors.Join(err, errLast)
 					}
 					return nil
@@ -263,9 +264,9 @@ func TestManySetMembersAtOnceMakeOne(t *testing.T) {
 		team := w.team(c.ID, "Film")
 		anna := w.person("anna@example.com")
 		var fresh, freshInTeam atomic.Int64
-		together(32, func(i int) {
-			err := w.try(func(tx *sqldb.Tx) error {
-				is, err := company.SetMember(w.ctx(), tx, c.ID, anna, []string{"member", "admin"}[i%2])
+		dbtest.Together(32, func(i int) {
+			err := w.Try(func(tx *sqldb.Tx) error {
+				is, err := company.SetMember(w.Context(), tx, c.ID, anna, []string{"member", "admin"}[i%2])
 				if err == nil && is {
 					tx.AfterCommit(func() { fresh.Add(1) })
 				}
@@ -274,8 +275,8 @@ func TestManySetMembersAtOnceMakeOne(t *testing.T) {
 			if err != nil {
 				w.Error(err)
 			}
-			err = w.try(func(tx *sqldb.Tx) error {
-				is, err := company.SetTeamMember(w.ctx(), tx, team.ID, anna, []string{"member", "manager"}[i%2], company.Added)
+			err = w.Try(func(tx *sqldb.Tx) error {
+				is, err := company.SetTeamMember(w.Context(), tx, team.ID, anna, []string{"member", "manager"}[i%2], company.Added)
 				if err == nil && is {
 					tx.AfterCommit(func() { freshInTeam.Add(1) })
 				}
@@ -303,22 +304,22 @@ func TestMembershipHoldsUnderEverythingAtOnce(t *testing.T) {
 		}
 		_, link := w.invite(company.Draft{CompanyID: c.ID, TeamID: goes.ID, Uses: 1000, Lifetime: time.Hour})
 		w.verified(c.ID, "example.com", goes.ID, "")
-		together(24, func(i int) {
-			err := w.try(func(tx *sqldb.Tx) (err error) {
+		dbtest.Together(24, func(i int) {
+			err := w.Try(func(tx *sqldb.Tx) (err error) {
 				who := people[i%len(people)]
 				switch i / len(people) {
 				case 0:
-					_, err = company.SetTeamMember(w.ctx(), tx, stays.ID, who, "member", company.Added)
+					_, err = company.SetTeamMember(w.Context(), tx, stays.ID, who, "member", company.Added)
 				case 1:
-					_, err = company.SetTeamMember(w.ctx(), tx, goes.ID, who, "member", company.Added)
+					_, err = company.SetTeamMember(w.Context(), tx, goes.ID, who, "member", company.Added)
 				case 2:
-					_, err = company.RemoveMember(w.ctx(), tx, c.ID, who)
+					_, err = company.RemoveMember(w.Context(), tx, c.ID, who)
 				case 3:
-					_, _, err = company.AcceptSecret(w.ctx(), tx, link, who, "")
+					_, _, err = company.AcceptSecret(w.Context(), tx, link, who, "")
 				case 4:
-					_, _, err = company.JoinByDomain(w.ctx(), tx, who, "x@example.com")
+					_, _, err = company.JoinByDomain(w.Context(), tx, who, "x@example.com")
 				case 5:
-					err = company.RemoveTeam(w.ctx(), tx, goes.ID)
+					err = company.RemoveTeam(w.Context(), tx, goes.ID)
 				}
 				return err
 			})
@@ -327,7 +328,7 @@ func TestMembershipHoldsUnderEverythingAtOnce(t *testing.T) {
 			}
 		})
 		for _, who := range people {
-			_, err := company.StandingOf(w.ctx(), w.db, who, goes.ID)
+			_, err := company.StandingOf(w.Context(), w.DB, who, goes.ID)
 			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.Forbidden {
 				w.Errorf("standing in a removed team = %v", err)
 			}
@@ -340,29 +341,29 @@ func TestHoldMember(t *testing.T) {
 		c := w.company("Fox")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		hold := func(companyID, personID string) error {
-			return w.try(func(tx *sqldb.Tx) error { return company.HoldMember(w.ctx(), tx, companyID, personID) })
+			return w.Try(func(tx *sqldb.Tx) error { return company.HoldMember(w.Context(), tx, companyID, personID) })
 		}
 		w.join(c.ID, anna, "member")
-		w.ok(hold(c.ID, anna))
+		w.OK(hold(c.ID, anna))
 		for _, where := range [][2]string{{c.ID, bert}, {c.ID, "\x00"}, {ident.New(), anna}} {
 			w.refused(hold(where[0], where[1]), fault.NotFound, "")
 		}
 		// Whoever holds a member writes a notice; whoever removes one deletes it.
 		for range 10 {
 			w.join(c.ID, anna, "member")
-			together(2, func(i int) {
-				err := w.try(func(tx *sqldb.Tx) error {
+			dbtest.Together(2, func(i int) {
+				err := w.Try(func(tx *sqldb.Tx) error {
 					if i == 0 {
-						if err := company.HoldMember(w.ctx(), tx, c.ID, anna); err != nil {
+						if err := company.HoldMember(w.Context(), tx, c.ID, anna); err != nil {
 							return err
 						}
-						_, err := tx.Exec(w.ctx(), `INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ($1, $2, '', '', 0)`, ident.New(), anna)
+						_, err := tx.Exec(w.Context(), `INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ($1, $2, '', '', 0)`, ident.New(), anna)
 						return err
 					}
-					if _, err := company.RemoveMember(w.ctx(), tx, c.ID, anna); err != nil {
+					if _, err := company.RemoveMember(w.Context(), tx, c.ID, anna); err != nil {
 						return err
 					}
-					_, err := tx.Exec(w.ctx(), `DELETE FROM person_notice WHERE person_id = $1`, anna)
+					_, err := tx.Exec(w.Context(), `DELETE FROM person_notice WHERE person_id = $1`, anna)
 					return err
 				})
 				if f, ok := errors.AsType[*fault.Error](err); err != nil && (!ok || f.Code != fault.NotFound) {

@@ -13,22 +13,23 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func (w world) setRole(companyID, name string, perms ...company.Permission) error {
-	return w.try(func(tx *sqldb.Tx) error {
-		return company.SetRole(w.ctx(), tx, companyID, company.Role{Name: name, Permissions: perms})
+	return w.Try(func(tx *sqldb.Tx) error {
+		return company.SetRole(w.Context(), tx, companyID, company.Role{Name: name, Permissions: perms})
 	})
 }
 
 func (w world) deleteRole(companyID, name string) error {
-	return w.try(func(tx *sqldb.Tx) error { return company.DeleteRole(w.ctx(), tx, companyID, name) })
+	return w.Try(func(tx *sqldb.Tx) error { return company.DeleteRole(w.Context(), tx, companyID, name) })
 }
 
 func (w world) roles(companyID string) map[string][]company.Permission {
 	w.Helper()
 	all := map[string][]company.Permission{}
-	for _, r := range get(w, func(tx *sqldb.Tx) ([]company.Role, error) { return company.Roles(w.ctx(), tx, companyID) }) {
+	for _, r := range dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Role, error) { return company.Roles(w.Context(), tx, companyID) }) {
 		all[r.Name] = r.Permissions
 	}
 	return all
@@ -48,23 +49,23 @@ func TestNewCompanyHasItsRoles(t *testing.T) {
 func TestSetRole(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
-		w.ok(w.setRole(c.ID, "keeper", company.ManageTeams, company.ManageAPITokens, company.ManageTeams))
+		w.OK(w.setRole(c.ID, "keeper", company.ManageTeams, company.ManageAPITokens, company.ManageTeams))
 		if got, want := w.roles(c.ID)["keeper"], []company.Permission{company.ManageAPITokens, company.ManageTeams}; !slices.Equal(got, want) {
 			w.Errorf("permissions = %v, want %v: sorted, no doubles", got, want)
 		}
-		w.ok(w.setRole(c.ID, "keeper"))
+		w.OK(w.setRole(c.ID, "keeper"))
 		if got := w.roles(c.ID)["keeper"]; got == nil || len(got) != 0 {
 			w.Errorf("permissions = %v after replacing them with none", got)
 		}
-		w.ok(w.setRole(c.ID, "member", company.ViewCompanyReports))
-		w.ok(w.setRole(c.ID, strings.Repeat("x", 120)))
+		w.OK(w.setRole(c.ID, "member", company.ViewCompanyReports))
+		w.OK(w.setRole(c.ID, strings.Repeat("x", 120)))
 		for _, name := range []string{"", "Keeper", "-keeper", "+", "_x", "a b", "ä", "a\x00", strings.Repeat("x", 121)} {
 			w.refused(w.setRole(c.ID, name), fault.Invalid, "name")
 		}
 		for _, p := range []company.Permission{"", "manage_teams", company.Generate} {
 			w.refused(w.setRole(c.ID, "keeper", company.ManageTeams, p), fault.Invalid, "permissions")
 		}
-		w.ok(w.setRole(c.ID, "admin", everything...))
+		w.OK(w.setRole(c.ID, "admin", everything...))
 		w.refused(w.setRole(c.ID, "admin", everything[1:]...), fault.Invalid, "permissions")
 		w.refused(w.setRole(ident.New(), "keeper"), fault.NotFound, "")
 	})
@@ -75,13 +76,13 @@ func TestRolesAreBounded(t *testing.T) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
 		for i := range 98 {
-			w.ok(w.setRole(c.ID, fmt.Sprint("r", i)))
-			w.ok(w.setTeamRole(team.ID, company.TeamRole{Name: fmt.Sprint("r", i)}))
+			w.OK(w.setRole(c.ID, fmt.Sprint("r", i)))
+			w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: fmt.Sprint("r", i)}))
 		}
 		w.refused(w.setRole(c.ID, "more"), fault.Invalid, "name")
 		w.refused(w.setTeamRole(team.ID, company.TeamRole{Name: "more"}), fault.Invalid, "name")
-		w.ok(w.setRole(c.ID, "r7", company.ManageTeams))
-		w.ok(w.setTeamRole(team.ID, company.TeamRole{Name: "r7"}))
+		w.OK(w.setRole(c.ID, "r7", company.ManageTeams))
+		w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: "r7"}))
 	})
 }
 
@@ -95,8 +96,8 @@ func TestDeleteRole(t *testing.T) {
 		w.join(c.ID, anna, "member")
 		w.invite(company.Draft{CompanyID: c.ID, CompanyRole: "keeper", Lifetime: time.Hour})
 		w.refused(w.deleteRole(c.ID, "keeper"), fault.Invalid, "name")
-		w.pass(time.Hour) // the invitation has expired
-		w.ok(w.deleteRole(c.ID, "keeper"))
+		w.Pass(time.Hour) // the invitation has expired
+		w.OK(w.deleteRole(c.ID, "keeper"))
 		w.refused(w.deleteRole(c.ID, "keeper"), fault.NotFound, "")
 		w.refused(w.deleteRole(c.ID, "bad name\x00"), fault.NotFound, "")
 		w.refused(w.deleteRole(ident.New(), "keeper"), fault.NotFound, "")
@@ -107,9 +108,9 @@ func TestDeleteRole(t *testing.T) {
 		w.role(c.ID, "keeper")
 		_, secret := w.invite(company.Draft{CompanyID: c.ID, CompanyRole: "keeper", Lifetime: time.Hour})
 		bert := w.person("bert@example.com")
-		w.ok(w.accept(secret, bert, "bert@example.com"))
+		w.OK(w.accept(secret, bert, "bert@example.com"))
 		w.join(c.ID, bert, "member")
-		w.ok(w.deleteRole(c.ID, "keeper")) // the invitation is used up
+		w.OK(w.deleteRole(c.ID, "keeper")) // the invitation is used up
 	})
 }
 
@@ -118,7 +119,7 @@ func TestRoleWith(t *testing.T) {
 		c := w.company("Fox")
 		with := func(perms ...company.Permission) string {
 			w.Helper()
-			return get(w, func(tx *sqldb.Tx) (string, error) { return company.RoleWith(w.ctx(), tx, c.ID, perms) })
+			return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) { return company.RoleWith(w.Context(), tx, c.ID, perms) })
 		}
 		for _, test := range []struct {
 			want  string
@@ -157,30 +158,33 @@ func TestRoleWith(t *testing.T) {
 			w.Errorf("role with nothing = %q, which allows %v", got, w.roles(c.ID)[got])
 		}
 		for _, id := range []string{c.ID, ident.New()} {
-			err := w.try(func(tx *sqldb.Tx) error {
-				_, err := company.RoleWith(w.ctx(), tx, id, []company.Permission{"EVIL PERMISSION"})
+			err := w.Try(func(tx *sqldb.Tx) error {
+				_, err := company.RoleWith(w.Context(), tx, id, []company.Permission{"EVIL PERMISSION"})
 				return err
 			})
 			w.refused(err, fault.Invalid, "permissions")
 		}
-		err := w.try(func(tx *sqldb.Tx) error { _, err := company.RoleWith(w.ctx(), tx, ident.New(), nil); return err })
+		err := w.Try(func(tx *sqldb.Tx) error { _, err := company.RoleWith(w.Context(), tx, ident.New(), nil); return err })
 		w.refused(err, fault.NotFound, "")
 	})
 }
 
 func (w world) setTeamRole(teamID string, r company.TeamRole) error {
-	return w.try(func(tx *sqldb.Tx) error { return company.SetTeamRole(w.ctx(), tx, teamID, r) })
+	return w.Try(func(tx *sqldb.Tx) error { return company.SetTeamRole(w.Context(), tx, teamID, r) })
 }
 
 func (w world) teamRole(teamID, name string) (r company.TeamRole, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) { r, err = company.TeamRoleByName(w.ctx(), tx, teamID, name); return err })
+	err = w.Try(func(tx *sqldb.Tx) (err error) {
+		r, err = company.TeamRoleByName(w.Context(), tx, teamID, name)
+		return err
+	})
 	return r, err
 }
 
 func TestNewTeamHasItsRoles(t *testing.T) {
 	each(t, func(w world) {
 		team := w.team(w.company("Fox").ID, "Film")
-		got := get(w, func(tx *sqldb.Tx) ([]company.TeamRole, error) { return company.TeamRoles(w.ctx(), tx, team.ID) })
+		got := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.TeamRole, error) { return company.TeamRoles(w.Context(), tx, team.ID) })
 		all := company.TeamRole{Permissions: []company.Permission{company.Generate, company.ManageTeam, company.UsePlugins},
 			ToolsAllowed: []string{}, ToolsBlocked: []string{}, PluginKinds: []string{"*"}}
 		manager, member := all, all
@@ -196,7 +200,7 @@ func TestSetTeamRole(t *testing.T) {
 	each(t, func(w world) {
 		team := w.team(w.company("Fox").ID, "Film")
 		a, b := "aaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbb"
-		w.ok(w.setTeamRole(team.ID, company.TeamRole{
+		w.OK(w.setTeamRole(team.ID, company.TeamRole{
 			Name: "intern", Permissions: []company.Permission{company.UsePlugins, company.Generate, company.UsePlugins},
 			ToolsAllowed: []string{b, a, b}, ToolsBlocked: []string{a}, PluginKinds: []string{"nuke", "blender", "nuke"},
 			Spend: &company.Spend{Tokens: 500, Window: 24 * time.Hour},
@@ -209,7 +213,7 @@ func TestSetTeamRole(t *testing.T) {
 		if got, err := w.teamRole(team.ID, "intern"); err != nil || !reflect.DeepEqual(got, want) {
 			w.Errorf("role = %+v, %v, want %+v", got, err, want)
 		}
-		w.ok(w.setTeamRole(team.ID, company.TeamRole{Name: "intern"}))
+		w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: "intern"}))
 		want = company.TeamRole{Name: "intern", Permissions: []company.Permission{}, ToolsAllowed: []string{}, ToolsBlocked: []string{}, PluginKinds: []string{}}
 		if got, err := w.teamRole(team.ID, "intern"); err != nil || !reflect.DeepEqual(got, want) {
 			w.Errorf("role = %+v, %v, want it replaced whole: %+v", got, err, want)
@@ -249,9 +253,9 @@ func TestSetTeamRoleRefuses(t *testing.T) {
 				w.refused(w.setTeamRole(team.ID, r), fault.Invalid, field)
 			}
 		}
-		w.ok(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", ToolsAllowed: ids[1:], ToolsBlocked: ids[1:], PluginKinds: kinds[1:], Spend: &company.Spend{Window: time.Second}}))
-		w.ok(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", PluginKinds: []string{"*"}}))
-		w.ok(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", PluginKinds: []string{strings.Repeat("x", 32), "a_b-1"}}))
+		w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", ToolsAllowed: ids[1:], ToolsBlocked: ids[1:], PluginKinds: kinds[1:], Spend: &company.Spend{Window: time.Second}}))
+		w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", PluginKinds: []string{"*"}}))
+		w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", PluginKinds: []string{strings.Repeat("x", 32), "a_b-1"}}))
 		err := w.setTeamRole(team.ID, company.TeamRole{Name: "", PluginKinds: []string{""}, ToolsBlocked: []string{""}})
 		if f, ok := errors.AsType[*fault.Error](err); !ok || len(f.Fields) != 3 {
 			w.Errorf("error = %v, want all three problems", err)
@@ -265,7 +269,7 @@ func TestDeleteTeamRole(t *testing.T) {
 		team, other := w.team(c.ID, "Film"), w.team(c.ID, "Print")
 		anna := w.person("anna@example.com")
 		remove := func(name string) error {
-			return w.try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.ctx(), tx, team.ID, name) })
+			return w.Try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.Context(), tx, team.ID, name) })
 		}
 		w.joinTeam(team.ID, anna, "manager")
 		w.joinTeam(other.ID, anna, "manager")
@@ -273,20 +277,20 @@ func TestDeleteTeamRole(t *testing.T) {
 		w.joinTeam(team.ID, anna, "member")
 		w.invite(company.Draft{CompanyID: c.ID, TeamID: team.ID, TeamRole: "manager", Lifetime: time.Hour})
 		w.refused(remove("manager"), fault.Invalid, "name")
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		w.domain(c.ID, "example.com", team.ID, "manager")
 		w.refused(remove("manager"), fault.Invalid, "name")
-		w.do(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.ctx(), tx, c.ID, "example.com") })
-		w.ok(remove("manager"))
+		w.Do(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.Context(), tx, c.ID, "example.com") })
+		w.OK(remove("manager"))
 		w.refused(remove("manager"), fault.NotFound, "")
 		w.refused(remove("bad name\x00"), fault.NotFound, "")
 		unused := w.team(c.ID, "New")
-		err := w.try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.ctx(), tx, unused.ID, "member") })
+		err := w.Try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.Context(), tx, unused.ID, "member") })
 		w.refused(err, fault.Invalid, "name")
 		if _, err := w.teamRole(other.ID, "manager"); err != nil {
 			w.Errorf("the role of another team = %v", err)
 		}
-		err = w.try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.ctx(), tx, ident.New(), "manager") })
+		err = w.Try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.Context(), tx, ident.New(), "manager") })
 		w.refused(err, fault.NotFound, "")
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func TestStandingOf(t *testing.T) {
@@ -22,24 +23,24 @@ func TestStandingOf(t *testing.T) {
 			Name: "intern", Permissions: []company.Permission{company.Generate}, ToolsAllowed: []string{ident.New()}, ToolsBlocked: []string{},
 			PluginKinds: []string{"blender"}, Spend: &company.Spend{Tokens: 7, Window: time.Minute},
 		}
-		w.ok(w.setTeamRole(team.ID, role))
+		w.OK(w.setTeamRole(team.ID, role))
 		w.joinTeam(team.ID, anna, "intern")
 		w.join(c.ID, bert, "admin")
 		want := company.Standing{Team: team, CompanyID: c.ID, Plan: company.TeamPlan, Role: role}
-		if got, err := company.StandingOf(w.ctx(), w.db, anna, team.ID); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := company.StandingOf(w.Context(), w.DB, anna, team.ID); err != nil || !reflect.DeepEqual(got, want) {
 			w.Errorf("standing = %+v, %v, want %+v", got, err, want)
 		}
 		w.joinTeam(team.ID, anna, "manager")
-		if got, err := company.StandingOf(w.ctx(), w.db, anna, team.ID); err != nil || got.Role.Name != "manager" || got.Role.Spend != nil {
+		if got, err := company.StandingOf(w.Context(), w.DB, anna, team.ID); err != nil || got.Role.Name != "manager" || got.Role.Spend != nil {
 			w.Errorf("standing after the change = %+v, %v", got, err)
 		}
 
 		removed := w.team(c.ID, "Old")
 		w.joinTeam(removed.ID, anna, "member")
-		w.exec(`UPDATE team SET removed = TRUE WHERE id = $1`, removed.ID) // the members are forgotten
+		w.Exec(`UPDATE team SET removed = TRUE WHERE id = $1`, removed.ID) // the members are forgotten
 		var answers []error
 		for _, who := range [][2]string{{bert, team.ID}, {anna, other.ID}, {anna, ident.New()}, {anna, removed.ID}, {anna, ""}, {anna, anna}, {anna, "\x00\xff"}} {
-			_, err := company.StandingOf(w.ctx(), w.db, who[0], who[1])
+			_, err := company.StandingOf(w.Context(), w.DB, who[0], who[1])
 			answers = append(answers, err)
 		}
 		for _, err := range answers {
@@ -48,11 +49,11 @@ func TestStandingOf(t *testing.T) {
 				w.Errorf("answers differ: %v and %v", err, answers[0])
 			}
 		}
-		accounts := get(w, func(tx *sqldb.Tx) ([]company.Account, error) { return company.Accounts(w.ctx(), tx, anna) })
+		accounts := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Account, error) { return company.Accounts(w.Context(), tx, anna) })
 		if len(accounts) != 1 {
 			w.Errorf("accounts = %+v, want none of the removed team", accounts)
 		}
-		w.exec(`DELETE FROM team_member WHERE team_id = $1`, removed.ID)
+		w.Exec(`DELETE FROM team_member WHERE team_id = $1`, removed.ID)
 	})
 }
 
@@ -62,17 +63,17 @@ func TestCompanyStanding(t *testing.T) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		w.join(c.ID, anna, "admin")
 		w.join(other.ID, bert, "admin")
-		role, of, err := company.CompanyStanding(w.ctx(), w.db, anna, c.ID)
+		role, of, err := company.CompanyStanding(w.Context(), w.DB, anna, c.ID)
 		if err != nil || of != c || role.Name != "admin" || !slices.Equal(role.Permissions, everything) {
 			w.Errorf("standing = %+v, %+v, %v", role, of, err)
 		}
 		w.join(c.ID, anna, "member")
-		if role, _, err := company.CompanyStanding(w.ctx(), w.db, anna, c.ID); err != nil || role.Name != "member" || len(role.Permissions) != 0 {
+		if role, _, err := company.CompanyStanding(w.Context(), w.DB, anna, c.ID); err != nil || role.Name != "member" || len(role.Permissions) != 0 {
 			w.Errorf("standing after the change = %+v, %v", role, err)
 		}
-		_, _, first := company.CompanyStanding(w.ctx(), w.db, bert, c.ID)
+		_, _, first := company.CompanyStanding(w.Context(), w.DB, bert, c.ID)
 		for _, who := range [][2]string{{bert, c.ID}, {anna, other.ID}, {anna, ident.New()}, {anna, ""}, {anna, "\x00"}} {
-			_, _, err := company.CompanyStanding(w.ctx(), w.db, who[0], who[1])
+			_, _, err := company.CompanyStanding(w.Context(), w.DB, who[0], who[1])
 			w.refused(err, fault.NotFound, "")
 			if err.Error() != first.Error() {
 				w.Errorf("answers differ: %v and %v", err, first)
@@ -84,19 +85,19 @@ func TestCompanyStanding(t *testing.T) {
 func TestAccounts(t *testing.T) {
 	each(t, func(w world) {
 		zoo := w.company("Zoo")
-		ark := get(w, func(tx *sqldb.Tx) (company.Company, error) {
-			return company.Create(w.ctx(), tx, "Ark", company.EnterprisePlan)
+		ark := dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Company, error) {
+			return company.Create(w.Context(), tx, "Ark", company.EnterprisePlan)
 		})
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		teams := []company.Team{w.team(ark.ID, "Print"), w.team(zoo.ID, "Film"), w.team(zoo.ID, "Print")}
 		w.joinTeam(w.team(ark.ID, "Film").ID, bert, "member")
 		gone := w.team(ark.ID, "Gone")
 		for _, team := range []company.Team{teams[2], teams[0], teams[1], gone} {
-			w.pass(time.Hour)
+			w.Pass(time.Hour)
 			w.joinTeam(team.ID, anna, "manager")
 		}
-		w.ok(w.removeTeam(gone.ID))
-		got := get(w, func(tx *sqldb.Tx) ([]company.Account, error) { return company.Accounts(w.ctx(), tx, anna) })
+		w.OK(w.removeTeam(gone.ID))
+		got := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Account, error) { return company.Accounts(w.Context(), tx, anna) })
 		if len(got) != 3 {
 			w.Fatalf("accounts = %+v", got)
 		}
@@ -105,7 +106,7 @@ func TestAccounts(t *testing.T) {
 				w.Errorf("account %d = %+v, want %+v", i, a, teams[i])
 			}
 		}
-		if got[0].Plan != company.EnterprisePlan || got[1].Plan != company.TeamPlan || !got[1].Joined.Equal(w.now().Add(-time.Hour)) {
+		if got[0].Plan != company.EnterprisePlan || got[1].Plan != company.TeamPlan || !got[1].Joined.Equal(w.Now().Add(-time.Hour)) {
 			w.Errorf("accounts = %+v", got)
 		}
 	})
@@ -118,22 +119,22 @@ func TestJoinedSince(t *testing.T) {
 		join := func(how company.How) company.Team {
 			w.Helper()
 			team := w.team(c.ID, string(how))
-			w.pass(time.Second)
-			w.do(func(tx *sqldb.Tx) error {
-				_, err := company.SetTeamMember(w.ctx(), tx, team.ID, anna, "member", how)
+			w.Pass(time.Second)
+			w.Do(func(tx *sqldb.Tx) error {
+				_, err := company.SetTeamMember(w.Context(), tx, team.ID, anna, "member", how)
 				return err
 			})
 			return team
 		}
 		join(company.Invited)
-		since := w.now() // a team joined at that very moment is not new
+		since := w.Now() // a team joined at that very moment is not new
 		byDomain := join(company.ByDomain)
 		join(company.Added)
 		invited := join(company.Invited)
 		removed := join(company.Invited)
-		w.exec(`UPDATE team SET removed = TRUE WHERE id = $1`, removed.ID) // the members are forgotten
+		w.Exec(`UPDATE team SET removed = TRUE WHERE id = $1`, removed.ID) // the members are forgotten
 		joined := func(since time.Time) []company.Team {
-			return get(w, func(tx *sqldb.Tx) ([]company.Team, error) { return company.JoinedSince(w.ctx(), tx, anna, since) })
+			return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Team, error) { return company.JoinedSince(w.Context(), tx, anna, since) })
 		}
 		if got, want := joined(since), []company.Team{byDomain, invited}; !slices.Equal(got, want) {
 			w.Errorf("joined = %+v, want %+v", got, want)
@@ -141,6 +142,6 @@ func TestJoinedSince(t *testing.T) {
 		if got := joined(time.Time{}); len(got) != 3 {
 			w.Errorf("joined since ever = %+v, want 3", got)
 		}
-		w.exec(`DELETE FROM team_member WHERE team_id = $1`, removed.ID)
+		w.Exec(`DELETE FROM team_member WHERE team_id = $1`, removed.ID)
 	})
 }

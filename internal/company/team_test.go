@@ -9,39 +9,43 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func (w world) teamByID(id string) (t company.Team, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) { t, err = company.TeamByID(w.ctx(), tx, id); return err })
+	err = w.Try(func(tx *sqldb.Tx) (err error) { t, err = company.TeamByID(w.Context(), tx, id); return err })
 	return t, err
 }
 
 func (w world) removeTeam(id string) error {
-	return w.try(func(tx *sqldb.Tx) error { return company.RemoveTeam(w.ctx(), tx, id) })
+	return w.Try(func(tx *sqldb.Tx) error { return company.RemoveTeam(w.Context(), tx, id) })
 }
 
 func TestTeam(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
-		if team.CompanyID != c.ID || team.Name != "Film" || !team.Created.Equal(w.now()) || !ident.Valid(team.ID) {
+		if team.CompanyID != c.ID || team.Name != "Film" || !team.Created.Equal(w.Now()) || !ident.Valid(team.ID) {
 			w.Errorf("made %+v", team)
 		}
 		if got, err := w.teamByID(team.ID); err != nil || got != team {
 			w.Errorf("by id = %+v, %v, want %+v", got, err, team)
 		}
 		rename := func(id, name string) error {
-			return w.try(func(tx *sqldb.Tx) error { return company.RenameTeam(w.ctx(), tx, id, name) })
+			return w.Try(func(tx *sqldb.Tx) error { return company.RenameTeam(w.Context(), tx, id, name) })
 		}
-		w.ok(rename(team.ID, "Film 2"))
+		w.OK(rename(team.ID, "Film 2"))
 		if got, _ := w.teamByID(team.ID); got.Name != "Film 2" {
 			w.Errorf("name = %q after renaming", got.Name)
 		}
 		for _, name := range badNames {
 			w.refused(rename(team.ID, name), fault.Invalid, "name")
-			w.refused(w.try(func(tx *sqldb.Tx) error { _, err := company.CreateTeam(w.ctx(), tx, c.ID, name); return err }), fault.Invalid, "name")
+			w.refused(w.Try(func(tx *sqldb.Tx) error { _, err := company.CreateTeam(w.Context(), tx, c.ID, name); return err }), fault.Invalid, "name")
 		}
-		w.refused(w.try(func(tx *sqldb.Tx) error { _, err := company.CreateTeam(w.ctx(), tx, ident.New(), "Film"); return err }), fault.NotFound, "")
+		w.refused(w.Try(func(tx *sqldb.Tx) error {
+			_, err := company.CreateTeam(w.Context(), tx, ident.New(), "Film")
+			return err
+		}), fault.NotFound, "")
 		for _, id := range []string{"", ident.New(), "\x00", c.ID} {
 			_, err := w.teamByID(id)
 			w.refused(err, fault.NotFound, "")
@@ -63,31 +67,33 @@ func TestRemovedTeamIsGone(t *testing.T) {
 		w.domain(c.ID, "film.example", film.ID, "manager")
 		w.domain(c.ID, "print.example", print.ID, "manager")
 
-		w.ok(w.removeTeam(film.ID))
+		w.OK(w.removeTeam(film.ID))
 		w.refused(w.removeTeam(film.ID), fault.NotFound, "")
 		_, err := w.teamByID(film.ID)
 		w.refused(err, fault.NotFound, "")
-		err = w.try(func(tx *sqldb.Tx) error { return company.RenameTeam(w.ctx(), tx, film.ID, "Film") })
+		err = w.Try(func(tx *sqldb.Tx) error { return company.RenameTeam(w.Context(), tx, film.ID, "Film") })
 		w.refused(err, fault.NotFound, "")
-		err = w.try(func(tx *sqldb.Tx) error {
-			_, err := company.SetTeamMember(w.ctx(), tx, film.ID, bert, "member", company.Added)
+		err = w.Try(func(tx *sqldb.Tx) error {
+			_, err := company.SetTeamMember(w.Context(), tx, film.ID, bert, "member", company.Added)
 			return err
 		})
 		w.refused(err, fault.NotFound, "")
 		w.refused(w.setTeamRole(film.ID, company.TeamRole{Name: "intern"}), fault.NotFound, "")
 		w.refused(w.accept(secret, bert, "bert@example.com"), fault.NotFound, "")
-		w.ok(w.accept(kept, bert, "bert@example.com"))
+		w.OK(w.accept(kept, bert, "bert@example.com"))
 		if n := len(w.teamMembers(film.ID)); n != 0 {
 			w.Errorf("%d are still in it", n)
 		}
 		if n := len(w.teamMembers(print.ID)); n != 2 {
 			w.Errorf("%d are in the other, want 2", n)
 		}
-		domains := get(w, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.ctx(), tx, c.ID) })
+		domains := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.Context(), tx, c.ID) })
 		if len(domains) != 2 || domains[0].TeamID != "" || domains[0].TeamRole != "" || domains[1].TeamID != print.ID || domains[1].TeamRole != "manager" {
 			w.Errorf("domains = %+v", domains)
 		}
-		left := get(w, func(tx *sqldb.Tx) ([]company.Team, error) { return company.Teams(w.ctx(), tx, c.ID, company.Key{}, 10) })
+		left := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Team, error) {
+			return company.Teams(w.Context(), tx, c.ID, company.Key{}, 10)
+		})
 		if !slices.Equal(left, []company.Team{print}) {
 			w.Errorf("teams = %+v, want %+v", left, print)
 		}
@@ -104,7 +110,7 @@ func TestTeamsPageByName(t *testing.T) {
 		var names []string
 		ids := map[string]bool{}
 		for after := (company.Key{}); len(names) < 10; {
-			page := get(w, func(tx *sqldb.Tx) ([]company.Team, error) { return company.Teams(w.ctx(), tx, c.ID, after, 2) })
+			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Team, error) { return company.Teams(w.Context(), tx, c.ID, after, 2) })
 			if len(page) == 0 {
 				break
 			}

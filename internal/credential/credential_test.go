@@ -1,7 +1,6 @@
 package credential_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -22,55 +21,18 @@ import (
 
 // world is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct {
-	*testing.T
-	db    *sqldb.DB
-	clock *atomic.Int64 // microseconds
-}
+type world struct{ dbtest.World }
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	t.Parallel()
-	for _, engine := range dbtest.Engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			w := world{T: t, clock: new(atomic.Int64)}
-			w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
-			w.db = dbtest.OpenAt(t, dbtest.URL(t, engine), w.now)
-			fn(w)
-			if v, err := w.db.Verify(t.Context(), credential.Checks); err != nil || len(v) != 0 {
-				t.Errorf("checks = %v, %v", v, err)
-			}
-		})
-	}
-}
-
-func (w world) now() time.Time       { return time.UnixMicro(w.clock.Load()).UTC() }
-func (w world) pass(d time.Duration) { w.clock.Add(d.Microseconds()) }
-func (w world) ctx() context.Context { return w.Context() }
-
-// try runs fn in a transaction of its own.
-func (w world) try(fn func(*sqldb.Tx) error) error { return w.db.Write(w.Context(), fn) }
-
-func (w world) do(fn func(*sqldb.Tx) error) {
-	w.Helper()
-	if err := w.try(fn); err != nil {
-		w.Fatal(err)
-	}
-}
-
-// get gives the result of one transaction.
-func get[T any](w world, fn func(*sqldb.Tx) (T, error)) (v T) {
-	w.Helper()
-	w.do(func(tx *sqldb.Tx) (err error) { v, err = fn(tx); return err })
-	return v
+	dbtest.Worlds(t, credential.Checks, func(w dbtest.World) { fn(world{w}) })
 }
 
 // person gives the id of somebody new.
 func (w world) person(email string) string {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (string, error) {
-		p, err := person.Create(w.ctx(), tx, person.Draft{Email: email, PasswordHash: "x"})
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) {
+		p, err := person.Create(w.Context(), tx, person.Draft{Email: email, PasswordHash: "x"})
 		return p.ID, err
 	})
 }
@@ -78,11 +40,11 @@ func (w world) person(email string) string {
 // company gives the id of a company with these people in it.
 func (w world) company(name string, members ...string) string {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (string, error) {
-		c, err := company.Create(w.ctx(), tx, name, company.TeamPlan)
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) {
+		c, err := company.Create(w.Context(), tx, name, company.TeamPlan)
 		for _, id := range members {
 			if err == nil {
-				_, err = company.SetMember(w.ctx(), tx, c.ID, id, company.RoleMember)
+				_, err = company.SetMember(w.Context(), tx, c.ID, id, company.RoleMember)
 			}
 		}
 		return c.ID, err
@@ -94,35 +56,38 @@ func (w world) token(d credential.Draft) (t credential.Token, secret string) {
 	if d.Name == "" {
 		d.Name = "script"
 	}
-	w.do(func(tx *sqldb.Tx) (err error) { t, secret, err = credential.Create(w.ctx(), tx, d); return err })
+	w.Do(func(tx *sqldb.Tx) (err error) { t, secret, err = credential.Create(w.Context(), tx, d); return err })
 	return t, secret
 }
 
 func (w world) regenerate(h credential.Holder, id string) (t credential.Token, secret string, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) { t, secret, err = credential.Regenerate(w.ctx(), tx, h, id); return err })
+	err = w.Try(func(tx *sqldb.Tx) (err error) {
+		t, secret, err = credential.Regenerate(w.Context(), tx, h, id)
+		return err
+	})
 	return t, secret, err
 }
 
 func (w world) remove(h credential.Holder, id string) (t credential.Token, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) { t, err = credential.Delete(w.ctx(), tx, h, id); return err })
+	err = w.Try(func(tx *sqldb.Tx) (err error) { t, err = credential.Delete(w.Context(), tx, h, id); return err })
 	return t, err
 }
 
 func (w world) list(h credential.Holder) []credential.Token {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) ([]credential.Token, error) { return credential.List(w.ctx(), tx, h, nil, 100) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]credential.Token, error) { return credential.List(w.Context(), tx, h, nil, 100) })
 }
 
 func (w world) touch(id string) (first bool) {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (bool, error) { return credential.Touch(w.ctx(), tx, id) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return credential.Touch(w.Context(), tx, id) })
 }
 
 // proves wants the value to be that of t.
 func (w world) proves(secret string, t credential.Token) {
 	w.Helper()
 	want := credential.Token{ID: t.ID, PersonID: t.PersonID, CompanyID: t.CompanyID, LastUsed: t.LastUsed}
-	if got, err := credential.Check(w.ctx(), w.db, secret); err != nil || got.Token != want {
+	if got, err := credential.Check(w.Context(), w.DB, secret); err != nil || got.Token != want {
 		w.Errorf("check = %+v, %v, want %+v", got, err, want)
 	}
 }
@@ -130,7 +95,7 @@ func (w world) proves(secret string, t credential.Token) {
 // dead wants the value to prove nothing.
 func (w world) dead(secret string) {
 	w.Helper()
-	if got, err := credential.Check(w.ctx(), w.db, secret); !errors.Is(err, credential.ErrNone) || got != (credential.Holding{}) {
+	if got, err := credential.Check(w.Context(), w.DB, secret); !errors.Is(err, credential.ErrNone) || got != (credential.Holding{}) {
 		w.Errorf("check = %+v, %v, want %v", got, err, credential.ErrNone)
 	}
 }
@@ -141,22 +106,6 @@ func (w world) refused(err error, code fault.Code) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code || !strings.HasSuffix(f.Message, ".") {
 		w.Errorf("error = %v, want %s with a sentence", err, code)
-	}
-}
-
-// together runs n functions at once and waits for all.
-func together(n int, fn func(i int)) {
-	start, done := make(chan struct{}), make(chan struct{})
-	for i := range n {
-		go func() {
-			<-start
-			fn(i)
-			done <- struct{}{}
-		}()
-	}
-	close(start)
-	for range n {
-		<-done
 	}
 }
 
@@ -177,7 +126,7 @@ func TestCreate(t *testing.T) {
 				w.Errorf("token %q, want the form %s", secret, test.form)
 			}
 			d := test.draft
-			want := credential.Token{ID: made.ID, PersonID: d.PersonID, CompanyID: d.CompanyID, MintedBy: d.MintedBy, Name: d.Name, Hint: secret[len(secret)-4:], Created: w.now()}
+			want := credential.Token{ID: made.ID, PersonID: d.PersonID, CompanyID: d.CompanyID, MintedBy: d.MintedBy, Name: d.Name, Hint: secret[len(secret)-4:], Created: w.Now()}
 			if made != want || !ident.Valid(made.ID) {
 				w.Errorf("made %+v, want %+v with an id", made, want)
 			}
@@ -187,7 +136,7 @@ func TestCreate(t *testing.T) {
 			w.proves(secret, made)
 
 			var hash string
-			if err := w.db.QueryRow(w.ctx(), `SELECT hash FROM access_token WHERE id = $1`, made.ID).Scan(&hash); err != nil {
+			if err := w.DB.QueryRow(w.Context(), `SELECT hash FROM access_token WHERE id = $1`, made.ID).Scan(&hash); err != nil {
 				w.Fatal(err)
 			}
 			if sum := sha256.Sum256([]byte(secret)); hash != hex.EncodeToString(sum[:]) {
@@ -204,8 +153,8 @@ func TestNames(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.person("anna@example.com")
 		create := func(name string) error {
-			return w.try(func(tx *sqldb.Tx) error {
-				_, _, err := credential.Create(w.ctx(), tx, credential.Draft{PersonID: anna, Name: name})
+			return w.Try(func(tx *sqldb.Tx) error {
+				_, _, err := credential.Create(w.Context(), tx, credential.Draft{PersonID: anna, Name: name})
 				return err
 			})
 		}
@@ -231,11 +180,11 @@ func TestCheckTellsWhetherTheAddressIsVerified(t *testing.T) {
 		anna := w.person("anna@example.com")
 		_, secret := w.token(credential.Draft{PersonID: anna})
 		for _, want := range []bool{false, true} {
-			if got, err := credential.Check(w.ctx(), w.db, secret); err != nil || got.EmailVerified != want {
+			if got, err := credential.Check(w.Context(), w.DB, secret); err != nil || got.EmailVerified != want {
 				w.Errorf("verified = %v, %v, want %v", got.EmailVerified, err, want)
 			}
-			w.do(func(tx *sqldb.Tx) error {
-				_, err := person.SetVerified(w.ctx(), tx, anna, "anna@example.com")
+			w.Do(func(tx *sqldb.Tx) error {
+				_, err := person.SetVerified(w.Context(), tx, anna, "anna@example.com")
 				return err
 			})
 		}
@@ -259,15 +208,15 @@ func TestCheckRefuses(t *testing.T) {
 				w.Errorf("%.60q is well-formed", bad)
 			}
 			// Nobody asks the database, which is none here.
-			if got, err := credential.Check(w.ctx(), nil, bad); !errors.Is(err, credential.ErrNone) || got != (credential.Holding{}) {
+			if got, err := credential.Check(w.Context(), nil, bad); !errors.Is(err, credential.ErrNone) || got != (credential.Holding{}) {
 				w.Errorf("check %.60q = %+v, %v, want %v", bad, got, err, credential.ErrNone)
 			}
 		}
 		w.refused(credential.ErrNone, fault.Unauthenticated)
 
 		var never string
-		_ = w.try(func(tx *sqldb.Tx) (err error) {
-			if _, never, err = credential.Create(w.ctx(), tx, credential.Draft{PersonID: anna, Name: "x"}); err != nil {
+		_ = w.Try(func(tx *sqldb.Tx) (err error) {
+			if _, never, err = credential.Create(w.Context(), tx, credential.Draft{PersonID: anna, Name: "x"}); err != nil {
 				w.Error(err)
 			}
 			return errUndo
@@ -288,7 +237,7 @@ func TestSuspendedPersonHasNoTokens(t *testing.T) {
 		his, hisSecret := w.token(credential.Draft{PersonID: bert})
 		suspend := func(yes bool) {
 			w.Helper()
-			w.do(func(tx *sqldb.Tx) error { return person.Suspend(w.ctx(), tx, anna, yes) })
+			w.Do(func(tx *sqldb.Tx) error { return person.Suspend(w.Context(), tx, anna, yes) })
 		}
 		suspend(true)
 		w.dead(secret)
@@ -306,11 +255,11 @@ func TestTouch(t *testing.T) {
 		made, secret := w.token(credential.Draft{PersonID: anna})
 		other, otherSecret := w.token(credential.Draft{PersonID: anna})
 		for _, first := range []bool{true, false, false} {
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			if got := w.touch(made.ID); got != first {
 				w.Errorf("first = %v, want %v", got, first)
 			}
-			made.LastUsed = w.now()
+			made.LastUsed = w.Now()
 			w.proves(secret, made)
 		}
 		w.proves(otherSecret, other)
@@ -324,9 +273,9 @@ func TestFirstUseIsOne(t *testing.T) {
 	each(t, func(w world) {
 		made, _ := w.token(credential.Draft{PersonID: w.person("anna@example.com")})
 		var firsts atomic.Int64
-		together(32, func(int) {
+		dbtest.Together(32, func(int) {
 			var first bool
-			err := w.try(func(tx *sqldb.Tx) (err error) { first, err = credential.Touch(w.ctx(), tx, made.ID); return err })
+			err := w.Try(func(tx *sqldb.Tx) (err error) { first, err = credential.Touch(w.Context(), tx, made.ID); return err })
 			if err != nil {
 				w.Error(err)
 			}
@@ -350,13 +299,13 @@ func TestChecksFind(t *testing.T) {
 			`DELETE FROM company_member`:              "the tokens of a company stand for its members",
 		} {
 			found := map[string]bool{}
-			_ = w.try(func(tx *sqldb.Tx) error { // the damage is not kept
-				if _, err := tx.Exec(w.ctx(), damage); err != nil {
+			_ = w.Try(func(tx *sqldb.Tx) error { // the damage is not kept
+				if _, err := tx.Exec(w.Context(), damage); err != nil {
 					w.Errorf("%s: %v", damage, err)
 					return err
 				}
 				for _, c := range credential.Checks {
-					err := tx.Each(w.ctx(), c.Query, nil, func(row sqldb.Scanner) error {
+					err := tx.Each(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
 						var line string
 						found[c.Name] = true
 						return row.Scan(&line)

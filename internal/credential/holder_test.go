@@ -13,6 +13,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 // newestFirst is the order of lists.
@@ -134,14 +135,14 @@ func TestRegenerate(t *testing.T) {
 			made, old := w.token(test.draft)
 			beside, kept := w.token(test.draft)
 			w.touch(made.ID)
-			w.pass(time.Hour)
-			_ = w.try(func(tx *sqldb.Tx) error {
-				if _, _, err := credential.Regenerate(w.ctx(), tx, test.Holder, made.ID); err != nil {
+			w.Pass(time.Hour)
+			_ = w.Try(func(tx *sqldb.Tx) error {
+				if _, _, err := credential.Regenerate(w.Context(), tx, test.Holder, made.ID); err != nil {
 					w.Error(err)
 				}
 				return errUndo
 			})
-			if got, err := credential.Check(w.ctx(), w.db, old); err != nil || got.ID != made.ID || got.LastUsed.IsZero() {
+			if got, err := credential.Check(w.Context(), w.DB, old); err != nil || got.ID != made.ID || got.LastUsed.IsZero() {
 				w.Errorf("check = %+v, %v after nothing was committed", got, err)
 			}
 
@@ -175,7 +176,7 @@ func TestOneNewValueLives(t *testing.T) {
 		anna := w.person("anna@example.com")
 		made, old := w.token(credential.Draft{PersonID: anna})
 		values := make([]string, 32)
-		together(len(values), func(i int) {
+		dbtest.Together(len(values), func(i int) {
 			var err error
 			if _, values[i], err = w.regenerate(credential.Holder{PersonID: anna}, made.ID); err != nil {
 				w.Error(err)
@@ -184,7 +185,7 @@ func TestOneNewValueLives(t *testing.T) {
 		w.dead(old)
 		live := 0
 		for _, v := range values {
-			if _, err := credential.Check(w.ctx(), w.db, v); err == nil {
+			if _, err := credential.Check(w.Context(), w.DB, v); err == nil {
 				live++
 			}
 		}
@@ -207,7 +208,7 @@ func TestOneOfManyDeletes(t *testing.T) {
 			for range 8 {
 				made, secret := w.token(credential.Draft{PersonID: anna})
 				var won atomic.Int64
-				together(32, func(int) {
+				dbtest.Together(32, func(int) {
 					if err := remove(made, secret); err == nil {
 						won.Add(1)
 					} else {
@@ -224,7 +225,7 @@ func TestOneOfManyDeletes(t *testing.T) {
 }
 
 func (w world) removeValue(value string) (t credential.Token, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) { t, err = credential.DeleteValue(w.ctx(), tx, value); return err })
+	err = w.Try(func(tx *sqldb.Tx) (err error) { t, err = credential.DeleteValue(w.Context(), tx, value); return err })
 	return t, err
 }
 
@@ -236,7 +237,7 @@ func TestDeleteValue(t *testing.T) {
 			made, secret := w.token(d)
 			kept, keptSecret := w.token(d)
 			for _, bad := range []string{"", "\x00", secret + "0", "Bearer " + secret, made.ID, made.Hint} {
-				_, err := credential.DeleteValue(w.ctx(), nil, bad) // without a database
+				_, err := credential.DeleteValue(w.Context(), nil, bad) // without a database
 				w.unknown(err)
 			}
 			w.proves(secret, made)
@@ -265,8 +266,8 @@ func TestDeleteOf(t *testing.T) {
 		for _, d := range []credential.Draft{{PersonID: anna, CompanyID: fox}, {PersonID: anna}, {PersonID: bert, CompanyID: hound}} {
 			want := all[d]
 			delete(all, d)
-			got := get(w, func(tx *sqldb.Tx) ([]credential.Token, error) {
-				return credential.DeleteOf(w.ctx(), tx, d.PersonID, d.CompanyID)
+			got := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]credential.Token, error) {
+				return credential.DeleteOf(w.Context(), tx, d.PersonID, d.CompanyID)
 			})
 			slices.SortFunc(got, newestFirst)
 			slices.SortFunc(want, newestFirst)
@@ -306,7 +307,7 @@ func TestListPagesThroughEveryTokenOnce(t *testing.T) {
 				want[credential.Holder{CompanyID: fox}] = append(want[credential.Holder{CompanyID: fox}], made)
 			}
 			if i%4 == 3 { // by fours in one moment
-				w.pass(time.Second)
+				w.Pass(time.Second)
 			}
 		}
 		w.token(credential.Draft{PersonID: bert})
@@ -314,7 +315,7 @@ func TestListPagesThroughEveryTokenOnce(t *testing.T) {
 			slices.SortFunc(want, newestFirst)
 			var got []credential.Token
 			for after := (*credential.After)(nil); len(got) <= len(want); {
-				page := get(w, func(tx *sqldb.Tx) ([]credential.Token, error) { return credential.List(w.ctx(), tx, h, after, 2) })
+				page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]credential.Token, error) { return credential.List(w.Context(), tx, h, after, 2) })
 				if len(page) == 0 {
 					break
 				}

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"atelier/internal/ident"
 )
@@ -102,26 +101,3 @@ const (
 	maxAgent   = 256
 	maxAddress = 64
 )
-
-// clean makes text from outside safe to keep and to show: no more than most bytes,
-// and a mark for everything that is not meant to be seen, like control
-// characters and those that turn the direction of writing.
-func clean(s string, most int) string {
-	return cut(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return utf8.RuneError
-	}, cut(s, most)), most)
-}
-
-// cut shortens to most bytes between two characters.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
-}

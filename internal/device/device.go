@@ -21,6 +21,7 @@ import (
 
 	"atelier/internal/fault"
 	"atelier/internal/ident"
+	"atelier/internal/plain"
 	"atelier/internal/sqldb"
 )
 
@@ -104,7 +105,7 @@ func (d *Devices) Check(ctx context.Context, db *sqldb.DB, deviceID string) (Liv
 
 // Touch records that a device was used, and from where.
 func (d *Devices) Touch(ctx context.Context, tx *sqldb.Tx, deviceID, address string) error {
-	return touch(ctx, tx, deviceID, clean(address, maxAddress))
+	return touch(ctx, tx, deviceID, plain.Line(address, maxAddress))
 }
 
 // List gives the devices on which a person is signed in, newest first.

@@ -8,6 +8,7 @@ import (
 
 	"atelier/internal/fault"
 	"atelier/internal/ident"
+	"atelier/internal/plain"
 	"atelier/internal/sqldb"
 )
 
@@ -93,7 +94,7 @@ func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, er
 	}
 	codes := Codes{DeviceCode: mint(devicePrefix), ExpiresIn: d.o.ExpiresIn, Interval: d.o.Interval}
 	g := grant{
-		Grant: Grant{ID: ident.New(), PluginKind: r.PluginKind, Agent: clean(r.Agent, maxAgent), Address: clean(r.Address, maxAddress),
+		Grant: Grant{ID: ident.New(), PluginKind: r.PluginKind, Agent: plain.Line(r.Agent, maxAgent), Address: plain.Line(r.Address, maxAddress),
 			Created: tx.Now, Expires: tx.Now.Add(d.o.ExpiresIn)},
 		state: Pending, deviceHash: hash(codes.DeviceCode), wait: d.o.Interval, told: wholeSeconds(d.o.Interval),
 	}

@@ -45,12 +45,10 @@ func (d *Desk) SignUp(ctx context.Context, a Application) (Entered, error) {
 	var in Entered
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		in = Entered{}
-		if a.Setup != "" {
-			if err := d.takeTurn(ctx, tx, a); err != nil {
-				return err
-			}
+		verified, err := d.setsUp(ctx, tx, a)
+		if err == nil && !verified {
+			verified, err = provesAddress(ctx, tx, a)
 		}
-		verified, err := d.provesAddress(ctx, tx, a)
 		if err != nil {
 			return err
 		}
@@ -89,13 +87,19 @@ func (d *Desk) SignUp(ctx context.Context, a Application) (Entered, error) {
 	return in, err
 }
 
-// takeTurn has those who come with a set-up token at once come one after the
-// other: it is good for the first of them.
-func (d *Desk) takeTurn(ctx context.Context, tx *sqldb.Tx, a Application) error {
-	if _, _, err := ratelog.Take(ctx, tx, "signup/setup", signupsPerAddress...); err != nil { // its key stays locked
-		return err
+// setsUp uses the set-up token of an application, which shows that the operator
+// is at work. Of several who come with one at once it is good for the first; the
+// others need what everybody needs.
+func (d *Desk) setsUp(ctx context.Context, tx *sqldb.Tx, a Application) (bool, error) {
+	if a.Setup == "" {
+		return false, nil
 	}
-	return d.maySignUp(ctx, tx, a)
+	ok, err := person.UseSetup(ctx, tx, a.Setup)
+	if ok || err != nil {
+		return ok, err
+	}
+	a.Setup = ""
+	return false, d.maySignUp(ctx, tx, a)
 }
 
 // remind tells somebody who has an account that it was asked for again, but not
@@ -168,13 +172,8 @@ func (d *Desk) MaySetup(ctx context.Context, token string) (ok bool, err error) 
 }
 
 // provesAddress tells whether the application shows that the address is the
-// applicant's: the invitation went there, or the operator is setting up.
-func (d *Desk) provesAddress(ctx context.Context, tx *sqldb.Tx, a Application) (bool, error) {
-	if a.Setup != "" {
-		if ok, err := person.MaySetup(ctx, tx, a.Setup); ok || err != nil {
-			return ok, err
-		}
-	}
+// applicant's: the invitation went there.
+func provesAddress(ctx context.Context, tx *sqldb.Tx, a Application) (bool, error) {
 	if a.Invitation == "" {
 		return false, nil
 	}

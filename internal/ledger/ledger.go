@@ -19,11 +19,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"atelier/internal/fault"
 	"atelier/internal/ident"
+	"atelier/internal/plain"
 	"atelier/internal/sqldb"
 )
 
@@ -41,7 +40,7 @@ const (
 	systemPrefix  = "system:"
 	systemGrants  = systemPrefix + "grants"
 	maxTokens     = 1_000_000_000_000 // in one movement
-	maxNote       = 500               // characters
+	maxNote       = 500               // bytes
 	allowanceForm = "2006-01"
 )
 
@@ -151,25 +150,8 @@ func move(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kin
 		return 0, fault.New(fault.InsufficientBalance, "The account has fewer tokens than that.").
 			With("required", -tokens).With("available", balance)
 	}
-	if err := book(ctx, tx, movement{id: ident.New(), kind: kind, note: clean(note), from: systemGrants, to: accountID, tokens: tokens}); err != nil {
+	if err := book(ctx, tx, movement{id: ident.New(), kind: kind, note: plain.Line(note, maxNote), from: systemGrants, to: accountID, tokens: tokens}); err != nil {
 		return 0, fmt.Errorf("move tokens: %w", err)
 	}
 	return balance, nil
-}
-
-// clean makes a note one line that can be shown anywhere.
-func clean(note string) string {
-	note = strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ToValidUTF8(note, string(utf8.RuneError)))
-	n := 0
-	for i := range note {
-		if n++; n > maxNote {
-			return note[:i]
-		}
-	}
-	return note
 }

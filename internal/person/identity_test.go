@@ -10,25 +10,26 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 const corp, other = "https://id.example", "https://other.example" // issuers
 
 func (w world) recognise(i person.Identity) {
 	w.Helper()
-	w.ok(w.tryRecognise(i))
+	w.OK(w.tryRecognise(i))
 }
 
 func (w world) tryRecognise(i person.Identity) error {
-	return w.try(func(tx *sqldb.Tx) error { return person.Recognise(w.ctx(), tx, i) })
+	return w.Try(func(tx *sqldb.Tx) error { return person.Recognise(w.Context(), tx, i) })
 }
 
 // at gives who a person is at a provider, which must know them.
 func (w world) at(p person.Person, provider string) (i person.Identity) {
 	w.Helper()
-	w.do(func(tx *sqldb.Tx) (err error) {
+	w.Do(func(tx *sqldb.Tx) (err error) {
 		found := false
-		if i, found, err = person.IdentityAt(w.ctx(), tx, p.ID, provider); err == nil && !found {
+		if i, found, err = person.IdentityAt(w.Context(), tx, p.ID, provider); err == nil && !found {
 			err = errors.New("no identity at " + provider)
 		}
 		return err
@@ -38,7 +39,7 @@ func (w world) at(p person.Person, provider string) (i person.Identity) {
 
 func (w world) mayAsk(i person.Identity) bool {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (bool, error) { return person.MayAsk(w.ctx(), tx, i, lease) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return person.MayAsk(w.Context(), tx, i, lease) })
 }
 
 const lease = 15 * time.Second
@@ -46,13 +47,16 @@ const lease = 15 * time.Second
 func TestRecognise(t *testing.T) {
 	each(t, func(w world) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
-		i := person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "sealed", Checked: w.now()}
+		i := person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "sealed", Checked: w.Now()}
 		w.recognise(i)
 		w.recognise(person.Identity{Issuer: corp, Subject: "b", PersonID: bert.ID, Provider: "corp"})
 		w.recognise(person.Identity{Issuer: other, Subject: "a", PersonID: bert.ID, Provider: "other"})
 
 		find := func(issuer, subject string) (p person.Person, err error) {
-			err = w.try(func(tx *sqldb.Tx) (err error) { p, err = person.ByIdentity(w.ctx(), tx, issuer, subject); return err })
+			err = w.Try(func(tx *sqldb.Tx) (err error) {
+				p, err = person.ByIdentity(w.Context(), tx, issuer, subject)
+				return err
+			})
 			return p, err
 		}
 		for _, test := range []struct {
@@ -75,8 +79,8 @@ func TestRecognise(t *testing.T) {
 			p        person.Person
 			provider string
 		}{{anna, "other"}, {anna, ""}, {person.Person{ID: "x"}, "corp"}} {
-			w.do(func(tx *sqldb.Tx) error {
-				if got, found, err := person.IdentityAt(w.ctx(), tx, no.p.ID, no.provider); err != nil || found || got != (person.Identity{}) {
+			w.Do(func(tx *sqldb.Tx) error {
+				if got, found, err := person.IdentityAt(w.Context(), tx, no.p.ID, no.provider); err != nil || found || got != (person.Identity{}) {
 					w.Errorf("at %q = %+v, %v, %v, want none", no.provider, got, found, err)
 				}
 				return nil
@@ -95,10 +99,10 @@ func TestRecogniseAgainBringsItUpToDate(t *testing.T) {
 		if !w.mayAsk(w.at(anna, "corp")) {
 			w.Error("nobody may ask")
 		}
-		w.pass(time.Second)
+		w.Pass(time.Second)
 		i.Provider, i.Refresh = "renamed", "sealed again"
 		w.recognise(i)
-		i.Checked = w.now()
+		i.Checked = w.Now()
 		if got := w.at(anna, "renamed"); got != i {
 			w.Errorf("identity = %+v, want %+v", got, i)
 		}
@@ -117,7 +121,7 @@ func TestOneSubjectIsOnePerson(t *testing.T) {
 		w.recognise(person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "hers"})
 		w.recognise(person.Identity{Issuer: corp, Subject: "b", PersonID: bert.ID, Provider: "corp", Refresh: "his"})
 		hers, his := w.at(anna, "corp"), w.at(bert, "corp")
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		for what, i := range map[string]person.Identity{
 			"a second subject for the same person":     {Subject: "c", PersonID: anna.ID},
 			"a subject of another person":              {Subject: "a", PersonID: carl.ID},
@@ -151,7 +155,7 @@ func TestOneOfManyBecomesTheSubject(t *testing.T) {
 			people[i] = w.person(string(rune('a'+i)) + "@example.com")
 		}
 		var won atomic.Int64
-		together(32, func(i int) {
+		dbtest.Together(32, func(i int) {
 			p := people[i%len(people)]
 			switch err := w.tryRecognise(person.Identity{Issuer: corp, Subject: "a", PersonID: p.ID, Provider: "corp"}); {
 			case err == nil:
@@ -172,12 +176,12 @@ func TestProviderIsTheNewest(t *testing.T) {
 		for _, i := range []person.Identity{{Issuer: other, Provider: "other"}, {Issuer: corp, Provider: "corp"}, {Issuer: other, Provider: "other"}} {
 			i.Subject, i.PersonID = "a", anna.ID
 			w.recognise(i)
-			w.pass(time.Second)
+			w.Pass(time.Second)
 		}
 		if got := w.byID(anna.ID).Provider; got != "corp" { // the other one was there before and came back
 			w.Errorf("provider = %q, want corp", got)
 		}
-		w.exec(`UPDATE person_identity SET provider = 'corp'`) // both issuers had the name
+		w.Exec(`UPDATE person_identity SET provider = 'corp'`) // both issuers had the name
 		if got := w.at(anna, "corp").Issuer; got != corp {
 			w.Errorf("identity of %q, want the newest", got)
 		}
@@ -190,9 +194,9 @@ func TestOneOfManyMayAsk(t *testing.T) {
 		i := w.at(anna, "corp")
 		for round := range 2 {
 			var won atomic.Int64
-			together(32, func(int) {
+			dbtest.Together(32, func(int) {
 				var mine bool
-				err := w.try(func(tx *sqldb.Tx) (err error) { mine, err = person.MayAsk(w.ctx(), tx, i, lease); return err })
+				err := w.Try(func(tx *sqldb.Tx) (err error) { mine, err = person.MayAsk(w.Context(), tx, i, lease); return err })
 				if err != nil {
 					w.Error(err)
 				}
@@ -203,7 +207,7 @@ func TestOneOfManyMayAsk(t *testing.T) {
 			if n := won.Load(); n != 1 {
 				w.Errorf("round %d: %d may ask, want 1", round, n)
 			}
-			w.pass(lease) // the one that won died
+			w.Pass(lease) // the one that won died
 		}
 	})
 }
@@ -215,7 +219,7 @@ func TestLeaseRunsOut(t *testing.T) {
 			after time.Duration
 			want  bool
 		}{{0, true}, {0, false}, {lease - time.Microsecond, false}, {time.Microsecond, true}, {lease - time.Microsecond, false}} {
-			w.pass(step.after)
+			w.Pass(step.after)
 			if got := w.mayAsk(i); got != step.want {
 				w.Errorf("after %v more: may ask = %v, want %v", step.after, got, step.want)
 			}
@@ -253,18 +257,18 @@ func TestAnswersOfTheProvider(t *testing.T) {
 				}
 				for n := range all {
 					w.recognise(all[n])
-					all[n].Checked = w.now()
+					all[n].Checked = w.Now()
 					if !w.mayAsk(all[n]) {
 						w.Error("nobody may ask")
 					}
 				}
-				w.pass(time.Second)
-				w.do(func(tx *sqldb.Tx) error { return test.record(w.ctx(), tx, all[0]) })
+				w.Pass(time.Second)
+				w.Do(func(tx *sqldb.Tx) error { return test.record(w.Context(), tx, all[0]) })
 
 				want := all[0]
 				want.Refresh = test.refresh
 				if test.checked {
-					want.Checked = w.now()
+					want.Checked = w.Now()
 					if w.mayAsk(all[0]) {
 						w.Error("who knows only the old answer may ask")
 					}
@@ -296,16 +300,16 @@ func TestAnOldAnswerChangesNothing(t *testing.T) {
 		before := person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "before"}
 		after := before
 		after.Refresh = "after"
-		w.do(func(tx *sqldb.Tx) error { return person.Recognise(w.ctx(), tx, before) })
-		w.do(func(tx *sqldb.Tx) error { return person.Recognise(w.ctx(), tx, after) })
-		w.do(func(tx *sqldb.Tx) error {
-			lost, err := person.Forget(w.ctx(), tx, before)
+		w.Do(func(tx *sqldb.Tx) error { return person.Recognise(w.Context(), tx, before) })
+		w.Do(func(tx *sqldb.Tx) error { return person.Recognise(w.Context(), tx, after) })
+		w.Do(func(tx *sqldb.Tx) error {
+			lost, err := person.Forget(w.Context(), tx, before)
 			if lost {
 				w.Error("the new sign-in was forgotten")
 			}
 			return err
 		})
-		w.do(func(tx *sqldb.Tx) error { return person.Stood(w.ctx(), tx, before, "next") })
+		w.Do(func(tx *sqldb.Tx) error { return person.Stood(w.Context(), tx, before, "next") })
 		if got := w.at(anna, "corp"); got.Refresh != "after" {
 			w.Errorf("refresh = %q, want the newest", got.Refresh)
 		}

@@ -13,20 +13,21 @@ import (
 	"atelier/internal/ident"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func (w world) offer(kind person.LinkKind, l person.Link, lifetime time.Duration) (secret string) {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (string, error) { return person.OfferLink(w.ctx(), tx, kind, l, lifetime) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) { return person.OfferLink(w.Context(), tx, kind, l, lifetime) })
 }
 
 func (w world) look(kind person.LinkKind, secret string) (l person.Link, err error) {
-	err = w.db.Read(w.ctx(), func(tx *sqldb.Tx) (err error) { l, err = person.LookLink(w.ctx(), tx, kind, secret); return err })
+	err = w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) { l, err = person.LookLink(w.Context(), tx, kind, secret); return err })
 	return l, err
 }
 
 func (w world) use(kind person.LinkKind, secret string) (l person.Link, err error) {
-	err = w.try(func(tx *sqldb.Tx) (err error) { l, err = person.UseLink(w.ctx(), tx, kind, secret); return err })
+	err = w.Try(func(tx *sqldb.Tx) (err error) { l, err = person.UseLink(w.Context(), tx, kind, secret); return err })
 	return l, err
 }
 
@@ -71,8 +72,8 @@ func TestLinkWorksOnce(t *testing.T) {
 		for _, bad := range []string{"", secret + "x", secret[1:], strings.ToLower(secret), hex.EncodeToString(sum[:]), "\x00", "\xff", strings.Repeat("x", 1<<20)} {
 			w.dead(person.VerifyLink, bad)
 		}
-		_ = w.try(func(tx *sqldb.Tx) error {
-			if _, err := person.UseLink(w.ctx(), tx, person.VerifyLink, secret); err != nil {
+		_ = w.Try(func(tx *sqldb.Tx) error {
+			if _, err := person.UseLink(w.Context(), tx, person.VerifyLink, secret); err != nil {
 				w.Error(err)
 			}
 			return errUndo
@@ -118,20 +119,20 @@ func TestLinkRunsOut(t *testing.T) {
 		s, l := w.offer(person.DropLink, short, time.Hour), w.offer(person.DropLink, long, 2*time.Hour)
 		sweep := func(want int64) {
 			w.Helper()
-			w.do(func(tx *sqldb.Tx) error { return person.SweepLinks(w.ctx(), tx) })
+			w.Do(func(tx *sqldb.Tx) error { return person.SweepLinks(w.Context(), tx) })
 			if n := w.count(`SELECT count(*) FROM person_link`); n != want {
 				w.Errorf("%d links are left, want %d", n, want)
 			}
 		}
-		w.pass(time.Hour - time.Microsecond)
+		w.Pass(time.Hour - time.Microsecond)
 		w.works(person.DropLink, s, short)
 		sweep(2)
-		w.pass(time.Microsecond)
+		w.Pass(time.Microsecond)
 		w.dead(person.DropLink, s)
 		w.works(person.DropLink, l, long)
 		sweep(1)
 		w.works(person.DropLink, l, long)
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		w.dead(person.DropLink, l)
 		sweep(0)
 	})
@@ -162,7 +163,7 @@ func TestNewerLinkReplacesTheOlder(t *testing.T) {
 			w.works(o.kind, kept[i], o.Link)
 		}
 
-		w.do(func(tx *sqldb.Tx) error { return person.DropLinks(w.ctx(), tx, person.VerifyLink, anna.ID) })
+		w.Do(func(tx *sqldb.Tx) error { return person.DropLinks(w.Context(), tx, person.VerifyLink, anna.ID) })
 		w.dead(person.VerifyLink, fresh)
 		w.works(others[0].kind, kept[0], others[0].Link)
 		w.dead(others[1].kind, kept[1])
@@ -172,8 +173,8 @@ func TestNewerLinkReplacesTheOlder(t *testing.T) {
 
 func TestLinkForNobody(t *testing.T) {
 	each(t, func(w world) {
-		err := w.try(func(tx *sqldb.Tx) error {
-			_, err := person.OfferLink(w.ctx(), tx, person.ResetLink, person.Link{PersonID: ident.New()}, time.Hour)
+		err := w.Try(func(tx *sqldb.Tx) error {
+			_, err := person.OfferLink(w.Context(), tx, person.ResetLink, person.Link{PersonID: ident.New()}, time.Hour)
 			return err
 		})
 		w.refused(err, fault.NotFound)
@@ -186,7 +187,7 @@ func TestOneOfManyUsesALink(t *testing.T) {
 		link := person.Link{PersonID: anna.ID, Target: anna.Email}
 		secret := w.offer(person.ResetLink, link, time.Hour)
 		var won atomic.Int64
-		together(32, func(int) {
+		dbtest.Together(32, func(int) {
 			switch got, err := w.use(person.ResetLink, secret); {
 			case err == nil && got == link:
 				won.Add(1)
@@ -205,9 +206,9 @@ func TestOneOfManyOfferedLinksWorks(t *testing.T) {
 		anna := w.person("anna@example.com")
 		link := person.Link{PersonID: anna.ID, Target: anna.Email}
 		secrets := make([]string, 32)
-		together(len(secrets), func(i int) {
-			err := w.try(func(tx *sqldb.Tx) (err error) {
-				secrets[i], err = person.OfferLink(w.ctx(), tx, person.ResetLink, link, time.Hour)
+		dbtest.Together(len(secrets), func(i int) {
+			err := w.Try(func(tx *sqldb.Tx) (err error) {
+				secrets[i], err = person.OfferLink(w.Context(), tx, person.ResetLink, link, time.Hour)
 				return err
 			})
 			if err != nil {

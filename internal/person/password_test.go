@@ -69,8 +69,8 @@ func TestStoredPasswords(t *testing.T) {
 
 func (w world) hash(password string) string {
 	w.Helper()
-	hash, err := person.HashPassword(w.ctx(), password)
-	w.ok(err)
+	hash, err := person.HashPassword(w.Context(), password)
+	w.OK(err)
 	return hash
 }
 
@@ -100,7 +100,7 @@ func TestSignIn(t *testing.T) {
 			{"person without a password", "carl@example.com", "correct horse", ""},
 			{"person without a password, none given", "carl@example.com", "", ""},
 		} {
-			if got, err := person.SignIn(w.ctx(), w.db, test.email, test.password); err != nil || got.PersonID != test.want {
+			if got, err := person.SignIn(w.Context(), w.DB, test.email, test.password); err != nil || got.PersonID != test.want {
 				w.Errorf("%s: sign in = %q, %v, want %q", test.what, got.PersonID, err, test.want)
 			}
 		}
@@ -114,13 +114,13 @@ func TestSetPassword(t *testing.T) {
 		bert := w.create(person.Draft{Email: "bert@example.com", PasswordHash: cheap})
 		signIn := func(p person.Person, password string) bool {
 			w.Helper()
-			proof, err := person.SignIn(w.ctx(), w.db, p.Email, password)
-			w.ok(err)
+			proof, err := person.SignIn(w.Context(), w.DB, p.Email, password)
+			w.OK(err)
 			return proof.PersonID == p.ID
 		}
 		set := func(hash string) {
 			w.Helper()
-			w.do(func(tx *sqldb.Tx) error { return person.SetPassword(w.ctx(), tx, anna.ID, hash) })
+			w.Do(func(tx *sqldb.Tx) error { return person.SetPassword(w.Context(), tx, anna.ID, hash) })
 		}
 		set(w.hash(fresh))
 		if signIn(anna, old) || !signIn(anna, fresh) {
@@ -148,14 +148,14 @@ func TestSetPassword(t *testing.T) {
 func TestSignInTellsNothingByItsTime(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
-			w := world{T: t, db: dbtest.Open(t, dbtest.URL(t, engine))}
+			w := world{dbtest.World{T: t, DB: dbtest.Open(t, dbtest.URL(t, engine))}}
 			w.create(person.Draft{Email: "anna@example.com", PasswordHash: w.hash("correct horse")})
 			w.byProvider("carl@example.com")
 			took := map[string][]time.Duration{}
 			for range 5 {
 				for _, email := range []string{"anna@example.com", "dora@example.com", "carl@example.com"} {
 					began := w.worked()
-					if proof, err := person.SignIn(w.ctx(), w.db, email, "battery staple"); err != nil || proof.PersonID != "" {
+					if proof, err := person.SignIn(w.Context(), w.DB, email, "battery staple"); err != nil || proof.PersonID != "" {
 						t.Fatalf("sign in = %q, %v", proof.PersonID, err)
 					}
 					took[email] = append(took[email], w.worked()-began)
@@ -177,24 +177,26 @@ func TestSignInTellsNothingByItsTime(t *testing.T) {
 func (w world) worked() time.Duration {
 	w.Helper()
 	var u syscall.Rusage
-	w.ok(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	w.OK(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func TestAProofEndsWithItsPassword(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.create(person.Draft{Email: "anna@example.com", PasswordHash: cheap})
-		proof, err := person.SignIn(w.ctx(), w.db, anna.Email, "correct horse")
-		w.ok(err)
+		proof, err := person.SignIn(w.Context(), w.DB, anna.Email, "correct horse")
+		w.OK(err)
 		holds := func() (ok bool) {
 			w.Helper()
-			w.do(func(tx *sqldb.Tx) (err error) { ok, err = proof.Holds(w.ctx(), tx); return err })
+			w.Do(func(tx *sqldb.Tx) (err error) { ok, err = proof.Holds(w.Context(), tx); return err })
 			return ok
 		}
 		if proof.PersonID != anna.ID || !holds() {
 			w.Errorf("proof = %v, holds %v", proof.PersonID, holds())
 		}
-		w.do(func(tx *sqldb.Tx) error { return person.SetPassword(w.ctx(), tx, anna.ID, w.hash("battery staple")) })
+		w.Do(func(tx *sqldb.Tx) error {
+			return person.SetPassword(w.Context(), tx, anna.ID, w.hash("battery staple"))
+		})
 		if holds() {
 			w.Error("a password that was changed still counts")
 		}

@@ -58,7 +58,8 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 	if !fresh {
 		return Person{}, fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
 	}
-	return p, deleteSetups(ctx, tx)
+	_, err = takeSetups(ctx, tx)
+	return p, err
 }
 
 var errNobody = fault.New(fault.NotFound, "There is no such person here.")

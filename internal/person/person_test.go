@@ -1,7 +1,6 @@
 package person_test
 
 import (
-	"context"
 	"errors"
 	"strconv"
 	"strings"
@@ -18,60 +17,16 @@ import (
 
 // world is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct {
-	*testing.T
-	db    *sqldb.DB
-	clock *atomic.Int64 // microseconds
-}
+type world struct{ dbtest.World }
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	t.Parallel()
-	for _, engine := range dbtest.Engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			w := world{T: t, clock: new(atomic.Int64)}
-			w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
-			w.db = dbtest.OpenAt(t, dbtest.URL(t, engine), w.now)
-			fn(w)
-			if v, err := w.db.Verify(t.Context(), person.Checks); err != nil || len(v) != 0 {
-				t.Errorf("checks = %v, %v", v, err)
-			}
-		})
-	}
-}
-
-func (w world) now() time.Time              { return time.UnixMicro(w.clock.Load()).UTC() }
-func (w world) pass(d time.Duration)        { w.clock.Add(d.Microseconds()) }
-func (w world) ctx() context.Context        { return w.Context() }
-func (w world) do(fn func(*sqldb.Tx) error) { w.Helper(); w.ok(w.try(fn)) }
-
-// try runs fn in a transaction of its own.
-func (w world) try(fn func(*sqldb.Tx) error) error { return w.db.Write(w.Context(), fn) }
-
-func (w world) ok(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
-// get gives the result of one transaction.
-func get[T any](w world, fn func(*sqldb.Tx) (T, error)) (v T) {
-	w.Helper()
-	w.do(func(tx *sqldb.Tx) (err error) { v, err = fn(tx); return err })
-	return v
-}
-
-// exec changes the database behind the package's back.
-func (w world) exec(query string, args ...any) {
-	w.Helper()
-	w.do(func(tx *sqldb.Tx) error { _, err := tx.Exec(w.ctx(), query, args...); return err })
+	dbtest.Worlds(t, person.Checks, func(w dbtest.World) { fn(world{w}) })
 }
 
 func (w world) count(query string, args ...any) (n int64) {
 	w.Helper()
-	w.ok(w.db.QueryRow(w.ctx(), query, args...).Scan(&n))
+	w.OK(w.DB.QueryRow(w.Context(), query, args...).Scan(&n))
 	return n
 }
 
@@ -83,12 +38,12 @@ func (w world) person(email string) person.Person {
 
 func (w world) create(d person.Draft) person.Person {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (person.Person, error) { return person.Create(w.ctx(), tx, d) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (person.Person, error) { return person.Create(w.Context(), tx, d) })
 }
 
 func (w world) byID(id string) person.Person {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (person.Person, error) { return person.ByID(w.ctx(), tx, id) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (person.Person, error) { return person.ByID(w.Context(), tx, id) })
 }
 
 // refused wants a fault with this code and a message for a person.
@@ -97,22 +52,6 @@ func (w world) refused(err error, code fault.Code) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code || !strings.HasSuffix(f.Message, ".") {
 		w.Errorf("error = %v, want %s with a sentence", err, code)
-	}
-}
-
-// together runs n functions at once and waits for all.
-func together(n int, fn func(i int)) {
-	start, done := make(chan struct{}), make(chan struct{})
-	for i := range n {
-		go func() {
-			<-start
-			fn(i)
-			done <- struct{}{}
-		}()
-	}
-	close(start)
-	for range n {
-		<-done
 	}
 }
 
@@ -200,6 +139,47 @@ func TestSetup(t *testing.T) {
 	})
 }
 
+// TestOneSetsUp: of many who come with what was offered, one is first.
+func TestOneSetsUp(t *testing.T) {
+	each(t, func(w world) {
+		var offers []string
+		for range 2 { // nodes
+			w.Do(func(tx *sqldb.Tx) error {
+				token, err := person.OfferSetup(w.Context(), tx)
+				offers = append(offers, token)
+				return err
+			})
+		}
+		undo := errors.New("undo")
+		err := w.Try(func(tx *sqldb.Tx) error {
+			if ok, err := person.UseSetup(w.Context(), tx, offers[0]+"x"); ok || err != nil {
+				w.Errorf("a token that was not offered = %v, %v", ok, err)
+			}
+			return undo
+		})
+		if !errors.Is(err, undo) {
+			w.Error(err)
+		}
+		var first atomic.Int64
+		dbtest.Together(16, func(i int) {
+			var ok bool
+			err := w.Try(func(tx *sqldb.Tx) (err error) {
+				ok, err = person.UseSetup(w.Context(), tx, offers[i%2])
+				return err
+			})
+			if err != nil {
+				w.Error(err)
+			}
+			if ok {
+				first.Add(1)
+			}
+		})
+		if first.Load() != 1 {
+			w.Errorf("%d were first", first.Load())
+		}
+	})
+}
+
 func TestByID(t *testing.T) {
 	each(t, func(w world) {
 		anna, _ := w.person("anna@example.com"), w.person("bert@example.com")
@@ -207,8 +187,8 @@ func TestByID(t *testing.T) {
 			w.Errorf("by id = %+v, want %+v", got, anna)
 		}
 		for _, id := range []string{ident.New(), "", anna.Email} {
-			w.refused(w.try(func(tx *sqldb.Tx) error { _, err := person.ByID(w.ctx(), tx, id); return err }), fault.NotFound)
-			w.refused(w.try(func(tx *sqldb.Tx) error { return person.Lock(w.ctx(), tx, id) }), fault.NotFound)
+			w.refused(w.Try(func(tx *sqldb.Tx) error { _, err := person.ByID(w.Context(), tx, id); return err }), fault.NotFound)
+			w.refused(w.Try(func(tx *sqldb.Tx) error { return person.Lock(w.Context(), tx, id) }), fault.NotFound)
 		}
 	})
 }
@@ -218,16 +198,16 @@ func TestLockTakesTurns(t *testing.T) {
 	each(t, func(w world) {
 		const n = 32
 		anna := w.person("anna@example.com")
-		together(n, func(int) {
-			err := w.try(func(tx *sqldb.Tx) error {
-				if err := person.Lock(w.ctx(), tx, anna.ID); err != nil {
+		dbtest.Together(n, func(int) {
+			err := w.Try(func(tx *sqldb.Tx) error {
+				if err := person.Lock(w.Context(), tx, anna.ID); err != nil {
 					return err
 				}
-				before, err := person.Notices(w.ctx(), tx, anna.ID, n)
+				before, err := person.Notices(w.Context(), tx, anna.ID, n)
 				if err != nil {
 					return err
 				}
-				return person.Notify(w.ctx(), tx, anna.ID, "turn", strconv.Itoa(len(before)))
+				return person.Notify(w.Context(), tx, anna.ID, "turn", strconv.Itoa(len(before)))
 			})
 			if err != nil {
 				w.Error(err)
@@ -244,7 +224,7 @@ func TestSetVerified(t *testing.T) {
 		anna, bert := w.person("Anna@example.com"), w.person("bert@example.com")
 		verify := func(id, email string) bool {
 			w.Helper()
-			return get(w, func(tx *sqldb.Tx) (bool, error) { return person.SetVerified(w.ctx(), tx, id, email) })
+			return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return person.SetVerified(w.Context(), tx, id, email) })
 		}
 		for _, test := range []struct{ what, id, email string }{
 			{"another's address", anna.ID, bert.Email},
@@ -264,7 +244,7 @@ func TestSetVerified(t *testing.T) {
 		if w.byID(bert.ID).EmailVerified {
 			w.Error("somebody else's address was verified too")
 		}
-		w.exec(`UPDATE person SET email = 'bert@example.org', email_key = 'bert@example.org' WHERE id = $1`, bert.ID)
+		w.Exec(`UPDATE person SET email = 'bert@example.org', email_key = 'bert@example.org' WHERE id = $1`, bert.ID)
 		if verify(bert.ID, bert.Email) || w.byID(bert.ID).EmailVerified {
 			w.Error("an address was verified that is no longer his")
 		}
@@ -275,10 +255,10 @@ func TestVerifyingIsNewsOnce(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.person("anna@example.com")
 		var news atomic.Int64
-		together(32, func(int) {
+		dbtest.Together(32, func(int) {
 			var fresh bool
-			err := w.try(func(tx *sqldb.Tx) (err error) {
-				fresh, err = person.SetVerified(w.ctx(), tx, anna.ID, anna.Email)
+			err := w.Try(func(tx *sqldb.Tx) (err error) {
+				fresh, err = person.SetVerified(w.Context(), tx, anna.ID, anna.Email)
 				return err
 			})
 			if err != nil {
@@ -298,7 +278,7 @@ func TestSuspend(t *testing.T) {
 	each(t, func(w world) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		for _, suspended := range []bool{true, true, false} {
-			w.do(func(tx *sqldb.Tx) error { return person.Suspend(w.ctx(), tx, anna.ID, suspended) })
+			w.Do(func(tx *sqldb.Tx) error { return person.Suspend(w.Context(), tx, anna.ID, suspended) })
 			if got := w.byID(anna.ID).Suspended; got != suspended {
 				w.Errorf("suspended = %v, want %v", got, suspended)
 			}
@@ -321,10 +301,10 @@ func TestSignedInRemembersTheOneBefore(t *testing.T) {
 			if i == 0 {
 				want = append(want, never) // nothing was before the first
 			} else {
-				want = append(want, w.now().Add(-time.Hour))
+				want = append(want, w.Now().Add(-time.Hour))
 			}
-			w.do(func(tx *sqldb.Tx) error { return person.SignedIn(w.ctx(), tx, anna.ID) })
-			w.pass(time.Hour)
+			w.Do(func(tx *sqldb.Tx) error { return person.SignedIn(w.Context(), tx, anna.ID) })
+			w.Pass(time.Hour)
 		}
 		if got := w.byID(bert.ID).SignedInBefore; !got.Equal(never) {
 			w.Errorf("somebody else's = %v, want %v", got, never)
@@ -346,13 +326,13 @@ func TestChecksFind(t *testing.T) {
 			`UPDATE person SET password_hash = ''`:                        "everybody can sign in somehow",
 		} {
 			found := map[string]bool{}
-			_ = w.try(func(tx *sqldb.Tx) error { // the damage is not kept
-				if _, err := tx.Exec(w.ctx(), damage); err != nil {
+			_ = w.Try(func(tx *sqldb.Tx) error { // the damage is not kept
+				if _, err := tx.Exec(w.Context(), damage); err != nil {
 					w.Errorf("%s: %v", damage, err)
 					return err
 				}
 				for _, c := range person.Checks {
-					err := tx.Each(w.ctx(), c.Query, nil, func(row sqldb.Scanner) error {
+					err := tx.Each(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
 						var line string
 						found[c.Name] = true
 						return row.Scan(&line)

@@ -2,6 +2,7 @@ package person
 
 import (
 	"context"
+	"slices"
 
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
@@ -24,4 +25,11 @@ func MaySetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 		return false, nil
 	}
 	return hasSetup(ctx, tx, hashed(token))
+}
+
+// UseSetup ends all offers and tells whether the token was one of them: of those
+// who come at once, with one token or with several, one is first.
+func UseSetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
+	offers, err := takeSetups(ctx, tx)
+	return slices.Contains(offers, hashed(token)), err
 }

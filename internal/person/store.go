@@ -97,9 +97,10 @@ func hasSetup(ctx context.Context, tx *sqldb.Tx, hash string) (found bool, err e
 	return found, err
 }
 
-func deleteSetups(ctx context.Context, tx *sqldb.Tx) error {
-	_, err := tx.Exec(ctx, `DELETE FROM deployment WHERE name LIKE '`+setupRow+`%'`)
-	return err
+// takeSetups deletes all set-up tokens and gives their hashes.
+func takeSetups(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
+	return sqldb.All(ctx, tx, `DELETE FROM deployment WHERE name LIKE '`+setupRow+`%' RETURNING substr(name, $1)`, []any{len(setupRow) + 1},
+		func(row sqldb.Scanner) (hash string, err error) { return hash, row.Scan(&hash) })
 }
 
 // Links.

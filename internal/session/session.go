@@ -9,12 +9,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 	"time"
-	"unicode"
 
 	"atelier/internal/fault"
 	"atelier/internal/ident"
+	"atelier/internal/plain"
 	"atelier/internal/sqldb"
 )
 
@@ -39,7 +38,7 @@ const maxAgent = 256
 // brought along is never taken up.
 func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration) (started Session, cookie string, err error) {
 	cookie = ident.Text(cookieChars)
-	s.ID, s.Agent, s.Created, s.LastUsed = ident.New(), clean(s.Agent), tx.Now, tx.Now
+	s.ID, s.Agent, s.Created, s.LastUsed = ident.New(), plain.Line(s.Agent, maxAgent), tx.Now, tx.Now
 	return s, cookie, insert(ctx, tx, s, hashed(cookie), tx.Now.Add(lifetime))
 }
 
@@ -87,15 +86,4 @@ func Sweep(ctx context.Context, tx *sqldb.Tx) error { return sweep(ctx, tx) }
 func hashed(cookie string) string {
 	sum := sha256.Sum256([]byte(cookie))
 	return hex.EncodeToString(sum[:])
-}
-
-// clean makes a browser's name for itself fit to be kept and shown.
-func clean(agent string) string {
-	agent = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(agent, "?"))
-	return strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], "") // a character cut in two goes
 }

@@ -1,13 +1,11 @@
 package session_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,52 +19,18 @@ import (
 
 // world is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct {
-	*testing.T
-	db    *sqldb.DB
-	clock *atomic.Int64 // microseconds
-}
+type world struct{ dbtest.World }
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	t.Parallel()
-	for _, engine := range dbtest.Engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			w := world{T: t, clock: new(atomic.Int64)}
-			w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
-			w.db = dbtest.OpenAt(t, dbtest.URL(t, engine), w.now)
-			fn(w)
-			if v, err := w.db.Verify(t.Context(), session.Checks); err != nil || len(v) != 0 {
-				t.Errorf("checks = %v, %v", v, err)
-			}
-		})
-	}
-}
-
-func (w world) now() time.Time       { return time.UnixMicro(w.clock.Load()).UTC() }
-func (w world) pass(d time.Duration) { w.clock.Add(d.Microseconds()) }
-func (w world) ctx() context.Context { return w.Context() }
-
-func (w world) do(fn func(*sqldb.Tx) error) {
-	w.Helper()
-	if err := w.db.Write(w.Context(), fn); err != nil {
-		w.Fatal(err)
-	}
-}
-
-// get gives the result of one transaction.
-func get[T any](w world, fn func(*sqldb.Tx) (T, error)) (v T) {
-	w.Helper()
-	w.do(func(tx *sqldb.Tx) (err error) { v, err = fn(tx); return err })
-	return v
+	dbtest.Worlds(t, session.Checks, func(w dbtest.World) { fn(world{w}) })
 }
 
 // person gives the id of somebody new.
 func (w world) person(email string) string {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (string, error) {
-		p, err := person.Create(w.ctx(), tx, person.Draft{Email: email, PasswordHash: "x"})
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) {
+		p, err := person.Create(w.Context(), tx, person.Draft{Email: email, PasswordHash: "x"})
 		return p.ID, err
 	})
 }
@@ -75,8 +39,8 @@ const lifetime = 24 * time.Hour
 
 func (w world) start(s session.Session) (started session.Session, cookie string) {
 	w.Helper()
-	w.do(func(tx *sqldb.Tx) (err error) {
-		started, cookie, err = session.Start(w.ctx(), tx, s, lifetime)
+	w.Do(func(tx *sqldb.Tx) (err error) {
+		started, cookie, err = session.Start(w.Context(), tx, s, lifetime)
 		return err
 	})
 	return started, cookie
@@ -84,23 +48,23 @@ func (w world) start(s session.Session) (started session.Session, cookie string)
 
 func (w world) live(id string) bool {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (bool, error) { return session.Live(w.ctx(), tx, id) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return session.Live(w.Context(), tx, id) })
 }
 
 func (w world) list(personID string) []session.Session {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) ([]session.Session, error) { return session.List(w.ctx(), tx, personID) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]session.Session, error) { return session.List(w.Context(), tx, personID) })
 }
 
 func (w world) end(personID, id string) bool {
 	w.Helper()
-	return get(w, func(tx *sqldb.Tx) (bool, error) { return session.End(w.ctx(), tx, personID, id) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return session.End(w.Context(), tx, personID, id) })
 }
 
 // found wants the cookie to stand for s.
 func (w world) found(cookie string, s session.Session) {
 	w.Helper()
-	if got, err := session.Find(w.ctx(), w.db, cookie, w.now()); err != nil || got != s {
+	if got, err := session.Find(w.Context(), w.DB, cookie, w.Now()); err != nil || got != s {
 		w.Errorf("find = %+v, %v, want %+v", got, err, s)
 	}
 }
@@ -108,7 +72,7 @@ func (w world) found(cookie string, s session.Session) {
 // none wants the cookie to stand for nothing.
 func (w world) none(cookie string) {
 	w.Helper()
-	if got, err := session.Find(w.ctx(), w.db, cookie, w.now()); !errors.Is(err, session.ErrNone) || got != (session.Session{}) {
+	if got, err := session.Find(w.Context(), w.DB, cookie, w.Now()); !errors.Is(err, session.ErrNone) || got != (session.Session{}) {
 		w.Errorf("find = %+v, %v, want %v", got, err, session.ErrNone)
 	}
 }
@@ -117,9 +81,9 @@ func TestStart(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.person("anna@example.com")
 		draft := session.Session{ID: "planted", PersonID: anna, Provider: "corp", Agent: "Firefox", Address: "192.0.2.1",
-			Created: w.now().Add(time.Hour), LastUsed: w.now().Add(time.Hour)}
+			Created: w.Now().Add(time.Hour), LastUsed: w.Now().Add(time.Hour)}
 		s, cookie := w.start(draft)
-		want := session.Session{ID: s.ID, PersonID: anna, Provider: "corp", Agent: "Firefox", Address: "192.0.2.1", Created: w.now(), LastUsed: w.now()}
+		want := session.Session{ID: s.ID, PersonID: anna, Provider: "corp", Agent: "Firefox", Address: "192.0.2.1", Created: w.Now(), LastUsed: w.Now()}
 		if s != want || !ident.Valid(s.ID) {
 			w.Errorf("started %+v, want %+v with an id", s, want)
 		}
@@ -139,7 +103,7 @@ func TestCookieIsNotKept(t *testing.T) {
 	each(t, func(w world) {
 		s, cookie := w.start(session.Session{PersonID: w.person("anna@example.com")})
 		var hash, rest string
-		err := w.db.QueryRow(w.ctx(), `SELECT hash, id || person_id || provider || agent || address FROM web_session WHERE id = $1`, s.ID).Scan(&hash, &rest)
+		err := w.DB.QueryRow(w.Context(), `SELECT hash, id || person_id || provider || agent || address FROM web_session WHERE id = $1`, s.ID).Scan(&hash, &rest)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -181,27 +145,27 @@ func TestSessionRunsOut(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.person("anna@example.com")
 		old, oldCookie := w.start(session.Session{PersonID: anna})
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		fresh, freshCookie := w.start(session.Session{PersonID: anna})
 		sweep := func(want int64) {
 			w.Helper()
-			w.do(func(tx *sqldb.Tx) error { return session.Sweep(w.ctx(), tx) })
+			w.Do(func(tx *sqldb.Tx) error { return session.Sweep(w.Context(), tx) })
 			var n int64
-			if err := w.db.QueryRow(w.ctx(), `SELECT count(*) FROM web_session`).Scan(&n); err != nil || n != want {
+			if err := w.DB.QueryRow(w.Context(), `SELECT count(*) FROM web_session`).Scan(&n); err != nil || n != want {
 				w.Errorf("%d sessions are left, %v, want %d", n, err, want)
 			}
 		}
-		w.do(func(tx *sqldb.Tx) error { return session.Touch(w.ctx(), tx, old.ID, "") }) // which does not make it last
-		old.LastUsed = w.now()
+		w.Do(func(tx *sqldb.Tx) error { return session.Touch(w.Context(), tx, old.ID, "") }) // which does not make it last
+		old.LastUsed = w.Now()
 
-		w.pass(lifetime - time.Hour - time.Microsecond)
+		w.Pass(lifetime - time.Hour - time.Microsecond)
 		w.found(oldCookie, old)
 		if !w.live(old.ID) || !slices.Equal(w.list(anna), []session.Session{fresh, old}) {
 			w.Error("gone before its time")
 		}
 		sweep(2)
 
-		w.pass(time.Microsecond)
+		w.Pass(time.Microsecond)
 		w.none(oldCookie)
 		if w.live(old.ID) || !slices.Equal(w.list(anna), []session.Session{fresh}) {
 			w.Error("there after its time")
@@ -219,7 +183,7 @@ func TestSuspendedPersonHasNoSession(t *testing.T) {
 		his, hisCookie := w.start(session.Session{PersonID: bert})
 		suspend := func(yes bool) {
 			w.Helper()
-			w.do(func(tx *sqldb.Tx) error { return person.Suspend(w.ctx(), tx, anna, yes) })
+			w.Do(func(tx *sqldb.Tx) error { return person.Suspend(w.Context(), tx, anna, yes) })
 		}
 		suspend(true)
 		w.none(cookie)
@@ -234,12 +198,12 @@ func TestTouch(t *testing.T) {
 		anna := w.person("anna@example.com")
 		s, cookie := w.start(session.Session{PersonID: anna, Address: "192.0.2.1"})
 		other, otherCookie := w.start(session.Session{PersonID: anna, Address: "192.0.2.1"})
-		w.pass(time.Minute)
-		w.do(func(tx *sqldb.Tx) error { return session.Touch(w.ctx(), tx, s.ID, "2001:db8::1") })
-		s.LastUsed, s.Address = w.now(), "2001:db8::1"
+		w.Pass(time.Minute)
+		w.Do(func(tx *sqldb.Tx) error { return session.Touch(w.Context(), tx, s.ID, "2001:db8::1") })
+		s.LastUsed, s.Address = w.Now(), "2001:db8::1"
 		w.found(cookie, s)
 		w.found(otherCookie, other)
-		w.do(func(tx *sqldb.Tx) error { return session.Touch(w.ctx(), tx, ident.New(), "") }) // ended meanwhile
+		w.Do(func(tx *sqldb.Tx) error { return session.Touch(w.Context(), tx, ident.New(), "") }) // ended meanwhile
 	})
 }
 
@@ -250,7 +214,7 @@ func TestListIsNewestFirst(t *testing.T) {
 		for i := range 12 {
 			s, _ := w.start(session.Session{PersonID: anna, Provider: "password", Agent: "Firefox", Address: "192.0.2.1"})
 			want = append(want, s)
-			w.pass(time.Duration(i%6/5) * time.Minute) // by sixes in one moment
+			w.Pass(time.Duration(i%6/5) * time.Minute) // by sixes in one moment
 		}
 		w.start(session.Session{PersonID: bert})
 		slices.SortFunc(want, func(a, b session.Session) int {
@@ -306,7 +270,7 @@ func TestEndAll(t *testing.T) {
 		}
 		his, hisCookie := w.start(session.Session{PersonID: bert})
 		for _, want := range []int64{3, 0} {
-			if n := get(w, func(tx *sqldb.Tx) (int64, error) { return session.EndAll(w.ctx(), tx, anna) }); n != want {
+			if n := dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return session.EndAll(w.Context(), tx, anna) }); n != want {
 				w.Errorf("ended %d, want %d", n, want)
 			}
 		}
@@ -326,7 +290,7 @@ func TestOneOfManyEnds(t *testing.T) {
 			go func() {
 				<-start
 				var mine bool
-				err := w.db.Write(w.ctx(), func(tx *sqldb.Tx) (err error) { mine, err = session.End(w.ctx(), tx, anna, s.ID); return err })
+				err := w.DB.Write(w.Context(), func(tx *sqldb.Tx) (err error) { mine, err = session.End(w.Context(), tx, anna, s.ID); return err })
 				if err != nil {
 					w.Error(err)
 				}
@@ -352,11 +316,11 @@ func TestAgentIsMadeFitToShow(t *testing.T) {
 		for _, test := range []struct{ what, agent, want string }{
 			{"as it is", "Mozilla/5.0 (X11; Linux) Föx 🦊", "Mozilla/5.0 (X11; Linux) Föx 🦊"},
 			{"nothing", "", ""},
-			{"line breaks", "a\r\nb\tc", "a  b c"},
-			{"a zero byte", "a\x00b", "a b"},
-			{"a delete", "a\x7fb", "a b"},
-			{"a control character beyond ASCII", "a\u0085b", "a b"},
-			{"bytes, not text", "a\xff\xfeb", "a?b"},
+			{"line breaks", "a\r\nb\tc", "a��b�c"},
+			{"a zero byte", "a\x00b", "a�b"},
+			{"a delete", "a\x7fb", "a�b"},
+			{"a control character beyond ASCII", "a\u0085b", "a�b"},
+			{"bytes, not text", "a\xff\xfeb", "a��b"},
 			{"just short enough", strings.Repeat("x", 256), strings.Repeat("x", 256)},
 			{"too long", strings.Repeat("x", 257), strings.Repeat("x", 256)},
 			{"too long, at a border", strings.Repeat("é", 200), strings.Repeat("é", 128)},
@@ -376,12 +340,12 @@ func TestChecksFind(t *testing.T) {
 	each(t, func(w world) {
 		w.start(session.Session{PersonID: w.person("anna@example.com")})
 		undo := errors.New("undo")
-		err := w.db.Write(w.ctx(), func(tx *sqldb.Tx) error {
-			if _, err := tx.Exec(w.ctx(), `UPDATE web_session SET hash = 'cookie'`); err != nil {
+		err := w.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
+			if _, err := tx.Exec(w.Context(), `UPDATE web_session SET hash = 'cookie'`); err != nil {
 				return err
 			}
 			var line string
-			if err := tx.QueryRow(w.ctx(), session.Checks[0].Query).Scan(&line); err != nil {
+			if err := tx.QueryRow(w.Context(), session.Checks[0].Query).Scan(&line); err != nil {
 				return err // nothing was found
 			}
 			return undo

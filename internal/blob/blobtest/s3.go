@@ -1,7 +1,6 @@
 package blobtest
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -144,33 +142,20 @@ var errNoServer = fmt.Errorf("versitygw, the S3 server for tests, %w", companion
 func build() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	module, err := companion.Source(ctx, "s3server")
 	if err != nil {
-		return "", fmt.Errorf("%w: go env: %w", errNoServer, err)
+		return "", fmt.Errorf("%w: %w", errNoServer, err)
 	}
-	module := filepath.Join(filepath.Dir(string(bytes.TrimSpace(out))), "test", "s3server")
 	versions, err := os.ReadFile(filepath.Join(module, "go.mod"))
 	if err != nil {
 		return "", err
 	}
-	cache, err := os.UserCacheDir()
+	cache, release, err := companion.Cache("versitygw")
 	if err != nil {
 		return "", err
 	}
-	cache = filepath.Join(cache, "atelier-test")
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return "", err
-	}
+	defer release()
 	program := filepath.Join(cache, fmt.Sprintf("versitygw-%x", sha256.Sum256(versions)))
-	// Test binaries run side by side; one of them builds, the others wait.
-	lock, err := os.OpenFile(filepath.Join(cache, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return "", err
-	}
-	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", err
-	}
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}

@@ -1,7 +1,6 @@
 package oidctest
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"atelier/internal/companion"
@@ -61,36 +59,23 @@ var startServer = sync.OnceValues(func() (string, error) {
 func install() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	source, err := companion.Source(ctx, "oidcserver")
 	if err != nil {
-		return "", fmt.Errorf("%w: go env: %w", errNoServer, err)
+		return "", fmt.Errorf("%w: %w", errNoServer, err)
 	}
-	source := filepath.Join(filepath.Dir(string(bytes.TrimSpace(out))), "test", "oidcserver")
 	files := map[string][]byte{}
 	for _, name := range []string{"package.json", "package-lock.json", "server.mjs"} {
 		if files[name], err = os.ReadFile(filepath.Join(source, name)); err != nil {
 			return "", err
 		}
 	}
-	cache, err := os.UserCacheDir()
+	cache, release, err := companion.Cache("oidc")
 	if err != nil {
 		return "", err
 	}
-	cache = filepath.Join(cache, "atelier-test")
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return "", err
-	}
+	defer release()
 	dir := filepath.Join(cache, fmt.Sprintf("oidc-%x", sha256.Sum256(files["package-lock.json"])))
 	program := filepath.Join(dir, fmt.Sprintf("server-%x.mjs", sha256.Sum256(files["server.mjs"])))
-	// Test binaries run side by side; one of them installs, the others wait.
-	lock, err := os.OpenFile(filepath.Join(cache, "oidc.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return "", err
-	}
-	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", err
-	}
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		if err := fetch(ctx, dir, files); err != nil {
 			return "", err
