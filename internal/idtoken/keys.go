@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
 )
@@ -134,7 +135,7 @@ func (i *Issuer) key(ctx context.Context, kid string) (ed25519.PublicKey, error)
 	case i.looking <- struct{}{}:
 		defer func() { <-i.looking }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, fault.New(fault.Unavailable, "The keys of the service could not be read in time. Try again.").Because(ctx.Err())
 	}
 	if k, ok := i.trust(kid); ok {
 		return k, nil
