@@ -125,7 +125,8 @@ func (d *Devices) kill(ctx context.Context, tx *sqldb.Tx, dev Device, why string
 // the hasty write nothing.
 func (d *Devices) pace(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
 	if !g.polled.IsZero() && now.Before(g.polled.Add(g.wait)) {
-		told, wait := d.grow(g.told, g.told), d.grow(g.wait, slower)
+		told := d.grow(g.told, g.told)
+		wait := min(d.grow(g.wait, slower), told) // never more than the client knows
 		if told != g.told || wait != g.wait {
 			// Of several at once one counts; all are told the same.
 			if err := db.Write(ctx, func(tx *sqldb.Tx) error { return slowDown(ctx, tx, g, told, wait) }); err != nil {

@@ -248,6 +248,29 @@ func TestIntervalsThatAreConfiguredLong(t *testing.T) {
 	})
 }
 
+// TestIntervalsThatAreConfiguredShort: who waits as long as they were told is in
+// time, although the interval grows by less than five seconds.
+func TestIntervalsThatAreConfiguredShort(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		o := w.options()
+		o.Interval = time.Second
+		w.Devices = device.New(o)
+		codes := w.start()
+		w.poll(codes.DeviceCode)
+		for _, told := range []time.Duration{2, 4, 8, 16, 32, 60, 60} {
+			told *= time.Second
+			_, _, err := w.poll(codes.DeviceCode)
+			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.SlowDown || f.RetryAfter != told {
+				t.Errorf("a hasty poll = %+v, want to be told %v", err, told)
+			}
+			w.pass(told)
+			_, _, err = w.poll(codes.DeviceCode)
+			w.want(fmt.Sprintf("after %v as told", told), err, fault.AuthorizationPending)
+		}
+	})
+}
+
 // TestManyPollsClaimOnce has 64 polls at once, before the approval and after.
 func TestManyPollsClaimOnce(t *testing.T) {
 	t.Parallel()
