@@ -1,15 +1,11 @@
 package company_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"atelier/internal/company"
-	"atelier/internal/sqldb"
 )
-
-var errUndo = errors.New("undo")
 
 // Each damage is found by the check that is there for it.
 func TestChecksFind(t *testing.T) {
@@ -46,24 +42,7 @@ func TestChecksFind(t *testing.T) {
 			{"a domain leads to a team of the company", `UPDATE company_domain SET team_id = $2 WHERE company_id = $1`, []any{fox.ID, theirs.ID}},
 			{"a domain leads to a team of the company", `UPDATE company_domain SET team_role = 'keeper' WHERE company_id = $1`, []any{fox.ID}},
 		} {
-			found := map[string]bool{}
-			_ = w.Try(func(tx *sqldb.Tx) error { // the damage is not kept
-				if _, err := tx.Exec(w.Context(), test.damage, test.args...); err != nil {
-					w.Errorf("%s: %v", test.damage, err)
-					return err
-				}
-				for _, c := range company.Checks {
-					err := tx.Each(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
-						var line string
-						found[c.Name] = true
-						return row.Scan(&line)
-					})
-					if err != nil {
-						w.Error(err)
-					}
-				}
-				return errUndo
-			})
+			found := w.Damage(company.Checks, test.damage, test.args...)
 			if !found[test.check] {
 				w.Errorf("after %s the checks found %v, want %q", test.damage, found, test.check)
 			}

@@ -2,8 +2,6 @@ package company
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/mail"
@@ -84,7 +82,7 @@ func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, err
 		Email: d.Email, UsesLeft: d.Uses, InvitedBy: d.InvitedBy, Created: tx.Now, Expires: tx.Now.Add(d.Lifetime),
 	}
 	secret := ident.Text(secretChars)
-	return inv, secret, insertInvitation(ctx, tx, inv, hash(secret))
+	return inv, secret, insertInvitation(ctx, tx, inv, ident.Hash(secret))
 }
 
 func (d Draft) check() error {
@@ -147,7 +145,7 @@ func InvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) ([]Invitati
 
 // InvitationBySecret finds a live invitation by the secret of its link.
 func InvitationBySecret(ctx context.Context, tx *sqldb.Tx, secret string) (Invitation, error) {
-	return invitationByHash(ctx, tx, hash(secret))
+	return invitationByHash(ctx, tx, ident.Hash(secret))
 }
 
 // InvitationByID finds a live invitation.
@@ -242,9 +240,4 @@ func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
 // they were.
 func SweepInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
 	return sweepInvitations(ctx, tx, before)
-}
-
-func hash(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }

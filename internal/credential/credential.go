@@ -10,8 +10,6 @@ package credential
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"hash/crc32"
 	"math/big"
 	"strings"
@@ -61,7 +59,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 	}
 	secret := mint(prefixOf(d.CompanyID))
 	t := Token{ID: ident.New(), PersonID: d.PersonID, CompanyID: d.CompanyID, MintedBy: d.MintedBy, Name: d.Name, Hint: hintOf(secret), Created: tx.Now}
-	if err := insert(ctx, tx, t, hash(secret)); err != nil {
+	if err := insert(ctx, tx, t, ident.Hash(secret)); err != nil {
 		return Token{}, "", err
 	}
 	return t, secret, nil
@@ -101,7 +99,7 @@ func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, 
 	}
 	secret := mint(prefixOf(t.CompanyID))
 	t.Hint, t.LastUsed = hintOf(secret), time.Time{}
-	return t, secret, replace(ctx, tx, t, hash(secret))
+	return t, secret, replace(ctx, tx, t, ident.Hash(secret))
 }
 
 // Delete ends a token.
@@ -124,7 +122,7 @@ func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error)
 	if !WellFormed(value) {
 		return Token{}, errUnknownToken
 	}
-	return removeHash(ctx, tx, hash(value))
+	return removeHash(ctx, tx, ident.Hash(value))
 }
 
 // Holding is what a presented token proves.
@@ -142,7 +140,7 @@ func Check(ctx context.Context, db *sqldb.DB, token string) (Holding, error) {
 	if !WellFormed(token) {
 		return Holding{}, ErrNone
 	}
-	return byHash(ctx, db, hash(token))
+	return byHash(ctx, db, ident.Hash(token))
 }
 
 // Touch records that a token is in use and tells whether for the first time.
@@ -189,9 +187,4 @@ func checksum(body string) string {
 func base62(n *big.Int, width int) string {
 	s := n.Text(62)
 	return strings.Repeat("0", width-len(s)) + s
-}
-
-func hash(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
 }

@@ -298,24 +298,7 @@ func TestChecksFind(t *testing.T) {
 			`UPDATE access_token SET hash = 'secret'`: "tokens are kept as SHA-256 only",
 			`DELETE FROM company_member`:              "the tokens of a company stand for its members",
 		} {
-			found := map[string]bool{}
-			_ = w.Try(func(tx *sqldb.Tx) error { // the damage is not kept
-				if _, err := tx.Exec(w.Context(), damage); err != nil {
-					w.Errorf("%s: %v", damage, err)
-					return err
-				}
-				for _, c := range credential.Checks {
-					err := tx.Each(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
-						var line string
-						found[c.Name] = true
-						return row.Scan(&line)
-					})
-					if err != nil {
-						w.Error(err)
-					}
-				}
-				return errUndo
-			})
+			found := w.Damage(credential.Checks, damage)
 			if len(found) != 1 || !found[check] {
 				w.Errorf("after %s the checks found %v, want %q", damage, found, check)
 			}

@@ -29,11 +29,6 @@ func wellFormed(prefix, secret string) bool {
 	return ok && len(body) == secretChars && ident.Alphanumeric(body)
 }
 
-func hash(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}
-
 // successor is the token that follows another. Whoever asks twice gets the
 // same, and without the key nobody can tell.
 func (d *Devices) successor(token string, generation int64) string {

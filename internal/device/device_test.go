@@ -12,6 +12,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func (w *world) revoke(personID, deviceID string) error {
@@ -171,7 +172,7 @@ func TestSignOutBeatsClaims(t *testing.T) {
 			var mu sync.Mutex
 			var claimed []device.Device
 			var tokens []string
-			together(len(codes)+1, func(n int) {
+			dbtest.Together(len(codes)+1, func(n int) {
 				if n == len(codes)/2 {
 					if _, err := w.revokeAll(who); err != nil {
 						t.Error(err)
@@ -219,7 +220,7 @@ func TestSignOutBeatsRefreshes(t *testing.T) {
 			w.pass(25 * time.Hour)
 			var mu sync.Mutex
 			got := []string{token}
-			together(8, func(n int) {
+			dbtest.Together(8, func(n int) {
 				if n == 4 {
 					if _, err := w.revokeAll(who); err != nil {
 						t.Error(err)

@@ -96,7 +96,7 @@ func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, er
 	g := grant{
 		Grant: Grant{ID: ident.New(), PluginKind: r.PluginKind, Agent: plain.Line(r.Agent, maxAgent), Address: plain.Line(r.Address, maxAddress),
 			Created: tx.Now, Expires: tx.Now.Add(d.o.ExpiresIn)},
-		state: Pending, deviceHash: hash(codes.DeviceCode), wait: d.o.Interval, told: wholeSeconds(d.o.Interval),
+		state: Pending, deviceHash: ident.Hash(codes.DeviceCode), wait: d.o.Interval, told: wholeSeconds(d.o.Interval),
 	}
 	for {
 		code := d.userCode()

@@ -13,6 +13,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func TestStart(t *testing.T) {
@@ -87,7 +88,7 @@ func TestOnlySoManyWait(t *testing.T) {
 		first := w.start()
 		var mu sync.Mutex
 		got := map[fault.Code]int{}
-		together(40, func(int) {
+		dbtest.Together(40, func(int) {
 			_, err := w.tryStart(device.Request{})
 			mu.Lock()
 			defer mu.Unlock()
@@ -217,7 +218,7 @@ func TestManyPersonsLockOnce(t *testing.T) {
 		}
 		var mu sync.Mutex
 		just, free := 0, 0
-		together(64, func(n int) {
+		dbtest.Together(64, func(n int) {
 			g, err := w.open(c.UserCode, people[n%len(people)])
 			if err != nil {
 				t.Error(err)
@@ -249,7 +250,7 @@ func TestOneDecisionCounts(t *testing.T) {
 			c := w.start()
 			var mu sync.Mutex
 			var winners []int
-			together(32, func(n int) {
+			dbtest.Together(32, func(n int) {
 				_, err := w.decide(c.UserCode, people[n], n%2 == 0)
 				mu.Lock()
 				defer mu.Unlock()
@@ -311,7 +312,7 @@ func TestWrongConfirmationsKill(t *testing.T) {
 		}
 		var mu sync.Mutex
 		deaths, late := 0, 0
-		together(16, func(int) {
+		dbtest.Together(16, func(int) {
 			dead, err := wrong(g.ID)
 			mu.Lock()
 			defer mu.Unlock()

@@ -40,7 +40,7 @@ func (d *Devices) Poll(ctx context.Context, db *sqldb.DB, deviceCode string,
 	if !wellFormed(devicePrefix, deviceCode) {
 		return ErrUnknownCode
 	}
-	h := hash(deviceCode)
+	h := ident.Hash(deviceCode)
 	g, err := byDeviceHash(ctx, db, h)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return err
@@ -79,7 +79,7 @@ func (d *Devices) claim(ctx context.Context, db *sqldb.DB, g grant,
 			return err
 		}
 		refresh := mint(refreshPrefix)
-		if err := insertToken(ctx, tx, dev.ID, hash(refresh), 1); err != nil {
+		if err := insertToken(ctx, tx, dev.ID, ident.Hash(refresh), 1); err != nil {
 			return err
 		}
 		return claim(tx, g.Grant, dev, refresh)

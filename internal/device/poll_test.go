@@ -279,7 +279,7 @@ func TestManyPollsClaimOnce(t *testing.T) {
 		storm := func() map[fault.Code]int {
 			var mu sync.Mutex
 			got := map[fault.Code]int{}
-			together(64, func(int) {
+			dbtest.Together(64, func(int) {
 				_, _, err := w.poll(codes.DeviceCode)
 				mu.Lock()
 				defer mu.Unlock()
@@ -311,7 +311,7 @@ func TestAReplayIsToldOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pass(15 * time.Second)
-		together(16, func(int) {
+		dbtest.Together(16, func(int) {
 			_, _, err := w.poll(codes.DeviceCode)
 			w.want("a replay", err, fault.DeviceCodeExpired)
 		})

@@ -11,6 +11,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 const day = 24 * time.Hour
@@ -228,7 +229,7 @@ func TestManyRefreshesHaveOneSuccessor(t *testing.T) {
 			w.pass(25 * time.Hour)
 			var mu sync.Mutex
 			got := map[string]int{}
-			together(64, func(int) {
+			dbtest.Together(64, func(int) {
 				r, err := w.refresh(token)
 				mu.Lock()
 				defer mu.Unlock()

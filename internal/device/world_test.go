@@ -245,17 +245,3 @@ func (w *world) whileWriting(fn func(ctx context.Context)) {
 		w.t.Error(err)
 	}
 }
-
-// together runs fn n times at once.
-func together(n int, fn func(i int)) {
-	var group sync.WaitGroup
-	gate := make(chan struct{})
-	for i := range n {
-		group.Go(func() {
-			<-gate
-			fn(i)
-		})
-	}
-	close(gate)
-	group.Wait()
-}

@@ -208,19 +208,3 @@ func (w world) mails() (all []mail.Message) {
 	}
 	return all
 }
-
-// together runs n functions at once and waits for all.
-func together(n int, fn func(i int)) {
-	start, done := make(chan struct{}), make(chan struct{})
-	for i := range n {
-		go func() {
-			<-start
-			fn(i)
-			done <- struct{}{}
-		}()
-	}
-	close(start)
-	for range n {
-		<-done
-	}
-}

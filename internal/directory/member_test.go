@@ -12,6 +12,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func (w world) members(companyID string) map[string]string {
@@ -192,7 +193,7 @@ func TestAdminsWhoLeaveAtOnceLeaveOne(t *testing.T) {
 			admins[i] = w.role(c, w.fresh(), company.CompanyPermissions...)
 		}
 		var gone atomic.Int64
-		together(n, func(i int) {
+		dbtest.Together(n, func(i int) {
 			var err error
 			if i%2 == 0 {
 				err = w.dir.RemoveMember(w.ctx(), admins[i], c, admins[i].PersonID)
@@ -220,7 +221,7 @@ func TestAPromotionAndARemovalTakeTurns(t *testing.T) {
 		for range 10 {
 			victim := w.role(c, w.fresh())
 			var promoted, removed error
-			together(2, func(i int) {
+			dbtest.Together(2, func(i int) {
 				if i == 0 {
 					_, promoted = w.dir.SetMember(w.ctx(), boss, c, victim.PersonID, "admin")
 					return
@@ -244,7 +245,7 @@ func TestTwoWhoSetEachOtherBack(t *testing.T) {
 		for range 10 {
 			pair := [2]directory.Actor{w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh(), company.ManageMembers)}
 			var errs [2]error
-			together(2, func(i int) { _, errs[i] = w.dir.SetMember(w.ctx(), pair[i], c, pair[1-i].PersonID, "member") })
+			dbtest.Together(2, func(i int) { _, errs[i] = w.dir.SetMember(w.ctx(), pair[i], c, pair[1-i].PersonID, "member") })
 			won := slices.Index(errs[:], nil)
 			if won < 0 {
 				w.Fatalf("nobody won: %v", errs)

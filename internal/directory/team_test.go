@@ -9,6 +9,7 @@ import (
 	"atelier/internal/company"
 	"atelier/internal/directory"
 	"atelier/internal/fault"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func (w world) teamMembers(teamID string) map[string]string {
@@ -242,7 +243,7 @@ func TestChangesOfOneRoleAddUp(t *testing.T) {
 		team := w.team(w.company("Fox"))
 		for range 5 {
 			w.makeTeamRole(team, "busy")
-			together(len(company.TeamPermissions), func(i int) {
+			dbtest.Together(len(company.TeamPermissions), func(i int) {
 				_, err := w.dir.SetTeamRolePermissions(w.ctx(), operator, team, "busy", map[company.Permission]bool{company.TeamPermissions[i]: true})
 				if err != nil {
 					w.Error(err)

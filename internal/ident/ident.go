@@ -1,7 +1,12 @@
-// Package ident makes the opaque ids that callers see.
+// Package ident makes the opaque ids that callers see, and the hashes by which
+// secrets are kept.
 package ident
 
-import "crypto/rand"
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+)
 
 // Length is how many characters an id has.
 const Length = 20
@@ -44,4 +49,11 @@ func Alphanumeric(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// Hash is how a secret that nobody can guess is kept: in SHA-256, so that who
+// reads the database has nothing to present.
+func Hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
 }

@@ -48,3 +48,11 @@ func TestValid(t *testing.T) {
 		}
 	}
 }
+
+func TestHash(t *testing.T) {
+	t.Parallel()
+	// From the examples of FIPS 180-2.
+	if got := ident.Hash("abc"); got != "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" {
+		t.Errorf("hash = %s", got)
+	}
+}

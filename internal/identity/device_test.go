@@ -13,6 +13,7 @@ import (
 	"atelier/internal/identity/identitytest"
 	"atelier/internal/idtoken"
 	"atelier/internal/person"
+	"atelier/internal/sqldb/dbtest"
 )
 
 // open opens the approval page.
@@ -77,7 +78,7 @@ func TestOnePollOfManyWins(t *testing.T) {
 		in, _ := w.browser(w.somebody("anna@example.com", true).ID)
 		codes := w.approved(in)
 		var won atomic.Int64
-		together(64, func(int) {
+		dbtest.Together(64, func(int) {
 			got, err := w.poll(codes)
 			if err != nil {
 				w.refused("poll", err, fault.DeviceCodeExpired)
@@ -120,7 +121,7 @@ func TestOneVerdictOfManyCounts(t *testing.T) {
 		g, err := w.open(in, codes.UserCode)
 		w.ok(err)
 		var approved, refused atomic.Int64
-		together(32, func(i int) {
+		dbtest.Together(32, func(i int) {
 			err := w.decide(in, g.ID, codes.UserCode, i%2 == 0)
 			switch {
 			case err != nil && !fault.Is(err, fault.RateLimited):
@@ -175,7 +176,7 @@ func TestCodeSeenByMany(t *testing.T) {
 		}
 		w.recorded("one person", mark)
 		var first atomic.Int64
-		together(16, func(i int) {
+		dbtest.Together(16, func(i int) {
 			who := []identity.Session{anna, bert}[i%2]
 			g, err := w.open(who, codes.UserCode)
 			if err != nil && !fault.Is(err, fault.RateLimited) {
@@ -277,7 +278,7 @@ func TestReplayKillsTheDevice(t *testing.T) {
 		}
 		w.recorded("a retry", mark)
 		w.pass(5 * time.Second)
-		together(8, func(int) { w.refused("a replay", second(w.poll(codes)), fault.DeviceCodeExpired) })
+		dbtest.Together(8, func(int) { w.refused("a replay", second(w.poll(codes)), fault.DeviceCodeExpired) })
 		if w.admits(dev.Tokens.ID) || !w.admits(other.Tokens.ID) {
 			w.Error("not just the device of the code ended")
 		}

@@ -8,6 +8,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/identity"
 	"atelier/internal/identity/identitytest"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func TestSignOutEverywhere(t *testing.T) {
@@ -54,7 +55,7 @@ func TestSignOutEverywhereAmongMany(t *testing.T) {
 				w.ok(err)
 				pending, pages = append(pending, codes), append(pages, g)
 			}
-			together(33, func(i int) {
+			dbtest.Together(33, func(i int) {
 				switch {
 				case i == 16:
 					if err := w.Desk.SignOutEverywhere(w.Context(), identity.Actor{PersonID: id}, id); err != nil {

@@ -245,7 +245,7 @@ func TestProviderLetsSomebodyGo(t *testing.T) {
 		w.server.Revoke(w, "anna@studio.example")
 		w.ok(second(w.refresh(other.Tokens.Refresh))) // has nothing to do with the provider
 		mark := w.mark()
-		together(8, func(int) { w.refused("refresh", second(w.refresh(dev.Tokens.Refresh)), fault.TokenInvalid) })
+		dbtest.Together(8, func(int) { w.refused("refresh", second(w.refresh(dev.Tokens.Refresh)), fault.TokenInvalid) })
 		w.recorded("gone", mark, audit.IdentityLost)
 		if r := w.records(mark)[0]; r.PersonID != id || r.ActorID != "" || r.Details["provider"] != "Studio" {
 			w.Errorf("record = %+v", r)
@@ -305,7 +305,7 @@ func TestProviderIsAskedOnceForMany(t *testing.T) {
 		tokens = append(tokens, dev.Tokens.Refresh)
 		for range 2 {
 			before := w.providerToken()
-			together(16, func(i int) {
+			dbtest.Together(16, func(i int) {
 				if _, err := w.refresh(tokens[i%len(tokens)]); err != nil {
 					w.Errorf("refresh = %v", err)
 				}

@@ -16,6 +16,7 @@ import (
 	"atelier/internal/identity/identitytest"
 	"atelier/internal/ledger"
 	"atelier/internal/person"
+	"atelier/internal/sqldb/dbtest"
 )
 
 // ids names the teams of a list.
@@ -211,7 +212,7 @@ func TestTopUpOncePerWindow(t *testing.T) {
 		anna := w.somebody("anna@example.com", true)
 		for round := range int64(2) {
 			var won atomic.Int64
-			together(32, func(int) {
+			dbtest.Together(32, func(int) {
 				got, balance, err := w.Desk.ClaimTopUp(w.Context(), anna.ID, w.Visitor())
 				if err != nil {
 					w.because("top-up", err, "window")

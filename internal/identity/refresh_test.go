@@ -14,6 +14,7 @@ import (
 	"atelier/internal/idtoken"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 func TestRefresh(t *testing.T) {
@@ -46,7 +47,7 @@ func TestRefreshesAtOnceGiveOneSuccessor(t *testing.T) {
 		w.pass(24 * time.Hour)
 		var mu sync.Mutex
 		given := map[string][]string{} // ID tokens by refresh token
-		together(64, func(int) {
+		dbtest.Together(64, func(int) {
 			got, err := w.refresh(dev.Tokens.Refresh)
 			if err != nil {
 				w.Errorf("refresh = %v", err)

@@ -16,6 +16,7 @@ import (
 	"atelier/internal/ledger"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
 )
 
 // offerSetup is what the first start prints.
@@ -147,7 +148,7 @@ func TestSetupTokenIsForOnePerson(t *testing.T) {
 	each(t, identitytest.Options{Settings: identity.Settings{Signup: identity.Nobody}}, func(w *world) {
 		token := w.offerSetup()
 		var in atomic.Int64
-		together(6, func(i int) {
+		dbtest.Together(6, func(i int) {
 			_, err := w.signUp(identity.Application{Email: fmt.Sprintf("p%d@example.com", i), Setup: token})
 			if err == nil {
 				in.Add(1)
@@ -171,7 +172,7 @@ func TestUsedUpInvitationLeavesNobodyBehind(t *testing.T) {
 		c := w.Company("Studio", company.TeamPlan)
 		secret := w.invite("", c, w.Team(c, "Film", "member"))
 		var in atomic.Int64
-		together(6, func(i int) {
+		dbtest.Together(6, func(i int) {
 			_, err := w.signUp(identity.Application{Email: fmt.Sprintf("p%d@example.com", i), Invitation: secret})
 			switch {
 			case err == nil:
@@ -245,7 +246,7 @@ func TestKnownAddressWhereSignUpIsNeutral(t *testing.T) {
 // Two at once with the same new address must not tell that it was new.
 func TestNeutralSignUpsAtOnce(t *testing.T) {
 	each(t, identitytest.Options{Verified: true}, func(w *world) {
-		together(6, func(int) {
+		dbtest.Together(6, func(int) {
 			if in, err := w.signUp(identity.Application{Email: "anna@example.com"}); err != nil || in != (identity.Entered{}) {
 				w.Errorf("sign up = %+v, %v, want nothing", in, err)
 			}

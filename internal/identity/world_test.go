@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -319,18 +318,4 @@ func (w *world) recorded(what string, mark int64, want ...audit.Act) {
 func (w *world) times(act audit.Act) int {
 	w.Helper()
 	return w.count(`audit WHERE act = $1`, string(act))
-}
-
-// together runs fn n times at once and waits for all.
-func together(n int, fn func(i int)) {
-	var group sync.WaitGroup
-	gate := make(chan struct{})
-	for i := range n {
-		group.Go(func() {
-			<-gate
-			fn(i)
-		})
-	}
-	close(gate)
-	group.Wait()
 }

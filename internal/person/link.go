@@ -2,8 +2,6 @@ package person
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"atelier/internal/fault"
@@ -41,7 +39,7 @@ func OfferLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetim
 		return "", err
 	}
 	secret = ident.Text(secretChars)
-	return secret, insertLink(ctx, tx, hashed(secret), kind, l, tx.Now.Add(lifetime))
+	return secret, insertLink(ctx, tx, ident.Hash(secret), kind, l, tx.Now.Add(lifetime))
 }
 
 // errLink is one answer for links that were used, ran out or never were.
@@ -49,12 +47,12 @@ var errLink = fault.New(fault.NotFound, "This link does not work any more. Ask f
 
 // LookLink finds what a link is good for and leaves it as it is.
 func LookLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
-	return findLink(ctx, tx, kind, hashed(secret))
+	return findLink(ctx, tx, kind, ident.Hash(secret))
 }
 
 // UseLink uses a link up.
 func UseLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
-	return takeLink(ctx, tx, kind, hashed(secret))
+	return takeLink(ctx, tx, kind, ident.Hash(secret))
 }
 
 // DropLinks ends all links of a kind that a person was sent.
@@ -64,8 +62,3 @@ func DropLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string
 
 // SweepLinks removes links that ran out.
 func SweepLinks(ctx context.Context, tx *sqldb.Tx) error { return sweepLinks(ctx, tx) }
-
-func hashed(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}

@@ -325,24 +325,7 @@ func TestChecksFind(t *testing.T) {
 			`UPDATE person_link SET hash = 'secret'`:                      "links are kept as SHA-256 only",
 			`UPDATE person SET password_hash = ''`:                        "everybody can sign in somehow",
 		} {
-			found := map[string]bool{}
-			_ = w.Try(func(tx *sqldb.Tx) error { // the damage is not kept
-				if _, err := tx.Exec(w.Context(), damage); err != nil {
-					w.Errorf("%s: %v", damage, err)
-					return err
-				}
-				for _, c := range person.Checks {
-					err := tx.Each(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
-						var line string
-						found[c.Name] = true
-						return row.Scan(&line)
-					})
-					if err != nil {
-						w.Error(err)
-					}
-				}
-				return errUndo
-			})
+			found := w.Damage(person.Checks, damage)
 			if len(found) != 1 || !found[check] {
 				w.Errorf("after %s the checks found %v, want %q", damage, found, check)
 			}

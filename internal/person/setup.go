@@ -16,7 +16,7 @@ func OfferSetup(ctx context.Context, tx *sqldb.Tx) (string, error) {
 		return "", err
 	}
 	token := ident.Text(secretChars)
-	return token, insertSetup(ctx, tx, hashed(token))
+	return token, insertSetup(ctx, tx, ident.Hash(token))
 }
 
 // MaySetup tells whether a token was offered and still counts.
@@ -24,12 +24,12 @@ func MaySetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	if len(token) != secretChars {
 		return false, nil
 	}
-	return hasSetup(ctx, tx, hashed(token))
+	return hasSetup(ctx, tx, ident.Hash(token))
 }
 
 // UseSetup ends all offers and tells whether the token was one of them: of those
 // who come at once, with one token or with several, one is first.
 func UseSetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	offers, err := takeSetups(ctx, tx)
-	return slices.Contains(offers, hashed(token)), err
+	return slices.Contains(offers, ident.Hash(token)), err
 }

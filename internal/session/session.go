@@ -7,8 +7,6 @@ package session
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"atelier/internal/fault"
@@ -39,7 +37,7 @@ const maxAgent = 256
 func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration) (started Session, cookie string, err error) {
 	cookie = ident.Text(cookieChars)
 	s.ID, s.Agent, s.Created, s.LastUsed = ident.New(), plain.Line(s.Agent, maxAgent), tx.Now, tx.Now
-	return s, cookie, insert(ctx, tx, s, hashed(cookie), tx.Now.Add(lifetime))
+	return s, cookie, insert(ctx, tx, s, ident.Hash(cookie), tx.Now.Add(lifetime))
 }
 
 // ErrNone is why a cookie is not good for anything.
@@ -50,7 +48,7 @@ func Find(ctx context.Context, db *sqldb.DB, cookie string, now time.Time) (Sess
 	if len(cookie) != cookieChars || !ident.Alphanumeric(cookie) {
 		return Session{}, ErrNone
 	}
-	return byHash(ctx, db, hashed(cookie), now)
+	return byHash(ctx, db, ident.Hash(cookie), now)
 }
 
 // Live tells, inside the transaction that depends on it, whether a session has
@@ -82,8 +80,3 @@ func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
 
 // Sweep removes sessions that ran out.
 func Sweep(ctx context.Context, tx *sqldb.Tx) error { return sweep(ctx, tx) }
-
-func hashed(cookie string) string {
-	sum := sha256.Sum256([]byte(cookie))
-	return hex.EncodeToString(sum[:])
-}

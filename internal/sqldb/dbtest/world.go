@@ -1,6 +1,8 @@
 package dbtest
 
 import (
+	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,18 +70,44 @@ func Get[T any](w World, fn func(*sqldb.Tx) (T, error)) (v T) {
 	return v
 }
 
+// Damage does damage in a transaction that is not kept, and gives the checks that
+// found some.
+func (w World) Damage(checks []sqldb.Check, damage string, args ...any) (found map[string]bool) {
+	w.Helper()
+	found = map[string]bool{}
+	undo := errors.New("undo")
+	err := w.Try(func(tx *sqldb.Tx) error {
+		if _, err := tx.Exec(w.Context(), damage, args...); err != nil {
+			return err
+		}
+		for _, c := range checks {
+			err := tx.Each(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
+				var line string
+				found[c.Name] = true
+				return row.Scan(&line)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return undo
+	})
+	if !errors.Is(err, undo) {
+		w.Errorf("%s: %v", damage, err)
+	}
+	return found
+}
+
 // Together runs n functions at once and waits for all.
 func Together(n int, fn func(i int)) {
-	start, done := make(chan struct{}), make(chan struct{})
+	var group sync.WaitGroup
+	gate := make(chan struct{})
 	for i := range n {
-		go func() {
-			<-start
+		group.Go(func() {
+			<-gate
 			fn(i)
-			done <- struct{}{}
-		}()
+		})
 	}
-	close(start)
-	for range n {
-		<-done
-	}
+	close(gate)
+	group.Wait()
 }
