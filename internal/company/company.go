@@ -44,9 +44,6 @@ type Company struct {
 	Created time.Time
 }
 
-// Key is where the company stands in a list.
-func (c Company) Key() Key { return Key{c.Name, c.ID} }
-
 // Key is where a page of a list ended: at this text, and at this id among
 // equal texts. The zero Key is the beginning.
 type Key struct {
@@ -96,11 +93,6 @@ func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 		return err
 	}
 	return renameCompany(ctx, tx, id, name)
-}
-
-// List gives companies by name, from after on.
-func List(ctx context.Context, tx *sqldb.Tx, after Key, limit int) ([]Company, error) {
-	return companies(ctx, tx, after, limit)
 }
 
 // Membership is a person's place in a company.

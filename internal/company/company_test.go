@@ -2,7 +2,6 @@ package company_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,29 +135,6 @@ func TestCompany(t *testing.T) {
 			_, err := byID(id)
 			w.refused(err, fault.NotFound, "")
 			w.refused(rename(id, "Fox"), fault.NotFound, "")
-		}
-	})
-}
-
-func TestListPagesThroughEveryCompanyOnce(t *testing.T) {
-	each(t, func(w world) {
-		want := []string{"a", "b", "b", "b", "c"}
-		for _, name := range []string{"b", "c", "b", "a", "b"} {
-			w.company(name)
-		}
-		var names []string
-		ids := map[string]bool{}
-		for after := (company.Key{}); ; {
-			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Company, error) { return company.List(w.Context(), tx, after, 2) })
-			if len(page) == 0 {
-				break
-			}
-			for _, c := range page {
-				names, ids[c.ID], after = append(names, c.Name), true, c.Key()
-			}
-		}
-		if !slices.Equal(names, want) || len(ids) != len(want) {
-			w.Errorf("pages = %v with %d ids, want %v", names, len(ids), want)
 		}
 	})
 }

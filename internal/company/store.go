@@ -114,13 +114,6 @@ func renameCompany(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	return do(ctx, tx, `UPDATE company SET name = $2 WHERE id = $1`, id, name)
 }
 
-func companies(ctx context.Context, tx *sqldb.Tx, after Key, limit int) ([]Company, error) {
-	return sqldb.All(ctx, tx, `
-		SELECT `+companyColumns+` FROM company c
-		WHERE (c.name, c.id) > ($1, $2) ORDER BY c.name, c.id LIMIT $3`,
-		[]any{after.Text, after.ID, limit}, scanCompany)
-}
-
 const membershipQuery = `
 	SELECT ` + companyColumns + `, r.name, r.permissions, m.created
 	FROM company_member m
