@@ -171,7 +171,7 @@ func Checks(d sqldb.Dialect) []sqldb.Check {
 	return []sqldb.Check{{
 		Name: "a job whose lease has ended is taken over",
 		Query: `SELECT 'job ' || id || ' ' || kind FROM job WHERE state = 'running'
-			AND lease_until < CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - 60000000`,
+			AND lease_until < ` + d.Clock + ` - 60000000`,
 	}, {
 		Name: "running jobs, and only they, have a lease",
 		Query: `SELECT 'job ' || id || ' ' || kind FROM job

@@ -157,8 +157,22 @@ func assign(dest any, src driver.Value) error {
 			*d = b != 0
 			return nil
 		}
+	case **string:
+		return orNil(d, src)
+	case **int64:
+		return orNil(d, src)
 	case sql.Scanner:
 		return d.Scan(src)
 	}
 	return fmt.Errorf("%T into %T", src, dest)
+}
+
+// orNil stores a column that can be NULL.
+func orNil[T any](dest **T, src driver.Value) error {
+	if src == nil {
+		*dest = nil
+		return nil
+	}
+	*dest = new(T)
+	return assign(*dest, src)
 }

@@ -32,11 +32,20 @@ type Dialect struct {
 	// ForUpdate, at the end of a SELECT, locks the rows until the transaction
 	// ends. SQLite has one writer at a time and no such clause.
 	ForUpdate string
+	// SkipLocked is ForUpdate that passes over rows somebody else has locked,
+	// for taking work from a list together with others.
+	SkipLocked string
+	// Clock is the database's own time in microseconds, for checks that look at
+	// what should have happened by now: everything else goes by Tx.Now.
+	Clock string
 }
 
 var (
-	dialectSQLite   = Dialect{Name: "sqlite"}
-	dialectPostgres = Dialect{Name: "postgres", ForUpdate: " FOR UPDATE"}
+	dialectSQLite   = Dialect{Name: "sqlite", Clock: "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"}
+	dialectPostgres = Dialect{
+		Name: "postgres", ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED",
+		Clock: "CAST(extract(epoch FROM now()) * 1000000 AS BIGINT)",
+	}
 )
 
 // Options are what Open needs besides the address.
@@ -49,6 +58,9 @@ type Options struct {
 	// that all nodes agree on it however their own clocks are set. SQLite is on
 	// this machine anyway.
 	Follow bool
+	// Trace hears of every statement in a transaction before it is sent, nil for
+	// nobody. It must not keep or change args.
+	Trace func(query string, args []any)
 }
 
 // DB is an open database. It is safe for concurrent use.
@@ -60,13 +72,14 @@ type DB struct {
 	pool   *pgxpool.Pool // PostgreSQL
 	lite   *sqlite       // SQLite
 	source string        // what Open was given, for the migrations' own connection
+	trace  func(query string, args []any)
 
 	closing sync.Once
 }
 
 // Open connects to sqlite:///path or postgres://….
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	db := &DB{now: o.Now, source: address}
+	db := &DB{now: o.Now, source: address, trace: o.Trace}
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch scheme {
 	case "sqlite":
@@ -161,7 +174,7 @@ const writeTries = 5
 // afresh.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	for try := 1; ; try++ {
-		tx := &Tx{Dialect: db.Dialect} // its time comes when it begins
+		tx := &Tx{Dialect: db.Dialect, trace: db.trace} // its time comes when it begins
 		err := db.write(ctx, tx, fn)
 		if err == nil {
 			for _, f := range tx.committed {
@@ -189,7 +202,7 @@ func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	})
 }
 
-func (db *DB) tx() *Tx { return &Tx{Now: db.Now(), Dialect: db.Dialect} }
+func (db *DB) tx() *Tx { return &Tx{Now: db.Now(), Dialect: db.Dialect, trace: db.trace} }
 
 // Tx is one transaction.
 type Tx struct {
@@ -201,6 +214,7 @@ type Tx struct {
 	pgx       pgx.Tx
 	lite      liteTx
 	committed []func()
+	trace     func(query string, args []any)
 }
 
 // PGX is the PostgreSQL transaction below, nil on SQLite; see DB.Pool.
@@ -212,6 +226,9 @@ func (tx *Tx) AfterCommit(fn func()) { tx.committed = append(tx.committed, fn) }
 
 // Exec runs a writing statement and says how many rows it touched.
 func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+	if tx.trace != nil {
+		tx.trace(query, args)
+	}
 	if tx.pgx != nil {
 		tag, err := tx.pgx.Exec(ctx, query, args...)
 		return tag.RowsAffected(), err
@@ -225,6 +242,9 @@ func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error
 
 // QueryRow runs a query that gives at most one row.
 func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
+	if tx.trace != nil {
+		tx.trace(query, args)
+	}
 	if tx.pgx != nil {
 		return Row{from: tx.pgx.QueryRow(ctx, query, args...)}
 	}
@@ -258,6 +278,9 @@ func (r Row) Scan(dest ...any) error {
 // Each runs a query and hands every row to scan, in order. scan must not use tx:
 // PostgreSQL reads the rest of the answer from the same connection.
 func (tx *Tx) Each(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
+	if tx.trace != nil {
+		tx.trace(query, args)
+	}
 	if tx.pgx != nil {
 		rows, err := tx.pgx.Query(ctx, query, args...)
 		if err != nil {
