@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -148,10 +149,10 @@ func (f *Field) numberProblem(value any) string {
 		low, high = &zero, &top
 	}
 	if low != nil && n < *low {
-		return fmt.Sprintf("must be at least %v", *low)
+		return "must be at least " + figure(*low)
 	}
 	if high != nil && n > *high {
-		return fmt.Sprintf("must be at most %v", *high)
+		return "must be at most " + figure(*high)
 	}
 	return ""
 }
@@ -175,12 +176,14 @@ func (f *Field) multiProblem(value any) string {
 	return ""
 }
 
+const noSize = "must be a width and a height in whole pixels"
+
 func (f *Field) sizeProblem(value any) string {
 	m, ok := value.(map[string]any)
 	w, okW := number(m["width"])
 	h, okH := number(m["height"])
 	if !ok || !okW || !okH || len(m) != 2 || w != math.Trunc(w) || h != math.Trunc(h) {
-		return "must be a width and a height in whole pixels"
+		return noSize
 	}
 	for _, s := range f.Display.Sizes {
 		if float64(s.Width) == w && float64(s.Height) == h {
@@ -192,7 +195,7 @@ func (f *Field) sizeProblem(value any) string {
 		return "must be one of the sizes"
 	}
 	if min(w, h) < *low || max(w, h) > *high {
-		return fmt.Sprintf("must be between %v and %v pixels each way", *low, *high)
+		return fmt.Sprintf("must be between %s and %s pixels each way", figure(*low), figure(*high))
 	}
 	if m := float64(f.Display.MultipleOf); m > 0 && (math.Mod(w, m) != 0 || math.Mod(h, m) != 0) {
 		return fmt.Sprintf("must be multiples of %v pixels", m)
@@ -201,7 +204,26 @@ func (f *Field) sizeProblem(value any) string {
 }
 
 func (f *Field) offers(value any) bool {
-	return slices.ContainsFunc(f.Display.Options, func(o Option) bool { return same(o.Value, value) })
+	_, ok := f.option(value)
+	return ok
+}
+
+// option gives the value of the option that is the same as this one.
+func (f *Field) option(value any) (own any, ok bool) {
+	for _, o := range f.Display.Options {
+		if same(o.Value, value) {
+			return o.Value, true
+		}
+	}
+	return nil, false
+}
+
+// figure writes a bound as people do, unless it has more digits than they read.
+func figure(v float64) string {
+	if size := math.Abs(v); size < 1e15 && (v == 0 || size > 1e-6) {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
 // same compares option values: 1 and 1.0 are one number, "1" is text.

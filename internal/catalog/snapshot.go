@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"go.yaml.in/yaml/v3"
-
 	"atelier/internal/sqldb"
 )
 
@@ -92,6 +90,23 @@ func (s *Snapshot) view(a Audience) *View {
 // Tools gives every tool in list order, whoever may see it.
 func (s *Snapshot) Tools() []*Tool { return s.tools }
 
+// Tagged gives the ids of all tools with a tag, whoever may see them. A tag
+// that is hidden or unknown has none.
+func (s *Snapshot) Tagged(tagID string) []string {
+	var ids []string
+	for _, g := range s.tags {
+		if g.ID != tagID || g.Internal {
+			continue
+		}
+		for _, t := range s.tools {
+			if slices.Contains(t.Tags, g.Slug) {
+				ids = append(ids, t.ID)
+			}
+		}
+	}
+	return ids
+}
+
 // Tool finds a tool by id.
 func (v *View) Tool(id string) (*Tool, bool) {
 	t, ok := v.byID[id]
@@ -171,6 +186,8 @@ type Catalog struct {
 	refreshing sync.Mutex
 	current    atomic.Pointer[Snapshot]
 	decoded    map[string]*Tool // by id and hash; guarded by refreshing
+
+	versions versions
 }
 
 // New makes a catalog that is empty until the first Refresh.
@@ -271,7 +288,7 @@ func (c *Catalog) tool(r row) (*Tool, error) {
 	if before, ok := c.decoded[r.id+r.hash]; ok {
 		t = *before
 	} else {
-		read, err := decode(r.definition, func(d *reader, n *yaml.Node) *Tool { return d.tool(n, nil) })
+		read, err := decodeTool(r.definition)
 		if err != nil {
 			return nil, err
 		}

@@ -62,15 +62,21 @@ func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	return all, err
 }
 
-// put writes an item, new or not.
+// put writes an item, new or not. A tool's version is there before the tool is,
+// and stays.
 func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	if k == toolKind {
+		hash := hashOf(r.definition)
+		if _, err := tx.Exec(ctx, `INSERT INTO tool_version (hash, definition) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`,
+			hash, r.definition); err != nil {
+			return err
+		}
 		_, err := tx.Exec(ctx, `
 			INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
 			ON CONFLICT (id) DO UPDATE SET source = excluded.source, definition = excluded.definition,
 				hash = excluded.hash, removed = excluded.removed, updated = excluded.updated`,
-			r.id, r.slug, string(r.source), r.definition, hashOf(r.definition), r.removed, sqldb.At(tx.Now))
+			r.id, r.slug, string(r.source), r.definition, hash, r.removed, sqldb.At(tx.Now))
 		return err
 	}
 	_, err := tx.Exec(ctx, `
@@ -79,6 +85,12 @@ func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 		ON CONFLICT (id) DO UPDATE SET source = excluded.source, definition = excluded.definition, removed = excluded.removed`,
 		r.id, r.slug, string(r.source), r.definition, r.removed)
 	return err
+}
+
+// version gives the definition that has a hash.
+func version(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
+	err = db.QueryRow(ctx, `SELECT definition FROM tool_version WHERE hash = $1`, hash).Scan(&definition)
+	return definition, err
 }
 
 // durationsKept is how many finished runs of a tool its average is made of.
@@ -122,6 +134,9 @@ var Checks = []sqldb.Check{
 		SELECT 'catalog has ' || CAST(count(*) AS TEXT) || ' rows' FROM catalog HAVING count(*) <> 1`},
 	{Name: "every tool has a definition and its hash", Query: `
 		SELECT 'tool ' || id FROM tool WHERE definition = '' OR hash NOT LIKE 'v1:%' OR length(hash) <> 46`},
+	{Name: "every tool has its version", Query: `
+		SELECT 'tool ' || id FROM tool
+		WHERE NOT EXISTS (SELECT 1 FROM tool_version v WHERE v.hash = tool.hash AND v.definition = tool.definition)`},
 	{Name: "a tool was not updated before it was made", Query: `
 		SELECT 'tool ' || id FROM tool WHERE updated < created`},
 }

@@ -14,9 +14,13 @@ package catalog
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"atelier/internal/fault"
 )
 
 // Tool is one entry of the catalog.
@@ -60,6 +64,37 @@ type Price struct {
 
 // NumResults bounds how many results a run may ask for.
 type NumResults struct{ Min, Max, Default int64 }
+
+// Results gives how many results a run makes that asks for so many, nil where
+// it does not say. most bounds every tool. Whoever asks a tool that always
+// makes one gets one.
+func (t *Tool) Results(asked *int64, most int64) (n int64, err error) {
+	if t.NumResults == nil {
+		return 1, nil
+	}
+	n = t.NumResults.Default
+	if asked != nil {
+		n = *asked
+	}
+	low, high := max(1, t.NumResults.Min), min(t.NumResults.Max, most)
+	if n < low || n > high {
+		return 0, fault.New(fault.NumResultsLimit, fmt.Sprintf("This tool makes from %d to %d results in one run.", low, high)).
+			With("min", low).With("max", high)
+	}
+	return n, nil
+}
+
+// Cost gives the tokens that n results cost. What no number can hold is the
+// largest there is, which nobody can pay.
+func (t *Tool) Cost(n int64) int64 {
+	if t.Price.Type == Free || t.Price.Tokens <= 0 || n <= 0 {
+		return 0
+	}
+	if n > math.MaxInt64/t.Price.Tokens {
+		return math.MaxInt64
+	}
+	return n * t.Price.Tokens
+}
 
 // Output is what a tool makes.
 type Output struct {
