@@ -6,7 +6,17 @@
 // come from or go to the outside have a system account on the other side, the
 // only kind that may be below zero.
 //
-//	system:grants ──grant, signup, top_up──▶ account
+//	system:grants ──grant, signup, top_up──▶ account ──settle──▶ system:revenue
+//
+// A run holds its price from its beginning: first what is left of the month's
+// free allowance, then tokens. Both are a column of the account's row and no
+// movement. When the run ends, its one settlement pays for what was delivered
+// and gives the rest of the hold back.
+//
+//	Reserve   held + tokens                  allowance_used + allowance
+//	Settle    held - tokens, posted - paid   allowance_used - unused
+//
+// allowance_used belongs to the month beside it, which only ever moves on.
 //
 // Every transaction locks the account's row first and the system's, which all
 // share, last. Move tokens once in a database transaction: a second move would
@@ -34,11 +44,13 @@ const (
 	Granted  Kind = "grant"  // the operator gave or took back
 	SignedUp Kind = "signup" // what a new account begins with
 	ToppedUp Kind = "top_up" // the free top-up, claimed
+	Settled  Kind = "settle" // a run ended; also where it costs nothing
 )
 
 const (
 	systemPrefix  = "system:"
 	systemGrants  = systemPrefix + "grants"
+	systemRevenue = systemPrefix + "revenue"
 	maxTokens     = 1_000_000_000_000 // in one movement
 	maxNote       = 500               // bytes
 	allowanceForm = "2006-01"
@@ -110,7 +122,7 @@ func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Du
 func Balances(ctx context.Context, tx *sqldb.Tx, ids []string, monthlyAllowance int64) (map[string]Balance, error) {
 	all := make(map[string]Balance, len(ids))
 	for _, id := range ids {
-		all[id] = Balance{FreeAllowanceLeft: max(monthlyAllowance, 0)}
+		all[id] = account{}.balance(tx.Now, monthlyAllowance)
 	}
 	if len(ids) == 0 {
 		return all, nil
@@ -119,20 +131,40 @@ func Balances(ctx context.Context, tx *sqldb.Tx, ids []string, monthlyAllowance 
 	if err != nil {
 		return nil, fmt.Errorf("balances: %w", err)
 	}
-	month := tx.Now.Format(allowanceForm)
 	for _, a := range found {
-		if a.allowanceMonth != month {
-			a.allowanceUsed = 0
-		}
-		all[a.id] = Balance{Tokens: a.posted - a.held, Held: a.held, FreeAllowanceLeft: max(monthlyAllowance-a.allowanceUsed, 0)}
+		all[a.id] = a.balance(tx.Now, monthlyAllowance)
 	}
 	return all, nil
 }
 
-// open makes the account's row where it is new.
-func open(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+func (a account) balance(now time.Time, monthlyAllowance int64) Balance {
+	_, used := a.allowance(now)
+	return Balance{Tokens: a.posted - a.held, Held: a.held, FreeAllowanceLeft: max(max(monthlyAllowance, 0)-used, 0)}
+}
+
+// allowance is the month that counts, and what was used in it. The month moves
+// on but never back: who began just before midnight and waited for somebody who
+// began after must not make the new month's allowance whole again.
+func (a account) allowance(now time.Time) (month string, used int64) {
+	month = now.UTC().Format(allowanceForm)
+	if a.allowanceMonth < month {
+		return month, 0
+	}
+	return a.allowanceMonth, a.allowanceUsed
+}
+
+// owned refuses what is nobody's account.
+func owned(accountID string) error {
 	if accountID == "" || strings.HasPrefix(accountID, systemPrefix) {
 		return errors.New("ledger: " + accountID + " is nobody's account")
+	}
+	return nil
+}
+
+// open makes the account's row where it is new.
+func open(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	if err := owned(accountID); err != nil {
+		return err
 	}
 	if err := insertAccount(ctx, tx, accountID); err != nil {
 		return fmt.Errorf("open account: %w", err)
@@ -150,7 +182,11 @@ func move(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kin
 		return 0, fault.New(fault.InsufficientBalance, "The account has fewer tokens than that.").
 			With("required", -tokens).With("available", balance)
 	}
-	if err := book(ctx, tx, movement{id: ident.New(), kind: kind, note: plain.Line(note, maxNote), from: systemGrants, to: accountID, tokens: tokens}); err != nil {
+	m := movement{id: ident.New(), kind: kind, note: plain.Line(note, maxNote), system: systemGrants, account: accountID, tokens: tokens}
+	if _, err := record(ctx, tx, m); err != nil {
+		return 0, fmt.Errorf("move tokens: %w", err)
+	}
+	if err := book(ctx, tx, m); err != nil {
 		return 0, fmt.Errorf("move tokens: %w", err)
 	}
 	return balance, nil

@@ -131,6 +131,7 @@ func TestRefusalsSayWhy(t *testing.T) {
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Details["required"] != int64(3) || f.Details["available"] != int64(2) {
 			t.Errorf("grant = %#v, want 3 required and 2 available", err)
 		}
+		exec(t, db, `UPDATE ledger_account SET held = 0 WHERE id = 'anna'`)
 		_, err = grant(t.Context(), db, "anna", 0)
 		if f, ok := errors.AsType[*fault.Error](err); !ok || len(f.Fields) != 1 || f.Fields[0].Path != "tokens" {
 			t.Errorf("grant = %#v, want a problem on tokens", err)

@@ -32,28 +32,63 @@ func post(ctx context.Context, tx *sqldb.Tx, id string, tokens int64) (balance i
 
 // movement is a transaction between a system account and another.
 type movement struct {
-	id       string
-	kind     Kind
-	note     string
-	from, to string
-	tokens   int64
+	id              string
+	kind            Kind
+	note            string
+	runID           string // of a settlement, else empty
+	system, account string
+	tokens          int64 // to the account
 }
 
-// book writes down what post has done to m.to, and does the other side. It
+// record writes the transaction down, unless its run has one already.
+func record(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, err error) {
+	n, err := tx.Exec(ctx, `
+		INSERT INTO ledger_transaction (id, kind, note, created, run_id) VALUES ($1, $2, $3, $4, nullif($5, ''))
+		ON CONFLICT (run_id) WHERE run_id IS NOT NULL DO NOTHING`,
+		m.id, string(m.kind), m.note, sqldb.At(tx.Now), m.runID)
+	return n == 1, err
+}
+
+// book writes down what was done to the account, and does the other side. It
 // comes to the system's row last: everybody waits there.
 func book(ctx context.Context, tx *sqldb.Tx, m movement) error {
-	if _, err := tx.Exec(ctx, `INSERT INTO ledger_transaction (id, kind, note, created) VALUES ($1, $2, $3, $4)`,
-		m.id, string(m.kind), m.note, sqldb.At(tx.Now)); err != nil {
-		return err
-	}
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, $2, 0, '', 0)
-		ON CONFLICT (id) DO UPDATE SET posted = ledger_account.posted + excluded.posted`, m.from, -m.tokens); err != nil {
+		ON CONFLICT (id) DO UPDATE SET posted = ledger_account.posted + excluded.posted`, m.system, -m.tokens); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO ledger_entry (transaction_id, account_id, amount) VALUES ($1, $2, $3), ($1, $4, $5)`,
-		m.id, m.to, m.tokens, m.from, -m.tokens)
+		m.id, m.account, m.tokens, m.system, -m.tokens)
 	return err
+}
+
+// lockAccount gives the account's row, which nobody else changes until the
+// transaction ends.
+func lockAccount(ctx context.Context, tx *sqldb.Tx, id string) (a account, err error) {
+	err = a.scan(tx.QueryRow(ctx, accountQuery+` WHERE id = $1`+tx.Dialect.ForUpdate, id))
+	return a, err
+}
+
+// hold reserves tokens and has the account's allowance at month and used, unless
+// it is no longer as it was found or has too few tokens.
+func hold(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month string, used int64) (ok bool, err error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE ledger_account SET held = held + $1, allowance_month = $2, allowance_used = $3
+		WHERE id = $4 AND posted - held >= $1 AND allowance_month = $5 AND allowance_used = $6`,
+		tokens, month, used, was.id, was.allowanceMonth, was.allowanceUsed)
+	return n == 1, err
+}
+
+// release ends a hold: the tokens that are paid go, the others are free again,
+// and so is what was not used of the allowance if the account still counts that
+// month. It does nothing where the account does not hold as much.
+func release(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, allowance int64) (ok bool, err error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE ledger_account SET posted = posted - $1, held = held - $2,
+			allowance_used = allowance_used - CASE WHEN allowance_month = $3 THEN CAST($4 AS BIGINT) ELSE 0 END
+		WHERE id = $5 AND held >= $2 AND (allowance_month <> $3 OR allowance_used >= $6)`,
+		tokens, h.Tokens, h.Month, h.Allowance-allowance, id, h.Allowance)
+	return n == 1, err
 }
 
 // claimTopUp marks the account as topped up now unless it was in the window.
@@ -80,15 +115,19 @@ type account struct {
 	allowanceUsed  int64
 }
 
+const accountQuery = `SELECT id, posted, held, allowance_month, allowance_used FROM ledger_account`
+
+func (a *account) scan(s sqldb.Scanner) error {
+	return s.Scan(&a.id, &a.posted, &a.held, &a.allowanceMonth, &a.allowanceUsed)
+}
+
 func accounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error) {
 	places, args := make([]string, len(ids)), make([]any, len(ids))
 	for i, id := range ids {
 		places[i], args[i] = `$`+strconv.Itoa(i+1), id
 	}
-	return sqldb.All(ctx, tx, `
-		SELECT id, posted, held, allowance_month, allowance_used FROM ledger_account
-		WHERE id IN (`+strings.Join(places, `, `)+`)`, args, func(s sqldb.Scanner) (a account, err error) {
-		err = s.Scan(&a.id, &a.posted, &a.held, &a.allowanceMonth, &a.allowanceUsed)
+	return sqldb.All(ctx, tx, accountQuery+` WHERE id IN (`+strings.Join(places, `, `)+`)`, args, func(s sqldb.Scanner) (a account, err error) {
+		err = a.scan(s)
 		return a, err
 	})
 }
@@ -107,4 +146,31 @@ var Checks = []sqldb.Check{
 		SELECT 'ledger_account ' || id FROM ledger_account WHERE held < 0`},
 	{Name: "no account but the system's is below zero", Query: `
 		SELECT 'ledger_account ' || id FROM ledger_account WHERE posted - held < 0 AND id NOT LIKE '` + systemPrefix + `%'`},
+	{Name: "an account holds what its pending runs hold", Query: `
+		SELECT 'ledger_account ' || a.id FROM ledger_account a LEFT JOIN run r ON r.account_id = a.id AND r.status = 'pending'
+		GROUP BY a.id, a.held HAVING a.held <> coalesce(sum(r.tokens_held), 0)`},
+	{Name: "a run that holds something has an account", Query: `
+		SELECT 'run ' || r.id FROM run r LEFT JOIN ledger_account a ON a.id = r.account_id
+		WHERE a.id IS NULL AND r.tokens_held + r.allowance_held > 0`},
+	{Name: "an account has used what its runs have of the month's allowance", Query: `
+		SELECT 'ledger_account ' || a.id FROM ledger_account a
+			LEFT JOIN run r ON r.account_id = a.id AND r.allowance_month = a.allowance_month AND r.allowance_month <> ''
+		GROUP BY a.id, a.allowance_used
+		HAVING a.allowance_used <> coalesce(sum(CASE r.status WHEN 'pending' THEN r.allowance_held ELSE r.allowance_used END), 0)`},
+	{Name: "a run is settled once when it has ended, and not before", Query: `
+		SELECT 'run ' || r.id FROM run r LEFT JOIN ledger_transaction t ON t.run_id = r.id
+		GROUP BY r.id, r.status HAVING count(t.id) <> CASE r.status WHEN 'pending' THEN 0 ELSE 1 END`},
+	{Name: "a settlement has a run, and nothing else has", Query: `
+		SELECT 'ledger_transaction ' || t.id FROM ledger_transaction t LEFT JOIN run r ON r.id = t.run_id
+		WHERE (t.kind = '` + string(Settled) + `') <> (r.id IS NOT NULL)`},
+	{Name: "a settlement moves what the run was charged, from who pays for it", Query: `
+		SELECT DISTINCT 'run ' || r.id FROM run r JOIN ledger_transaction t ON t.run_id = r.id JOIN ledger_entry e ON e.transaction_id = t.id
+		WHERE NOT (e.account_id = r.account_id AND e.amount = -coalesce(r.tokens_charged, 0)
+			OR e.account_id = '` + systemRevenue + `' AND e.amount = coalesce(r.tokens_charged, 0))`},
+	{Name: "a run is charged no more than it held, and only where it succeeded", Query: `
+		SELECT 'run ' || id FROM run
+		WHERE tokens_charged < 0 OR tokens_charged > tokens_held OR allowance_used < 0 OR allowance_used > allowance_held
+			OR status <> 'succeeded' AND (tokens_charged <> 0 OR allowance_used <> 0)`},
+	{Name: "an allowance is a month's", Query: `
+		SELECT 'run ' || id FROM run WHERE allowance_held > 0 AND allowance_month = ''`},
 }

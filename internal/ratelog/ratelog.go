@@ -71,6 +71,32 @@ func Full(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (wai
 	return wait, nil
 }
 
+// Room is what a window has left.
+type Room struct {
+	Left int
+	// Reset is when the oldest entry leaves the window, 0 where it is empty.
+	Reset time.Duration
+}
+
+// Rooms tells what each window has left. It takes and locks nothing.
+func Rooms(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) ([]Room, error) {
+	if err := valid(key, windows); err != nil {
+		return nil, err
+	}
+	rooms := make([]Room, len(windows))
+	for i, w := range windows {
+		n, first, err := count(ctx, tx, key, w)
+		if err != nil {
+			return nil, fmt.Errorf("rate of %s: %w", key, err)
+		}
+		rooms[i].Left = max(w.Most-n, 0)
+		if n > 0 {
+			rooms[i].Reset = first.Add(w.Span).Sub(tx.Now)
+		}
+	}
+	return rooms, nil
+}
+
 // Return gives back what Take admitted, as if it had not happened. What was
 // swept or returned before is no error.
 func Return(ctx context.Context, tx *sqldb.Tx, id string) error { return remove(ctx, tx, id) }

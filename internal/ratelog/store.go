@@ -29,6 +29,13 @@ func newest(ctx context.Context, tx *sqldb.Tx, key string, w Window) (at time.Ti
 	return t.Time, err == nil, err
 }
 
+// count gives how many rows are in the window, and the time of the first.
+func count(ctx context.Context, tx *sqldb.Tx, key string, w Window) (n int, first time.Time, err error) {
+	var t sqldb.Time
+	err = tx.QueryRow(ctx, `SELECT count(*), min(at) FROM rate_log WHERE key = $1 AND at > $2`, key, sqldb.At(tx.Now.Add(-w.Span))).Scan(&n, &t)
+	return n, t.Time, err
+}
+
 func insert(ctx context.Context, tx *sqldb.Tx, id, key string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO rate_log (id, key, at) VALUES ($1, $2, $3)`, id, key, sqldb.At(tx.Now))
 	return err

@@ -1,0 +1,119 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"atelier/internal/sqldb"
+)
+
+// ByID finds a run of an account.
+func ByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Run, error) {
+	return found(scan(tx.QueryRow(ctx, byID, id, accountID)))
+}
+
+// Look is ByID outside any transaction, for polls.
+func Look(ctx context.Context, db *sqldb.DB, accountID, id string) (Run, error) {
+	return found(scan(db.QueryRow(ctx, byID, id, accountID)))
+}
+
+// Any finds a run of whatever account, for those who work on it.
+func Any(ctx context.Context, tx *sqldb.Tx, id string) (Run, error) {
+	return found(scan(tx.QueryRow(ctx, anyByID, id)))
+}
+
+// List gives an account's runs, newest first.
+func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *Place, limit int) ([]Run, error) {
+	return list(ctx, tx, accountID, f, after, limit)
+}
+
+// Outputs gives what runs have made.
+func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]Output, error) {
+	if len(runIDs) == 0 {
+		return nil, nil
+	}
+	return outputs(ctx, tx, runIDs)
+}
+
+// Position tells how many are before a queued run, itself counted in. It is a
+// guess: whose turn it is changes with everybody who comes.
+func Position(ctx context.Context, tx *sqldb.Tx, r Run) (int64, error) { return position(ctx, tx, r) }
+
+// Active counts a person's runs that have not ended.
+func Active(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
+	return active(ctx, tx, personID)
+}
+
+// Spent is what a person's runs since a time have cost an account, with what
+// is held for those that still go on.
+func Spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since time.Time) (int64, error) {
+	return spent(ctx, tx, accountID, personID, since)
+}
+
+// AskCancel notes that a run of an account shall end. ok is false where it has
+// ended already. Whoever works on it finds out; a queued one can be ended by
+// the caller at once.
+func AskCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (r Run, ok bool, err error) {
+	r, err = askCancel(ctx, tx, accountID, id)
+	if !errors.Is(err, sqldb.ErrNoRows) {
+		return r, err == nil, err
+	}
+	r, err = ByID(ctx, tx, accountID, id)
+	return r, false, err
+}
+
+// Answer notes that a person is told about a pending run now, and whether they
+// asked sooner than they were told to.
+func Answer(ctx context.Context, tx *sqldb.Tx, r Run, personID string) (early bool, err error) {
+	return answer(ctx, tx, r, personID)
+}
+
+// Key is the answer to a create that came with an idempotency key.
+type Key struct {
+	Fingerprint string
+	RunID       string
+	Response    string
+	Created     time.Time
+}
+
+// Recall finds what a person's key was answered with. A key older than its
+// lifetime is forgotten.
+func Recall(ctx context.Context, tx *sqldb.Tx, personID, key string, lifetime time.Duration) (k Key, ok bool, err error) {
+	k, err = recall(ctx, tx, personID, key)
+	switch {
+	case errors.Is(err, sqldb.ErrNoRows):
+		return Key{}, false, nil
+	case err != nil:
+		return Key{}, false, fmt.Errorf("recall key: %w", err)
+	case !k.Created.Add(lifetime).After(tx.Now):
+		return Key{}, false, nil
+	}
+	return k, true, nil
+}
+
+// Remember keeps the answer for a key, in place of one that has lived too
+// long.
+func Remember(ctx context.Context, tx *sqldb.Tx, personID, key string, k Key) error {
+	if err := forget(ctx, tx, personID, key); err != nil {
+		return err
+	}
+	return remember(ctx, tx, personID, key, k)
+}
+
+// Forget removes keys that are older than their lifetime, a batch at a time.
+func Forget(ctx context.Context, db *sqldb.DB, lifetime time.Duration) error {
+	for {
+		var n int64
+		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			n, err = forgetBefore(ctx, tx, tx.Now.Add(-lifetime), forgetBatch)
+			return err
+		})
+		if err != nil || n < forgetBatch {
+			return err
+		}
+	}
+}
+
+const forgetBatch = 1000

@@ -1,0 +1,388 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/sqldb"
+)
+
+// columns are a run's, in the order in which scan reads them.
+const columns = `id, library_id, person_id, account_id, team_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
+	num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
+	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished`
+
+func scan(row sqldb.Scanner) (r Run, err error) {
+	var team, stage *string
+	var estimated, charged, used *int64
+	var poll int64
+	var status string
+	var created, started, finished sqldb.Time
+	err = row.Scan(&r.ID, &r.LibraryID, &r.PersonID, &r.AccountID, &team, &r.Credential, &r.CredentialID, &r.Plugin, &r.ToolID, &r.ToolHash, &r.Engine, &r.Inputs, &r.Prompt, &r.Seed,
+		&r.NumResults, &r.Metadata, &r.WebhookURL, &estimated, &poll, &r.UnitTokens, &r.TokensHeld, &r.AllowanceHeld, &r.AllowanceMonth, &charged, &used,
+		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished)
+	if err != nil {
+		return Run{}, err
+	}
+	value := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	if team != nil {
+		r.TeamID = *team
+	}
+	r.State = State(status)
+	if stage != nil {
+		r.State = State(*stage)
+	}
+	r.Estimated, r.PollAfter = time.Duration(value(estimated))*time.Second, time.Duration(poll)*time.Second
+	r.TokensCharged, r.AllowanceUsed = value(charged), value(used)
+	r.Created, r.Started, r.Finished = created.Time, started.Time, finished.Time
+	return r, nil
+}
+
+func insert(ctx context.Context, tx *sqldb.Tx, r Run) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO run (id, library_id, person_id, account_id, team_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
+			num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month,
+			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created)
+		VALUES ($1, $2, $3, $4, nullif($5, ''), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, nullif($18, 0), $19, $20, $21, $22, $23,
+			'pending', 'queued', 0, '', FALSE, '', 1, '', '', $24)`,
+		r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.Plugin, r.ToolID, r.ToolHash, r.Engine, r.Inputs, r.Prompt, r.Seed,
+		r.NumResults, r.Metadata, r.WebhookURL, int64(r.Estimated/time.Second), int64(r.PollAfter/time.Second), r.UnitTokens, r.TokensHeld, r.AllowanceHeld, r.AllowanceMonth,
+		sqldb.At(tx.Now))
+	return err
+}
+
+func insertInput(ctx context.Context, tx *sqldb.Tx, runID string, in Input) error {
+	_, err := tx.Exec(ctx, `INSERT INTO run_input (run_id, field, place, asset_id) VALUES ($1, $2, $3, $4)`, runID, in.Field, int64(in.Place), in.AssetID)
+	return err
+}
+
+// waits counts one more queued run of a person, or one less. A person who had
+// none waiting keeps their place: served is when they last had their turn.
+func waits(ctx context.Context, tx *sqldb.Tx, engine, personID string, by int64) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ($1, $2, 0, $3)
+		ON CONFLICT (engine, person_id) DO UPDATE SET waiting = run_turn.waiting + excluded.waiting`, engine, personID, by)
+	return err
+}
+
+func active(ctx context.Context, tx *sqldb.Tx, personID string) (n int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM run WHERE person_id = $1 AND status = 'pending'`, personID).Scan(&n)
+	return n, err
+}
+
+func spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since time.Time) (tokens int64, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT CAST(coalesce(sum(coalesce(tokens_charged, tokens_held)), 0) AS BIGINT) FROM run
+		WHERE person_id = $1 AND created > $2 AND account_id = $3`, personID, sqldb.At(since), accountID).Scan(&tokens)
+	return tokens, err
+}
+
+const (
+	anyByID = `SELECT ` + columns + ` FROM run WHERE id = $1`
+	byID    = anyByID + ` AND account_id = $2`
+)
+
+func found(r Run, err error) (Run, error) {
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Run{}, ErrNotFound
+	}
+	return r, err
+}
+
+func list(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *Place, limit int) ([]Run, error) {
+	query, args := `SELECT `+columns+` FROM run WHERE account_id = $1`, []any{accountID}
+	add := func(condition string, values ...any) {
+		for _, v := range values {
+			args = append(args, v)
+			condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(args)), 1)
+		}
+		query += ` AND ` + condition
+	}
+	if f.Status != "" {
+		add(`status = ?`, f.Status)
+	}
+	if f.ToolID != "" {
+		add(`tool_id = ?`, f.ToolID)
+	}
+	if after != nil {
+		add(`(created, id) < (?, ?)`, sqldb.At(after.Created), after.ID)
+	}
+	args = append(args, int64(limit))
+	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $`+strconv.Itoa(len(args)), args, scan)
+}
+
+// position counts those queued before a run, up to a limit that makes no
+// difference to a person.
+func position(ctx context.Context, tx *sqldb.Tx, r Run) (n int64, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT count(*) FROM (
+			SELECT 1 AS one FROM run WHERE engine = $1 AND stage = 'queued' AND created <= $2 AND id <> $3 LIMIT 1000) AS before`,
+		r.Engine, sqldb.At(r.Created), r.ID).Scan(&n)
+	return n + 1, err
+}
+
+// Taking work.
+
+func nextPerson(ctx context.Context, tx *sqldb.Tx, engine string) (personID string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY served, person_id LIMIT 1`+tx.Dialect.SkipLocked, engine).Scan(&personID)
+	return personID, err
+}
+
+func oldest(ctx context.Context, tx *sqldb.Tx, engine, personID string) (id string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT id FROM run WHERE engine = $1 AND person_id = $2 AND stage = 'queued' ORDER BY created, id LIMIT 1`+tx.Dialect.SkipLocked, engine, personID).Scan(&id)
+	return id, err
+}
+
+func take(ctx context.Context, tx *sqldb.Tx, id, worker string, until time.Time) (Run, error) {
+	r, err := scan(tx.QueryRow(ctx, `
+		UPDATE run SET stage = 'running', attempt = attempt + 1, worker = $2, lease_until = $3, progress = NULL, preview = '',
+			started = coalesce(started, $4), revision = revision + 1
+		WHERE id = $1 AND stage = 'queued' RETURNING `+columns, id, worker, sqldb.At(until), sqldb.At(tx.Now)))
+	if err != nil {
+		return r, err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO run_attempt (run_id, attempt, worker, started) VALUES ($1, $2, $3, $4)`, r.ID, r.Attempt, worker, sqldb.At(tx.Now)); err != nil {
+		return r, err
+	}
+	_, err = tx.Exec(ctx, `UPDATE run_turn SET waiting = waiting - 1, served = $3 WHERE engine = $1 AND person_id = $2`, r.Engine, r.PersonID, sqldb.At(tx.Now))
+	return r, err
+}
+
+func inputsOf(ctx context.Context, tx *sqldb.Tx, runID string) ([]Input, error) {
+	return sqldb.All(ctx, tx, `SELECT field, place, asset_id FROM run_input WHERE run_id = $1 ORDER BY field, place`, []any{runID}, func(row sqldb.Scanner) (in Input, err error) {
+		var place int64
+		err = row.Scan(&in.Field, &place, &in.AssetID)
+		in.Place = int(place)
+		return in, err
+	})
+}
+
+func scanHeld(row sqldb.Scanner) (h Held, err error) {
+	err = row.Scan(&h.ID, &h.Attempt, &h.Cancel)
+	return h, err
+}
+
+func renew(ctx context.Context, tx *sqldb.Tx, worker string, until time.Time) ([]Held, error) {
+	return sqldb.All(ctx, tx, `
+		UPDATE run SET lease_until = $2 WHERE worker = $1 AND stage = 'running' RETURNING id, attempt, cancel`, []any{worker, sqldb.At(until)}, scanHeld)
+}
+
+func held(ctx context.Context, tx *sqldb.Tx, worker string) ([]Held, error) {
+	return sqldb.All(ctx, tx, `SELECT id, attempt, cancel FROM run WHERE worker = $1 AND stage = 'running'`, []any{worker}, scanHeld)
+}
+
+func setProgress(ctx context.Context, tx *sqldb.Tx, h Held, progress *int64, preview string) (bool, error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE run SET progress = $3, preview = $4, revision = revision + 1 WHERE id = $1 AND attempt = $2 AND stage = 'running'`,
+		h.ID, h.Attempt, progress, preview)
+	return n == 1, err
+}
+
+func expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT `+columns+` FROM run WHERE stage = 'running' AND lease_until < $1 ORDER BY lease_until LIMIT $2`+tx.Dialect.SkipLocked,
+		[]any{sqldb.At(tx.Now), int64(limit)}, scan)
+}
+
+func waitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1 LIMIT $2`,
+		[]any{sqldb.At(before), int64(limit)}, scan)
+}
+
+// requeue gives a run back to those who wait.
+func requeue(ctx context.Context, tx *sqldb.Tx, h Held) (r Run, ok bool, err error) {
+	r, err = scan(tx.QueryRow(ctx, `
+		UPDATE run SET stage = 'queued', worker = '', lease_until = NULL, progress = NULL, preview = '', revision = revision + 1
+		WHERE id = $1 AND attempt = $2 AND stage = 'running' RETURNING `+columns, h.ID, h.Attempt))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return r, false, nil
+	}
+	return r, err == nil, err
+}
+
+func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, outcome string) error {
+	_, err := tx.Exec(ctx, `UPDATE run_attempt SET ended = $3, outcome = $4 WHERE run_id = $1 AND attempt = $2 AND ended IS NULL`, runID, attempt, sqldb.At(tx.Now), outcome)
+	return err
+}
+
+// Ending.
+
+func end(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (bool, error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', revision = revision + 1,
+			tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8, finished = $9
+		WHERE id = $1 AND attempt = $2 AND stage = $3`,
+		r.ID, r.Attempt, string(r.State), string(o.State), o.TokensCharged, o.AllowanceUsed, o.ErrorCode, o.ErrorText, sqldb.At(tx.Now))
+	return n == 1, err
+}
+
+func forgetPolls(ctx context.Context, tx *sqldb.Tx, runID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM run_poll WHERE run_id = $1`, runID)
+	return err
+}
+
+func insertResult(ctx context.Context, tx *sqldb.Tx, r Run, place int, one Result) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, created)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		one.ID, r.ID, int64(place), one.AssetID, r.AccountID, r.ToolID, one.Type, one.Shape, one.Resolution, sqldb.At(tx.Now))
+	return err
+}
+
+func askCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Run, error) {
+	return scan(tx.QueryRow(ctx, `
+		UPDATE run SET cancel = TRUE, revision = revision + 1 WHERE id = $1 AND account_id = $2 AND status = 'pending' RETURNING `+columns, id, accountID))
+}
+
+func outputs(ctx context.Context, tx *sqldb.Tx, runIDs []string) (map[string][]Output, error) {
+	places, args := make([]string, len(runIDs)), make([]any, len(runIDs))
+	for i, id := range runIDs {
+		places[i], args[i] = `$`+strconv.Itoa(i+1), id
+	}
+	all := make(map[string][]Output, len(runIDs))
+	err := tx.Each(ctx, `
+		SELECT r.run_id, r.id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, a.thumb <> '', a.preview <> '',
+			r.deleted IS NOT NULL OR a.gone IS NOT NULL
+		FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.run_id IN (`+strings.Join(places, `, `)+`) ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
+		var runID string
+		var o Output
+		var width, height, ms *int64
+		if err := row.Scan(&runID, &o.ID, &o.Type, &o.MimeType, &width, &height, &ms, &o.Size, &o.SHA256, &o.Blurhash, &o.Thumb, &o.Preview, &o.Expired); err != nil {
+			return err
+		}
+		if width != nil && height != nil {
+			o.Width, o.Height = *width, *height
+		}
+		if ms != nil {
+			o.Duration = time.Duration(*ms) * time.Millisecond
+		}
+		all[runID] = append(all[runID], o)
+		return nil
+	})
+	return all, err
+}
+
+// Polls.
+
+// answer notes that somebody is told about a run now. early is whether that is
+// sooner after the answer before than they were asked to wait; the create was
+// the first answer to whoever made the run.
+func answer(ctx context.Context, tx *sqldb.Tx, r Run, personID string) (early bool, err error) {
+	due := sqldb.At(tx.Now.Add(-r.PollAfter))
+	first := sqldb.Time{}
+	if personID == r.PersonID {
+		first = sqldb.At(r.Created)
+	}
+	var last sqldb.Time
+	err = tx.QueryRow(ctx, `SELECT answered FROM run_poll WHERE run_id = $1 AND person_id = $2`+tx.Dialect.ForUpdate, r.ID, personID).Scan(&last)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		last, err = first, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO run_poll (run_id, person_id, answered) VALUES ($1, $2, $3)
+		ON CONFLICT (run_id, person_id) DO UPDATE SET answered = excluded.answered`, r.ID, personID, sqldb.At(tx.Now))
+	return last.After(due.Time), err
+}
+
+// Keys.
+
+func recall(ctx context.Context, tx *sqldb.Tx, personID, key string) (k Key, err error) {
+	var created sqldb.Time
+	err = tx.QueryRow(ctx, `SELECT fingerprint, run_id, response, created FROM idempotency WHERE person_id = $1 AND key = $2`, personID, key).
+		Scan(&k.Fingerprint, &k.RunID, &k.Response, &created)
+	k.Created = created.Time
+	return k, err
+}
+
+func remember(ctx context.Context, tx *sqldb.Tx, personID, key string, k Key) error {
+	_, err := tx.Exec(ctx, `INSERT INTO idempotency (person_id, key, fingerprint, run_id, response, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+		personID, key, k.Fingerprint, k.RunID, k.Response, sqldb.At(tx.Now))
+	return err
+}
+
+func forget(ctx context.Context, tx *sqldb.Tx, personID, key string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE person_id = $1 AND key = $2`, personID, key)
+	return err
+}
+
+func forgetBefore(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (int64, error) {
+	return tx.Exec(ctx, `
+		DELETE FROM idempotency WHERE run_id IN (SELECT run_id FROM idempotency WHERE created < $1 LIMIT $2)`, sqldb.At(before), int64(limit))
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "the turns count the queued runs", Query: `
+		SELECT 'run_turn ' || t.engine || ' ' || t.person_id FROM run_turn t WHERE t.waiting <>
+			(SELECT count(*) FROM run r WHERE r.engine = t.engine AND r.person_id = t.person_id AND r.stage = 'queued')`},
+	{Name: "every queued run has its turn", Query: `
+		SELECT 'run ' || r.id FROM run r WHERE r.stage = 'queued'
+			AND NOT EXISTS (SELECT 1 FROM run_turn t WHERE t.engine = r.engine AND t.person_id = r.person_id)`},
+	{Name: "running runs, and only they, have a lease", Query: `
+		SELECT 'run ' || id FROM run WHERE (coalesce(stage, '') = 'running') <> (lease_until IS NOT NULL)`},
+	{Name: "a running run has one open attempt, its newest", Query: `
+		SELECT 'run ' || r.id FROM run r WHERE (coalesce(r.stage, '') = 'running') <>
+			EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = r.id AND a.ended IS NULL AND a.attempt = r.attempt)`},
+	{Name: "older attempts are over", Query: `
+		SELECT 'run ' || a.run_id || ' attempt ' || CAST(a.attempt AS TEXT) FROM run_attempt a JOIN run r ON r.id = a.run_id
+		WHERE a.attempt > r.attempt OR a.ended IS NULL AND (a.attempt < r.attempt OR r.stage IS NULL)`},
+	{Name: "an attempt ends a run as the run ended", Query: `
+		SELECT 'run ' || a.run_id || ' attempt ' || CAST(a.attempt AS TEXT) FROM run_attempt a JOIN run r ON r.id = a.run_id
+		WHERE a.outcome IN ('succeeded', 'failed', 'cancelled') AND (r.status <> a.outcome OR r.attempt <> a.attempt)`},
+	{Name: "a run that succeeded has an attempt that did", Query: `
+		SELECT 'run ' || r.id FROM run r WHERE r.status = 'succeeded'
+			AND NOT EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = r.id AND a.outcome = 'succeeded')`},
+	{Name: "a run's times are in order", Query: `
+		SELECT 'run ' || id FROM run WHERE started < created OR finished < created OR finished < started`},
+	{Name: "a key and its run are one person's", Query: `
+		SELECT 'idempotency ' || i.person_id || ' ' || i.key FROM idempotency i JOIN run r ON r.id = i.run_id WHERE r.person_id <> i.person_id`},
+	{Name: "the personal account pays for runs without a team", Query: `
+		SELECT 'run ' || id FROM run WHERE account_id <> coalesce(team_id, person_id)`},
+}
+
+// Limits are what LimitChecks holds runs against.
+type Limits struct{ PerMinute, PerHour, Active int }
+
+// LimitChecks are the invariants that look at the clock and at the settings.
+// Those on rates and numbers look two hours back only, as an operator may have
+// lowered the limits since; those on leases hold while somebody works.
+func LimitChecks(d sqldb.Dialect, l Limits) []sqldb.Check {
+	recent := d.Clock + ` - 7200000000`
+	rate := func(name string, most int, span time.Duration) sqldb.Check {
+		return sqldb.Check{Name: name, Query: `
+			SELECT 'person ' || person_id || ' began ' || CAST(max(n) AS TEXT) FROM (
+				SELECT person_id, count(*) OVER (PARTITION BY person_id ORDER BY created
+					RANGE BETWEEN ` + strconv.FormatInt(span.Microseconds()-1, 10) + ` PRECEDING AND CURRENT ROW) AS n
+				FROM run WHERE created > ` + recent + `) AS windows
+			WHERE n > ` + strconv.Itoa(most) + ` GROUP BY person_id`}
+	}
+	return []sqldb.Check{
+		rate("nobody begins more runs in a minute than allowed", l.PerMinute, time.Minute),
+		rate("nobody begins more runs in an hour than allowed", l.PerHour, time.Hour),
+		{Name: "nobody has more runs going than allowed", Query: `
+			SELECT 'person ' || person_id || ' had ' || CAST(max(n) AS TEXT) FROM (
+				SELECT person_id, sum(d) OVER (PARTITION BY person_id ORDER BY t, d ROWS UNBOUNDED PRECEDING) AS n FROM (
+					SELECT person_id, created AS t, 1 AS d FROM run WHERE finished IS NULL OR finished > ` + recent + `
+					UNION ALL
+					SELECT person_id, finished, -1 FROM run WHERE finished > ` + recent + `) AS steps) AS counts
+			WHERE n > ` + strconv.Itoa(l.Active) + ` GROUP BY person_id`},
+		{Name: "a run whose lease has ended is taken over", Query: `
+			SELECT 'run ' || id FROM run WHERE stage = 'running' AND lease_until < ` + d.Clock + ` - 60000000`},
+		{Name: "every run ends", Query: `
+			SELECT 'run ' || id FROM run WHERE status = 'pending' AND created < ` + d.Clock + ` - 172800000000`},
+	}
+}

@@ -1,0 +1,117 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"atelier/internal/sqldb"
+)
+
+// Add puts a new run into the queue. What it says about its state, attempt and
+// times counts for nothing.
+func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
+	if err := insert(ctx, tx, r); err != nil {
+		return err
+	}
+	for _, in := range inputs {
+		if err := insertInput(ctx, tx, r.ID, in); err != nil {
+			return err
+		}
+	}
+	return waits(ctx, tx, r.Engine, r.PersonID, 1)
+}
+
+// Claim gives the worker the next run for an engine, with its inputs, until
+// the lease ends. ok is false where nothing waits that can be had now.
+func Claim(ctx context.Context, tx *sqldb.Tx, engine, worker string, lease time.Duration) (r Run, inputs []Input, ok bool, err error) {
+	none := func(err error) (Run, []Input, bool, error) {
+		if errors.Is(err, sqldb.ErrNoRows) {
+			err = nil
+		}
+		return Run{}, nil, false, err
+	}
+	personID, err := nextPerson(ctx, tx, engine)
+	if err != nil {
+		return none(err)
+	}
+	id, err := oldest(ctx, tx, engine, personID)
+	if err != nil {
+		return none(err)
+	}
+	if r, err = take(ctx, tx, id, worker, tx.Now.Add(lease)); err != nil {
+		return none(err)
+	}
+	inputs, err = inputsOf(ctx, tx, r.ID)
+	return r, inputs, err == nil, err
+}
+
+// Renew moves the end of all leases of a worker and gives the runs that it
+// still holds: any other that it works on is somebody else's by now.
+func Renew(ctx context.Context, tx *sqldb.Tx, worker string, lease time.Duration) ([]Held, error) {
+	return renew(ctx, tx, worker, tx.Now.Add(lease))
+}
+
+// HeldBy gives the runs that a worker holds.
+func HeldBy(ctx context.Context, tx *sqldb.Tx, worker string) ([]Held, error) {
+	return held(ctx, tx, worker)
+}
+
+// Report says how far a run is: in thousandths, nil where nobody knows, and
+// the key of the newest preview. ok is false where the run is no longer the
+// attempt's.
+func Report(ctx context.Context, tx *sqldb.Tx, h Held, progress *int64, preview string) (ok bool, err error) {
+	return setProgress(ctx, tx, h, progress, preview)
+}
+
+// Why a run goes back to the queue.
+const (
+	Lost     = "lost"     // its worker gave no more sign of life
+	Returned = "returned" // its worker had to stop
+)
+
+// Requeue lets another worker have the run, unless it is no longer the
+// attempt's.
+func Requeue(ctx context.Context, tx *sqldb.Tx, h Held, why string) (ok bool, err error) {
+	r, ok, err := requeue(ctx, tx, h)
+	if err != nil || !ok {
+		return false, err
+	}
+	if err := endAttempt(ctx, tx, h.ID, h.Attempt, why); err != nil {
+		return false, err
+	}
+	return true, waits(ctx, tx, r.Engine, r.PersonID, 1)
+}
+
+// Expired gives runs whose worker let its lease end, and locks them.
+func Expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
+	return expired(ctx, tx, limit)
+}
+
+// WaitingSince gives runs that were created before a time and wait.
+func WaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
+	return waitingSince(ctx, tx, before, limit)
+}
+
+// End ends a run in the state in which r shows it, unless that has changed or
+// its attempt is over: then ok is false and nothing changed. The settlement
+// comes before, so that rows are locked in one order everywhere.
+func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ok bool, err error) {
+	if ok, err = end(ctx, tx, r, o); err != nil || !ok {
+		return false, err
+	}
+	if r.State == Running {
+		err = endAttempt(ctx, tx, r.ID, r.Attempt, string(o.State))
+	} else {
+		err = waits(ctx, tx, r.Engine, r.PersonID, -1)
+	}
+	if err != nil {
+		return false, err
+	}
+	for i, one := range o.Results {
+		if err := insertResult(ctx, tx, r, i, one); err != nil {
+			return false, err
+		}
+	}
+	return true, forgetPolls(ctx, tx, r.ID)
+}
