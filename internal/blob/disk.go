@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"atelier/internal/failpoint"
 	"atelier/internal/fault"
 )
 
@@ -57,6 +58,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 	tmp := path.Join(tmpDir, rand.Text())
 	n, err := d.write(tmp, during(ctx, r))
 	if err == nil {
+		failpoint.Hit("upload.after_tmp")
 		err = d.place(tmp, path.Join(dataDir, key))
 	}
 	if err != nil {
@@ -67,6 +69,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 		}
 		return 0, err
 	}
+	failpoint.Hit("upload.after_rename")
 	return n, nil
 }
 

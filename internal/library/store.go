@@ -1,0 +1,285 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/asset"
+	"atelier/internal/fault"
+	"atelier/internal/sqldb"
+)
+
+// orMissing makes the answer without a row the fault that it is.
+func orMissing(err error, missing *fault.Error) error {
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return missing
+	}
+	return err
+}
+
+// query is text with its arguments.
+type query struct {
+	text strings.Builder
+	args []any
+}
+
+func (q *query) add(parts ...string) {
+	for _, p := range parts {
+		q.text.WriteString(p)
+	}
+}
+
+// arg gives the placeholder of a value.
+func (q *query) arg(v any) string {
+	q.args = append(q.args, v)
+	return "$" + strconv.Itoa(len(q.args))
+}
+
+// list gives the placeholders of values, in parentheses. There must be some.
+func (q *query) list(values []string) string {
+	places := make([]string, len(values))
+	for i, v := range values {
+		places[i] = q.arg(v)
+	}
+	return "(" + strings.Join(places, ", ") + ")"
+}
+
+// Items.
+
+// ofAccounts begins a query for the items that a viewer can see; inputs is the
+// expression for the inputs of the run.
+func ofAccounts(v Viewer, inputs string) *query {
+	q := &query{}
+	q.add(`
+		SELECT r.id, r.account_id, r.tool_id, r.created, n.library_id, n.id, n.person_id, coalesce(n.team_id, ''), n.prompt, `, inputs, `,
+			a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.sha256, a.blurhash,
+			a.thumb <> '', a.preview <> '', a.gone IS NOT NULL, `, marked(q.arg(v.PersonID)), `
+		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id
+		WHERE r.deleted IS NULL AND r.account_id IN `, q.list(v.AccountIDs))
+	return q
+}
+
+// marked tells whether the person marked the result.
+func marked(person string) string {
+	return `EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id)`
+}
+
+func scanItem(row sqldb.Scanner) (i Item, err error) {
+	var created sqldb.Time
+	var ms int64
+	var run string
+	err = row.Scan(&i.ResultID, &i.AccountID, &i.ToolID, &created, &run, &i.RequestID, &i.PersonID, &i.TeamID, &i.Prompt, &i.Inputs,
+		&i.Type, &i.MimeType, &i.Width, &i.Height, &ms, &i.Size, &i.SHA256, &i.Blurhash,
+		&i.HasThumb, &i.HasPreview, &i.Expired, &i.Favorited)
+	i.ID, i.Created, i.Duration = run+":"+i.ResultID, created.Time, time.Duration(ms)*time.Millisecond
+	return i, err
+}
+
+func items(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Place, limit int) ([]Item, error) {
+	q := ofAccounts(v, `''`)
+	q.add(` AND r.type <> 'TEXT'`)
+	if len(f.ToolIDs) > 0 {
+		q.add(` AND r.tool_id IN `, q.list(f.ToolIDs))
+	}
+	if f.Shape != "" {
+		q.add(` AND r.shape = `, q.arg(f.Shape))
+	}
+	if f.Resolution != "" {
+		q.add(` AND r.resolution = `, q.arg(f.Resolution))
+	}
+	if f.Favorited != nil {
+		q.add(` AND `)
+		if !*f.Favorited {
+			q.add(`NOT `)
+		}
+		q.add(marked("$1"))
+	}
+	if !f.From.IsZero() {
+		q.add(` AND r.created >= `, q.arg(f.From.UnixMicro()))
+	}
+	if !f.Until.IsZero() {
+		q.add(` AND r.created < `, q.arg(f.Until.UnixMicro()))
+	}
+	if after != nil {
+		q.add(` AND (r.created, r.id) < (`, q.arg(after.Created.UnixMicro()), `, `, q.arg(after.ID), `)`)
+	}
+	q.add(` ORDER BY r.created DESC, r.id DESC LIMIT `, q.arg(limit))
+	return sqldb.All(ctx, tx, q.text.String(), q.args, scanItem)
+}
+
+func item(ctx context.Context, tx *sqldb.Tx, v Viewer, run, result string) (Item, error) {
+	q := ofAccounts(v, `n.inputs`)
+	q.add(` AND n.library_id = `, q.arg(run), ` AND r.id = `, q.arg(result))
+	return scanItem(tx.QueryRow(ctx, q.text.String(), q.args...))
+}
+
+func setFavorite(ctx context.Context, tx *sqldb.Tx, personID, resultID string, on bool) error {
+	if !on {
+		_, err := tx.Exec(ctx, `DELETE FROM favorite WHERE person_id = $1 AND result_id = $2`, personID, resultID)
+		return err
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO favorite (person_id, result_id, created) VALUES ($1, $2, $3)
+		ON CONFLICT (person_id, result_id) DO NOTHING`, personID, resultID, sqldb.At(tx.Now))
+	return err
+}
+
+func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (deleted bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE result SET deleted = $2 WHERE id = $1 AND deleted IS NULL`, id, sqldb.At(tx.Now))
+	return n == 1, err
+}
+
+// References.
+
+func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result string) (assetID string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT a.id FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id
+		WHERE r.id = $1 AND n.library_id = $2 AND r.account_id = $3 AND a.account_id = $3 AND r.deleted IS NULL AND a.gone IS NULL`,
+		result, run, accountID).Scan(&assetID)
+	return assetID, err
+}
+
+// Addresses.
+
+// suspended tells whether the viewer $2 is; who is not there at all is too.
+const suspended = `coalesce((SELECT p.suspended FROM person p WHERE p.id = $2), TRUE)`
+
+const storedColumns = suspended + `, a.mime_type, a.size_bytes, a.sha256, a.blob, a.thumb, a.preview`
+
+func (s *stored) columns(first ...any) []any {
+	a := &s.asset
+	return append(first, &s.suspended, &a.MimeType, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
+}
+
+func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT u.account_id, u.deleted IS NOT NULL OR a.gone IS NOT NULL, u.name, `+storedColumns+`
+		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead, &s.base)...)
+	return s, err
+}
+
+func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, place int, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT r.account_id, r.deleted IS NOT NULL OR a.gone IS NOT NULL, r.place, `+storedColumns+`
+		FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead, &place)...)
+	return s, place, err
+}
+
+func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+	err = db.QueryRow(ctx, `SELECT account_id, status <> 'pending', preview, `+suspended+` FROM run WHERE id = $1`, id, viewerID).
+		Scan(&s.accountID, &s.dead, &s.asset.Preview, &s.suspended)
+	return s, err
+}
+
+// The end of things.
+
+// expire marks what was created before a time as deleted, some of it, and says
+// of how much.
+func expire(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) (int64, error) {
+	return tx.Exec(ctx, `
+		UPDATE `+table+` SET deleted = $1 WHERE deleted IS NULL AND id IN (
+			SELECT id FROM `+table+` WHERE deleted IS NULL AND created < $2 ORDER BY created LIMIT $3)`, sqldb.At(tx.Now), before.UnixMicro(), batch)
+}
+
+// unowned are files that have bytes and that nobody has needed since the time $1.
+const unowned = `asset.gone IS NULL AND asset.created < $1
+	AND NOT EXISTS (SELECT 1 FROM upload u WHERE u.asset_id = asset.id AND (u.deleted IS NULL OR u.deleted >= $1))
+	AND NOT EXISTS (SELECT 1 FROM result r WHERE r.asset_id = asset.id AND (r.deleted IS NULL OR r.deleted >= $1))
+	AND NOT EXISTS (SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = asset.id AND n.status = 'pending')`
+
+func one[T any](row sqldb.Scanner) (v T, err error) {
+	err = row.Scan(&v)
+	return v, err
+}
+
+// unownedAfter gives some files without an owner, in the order of their ids.
+func unownedAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id > $2 AND `+unowned+` ORDER BY id LIMIT $3`,
+		[]any{before.UnixMicro(), id, batch}, one[string])
+}
+
+// markGone marks those files as gone that still have no owner, and gives the
+// keys of their bytes.
+func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
+	q := &query{args: []any{before.UnixMicro()}}
+	rows, err := sqldb.All(ctx, tx, `
+		UPDATE asset SET gone = `+q.arg(sqldb.At(tx.Now))+` WHERE id IN `+q.list(ids)+` AND `+unowned+` RETURNING blob, thumb, preview`, q.args, scanKeys)
+	return flat(rows), err
+}
+
+func scanKeys(row sqldb.Scanner) (k [3]string, err error) {
+	err = row.Scan(&k[0], &k[1], &k[2])
+	return k, err
+}
+
+// flat gives the keys that there are.
+func flat(rows [][3]string) (keys []string) {
+	for _, row := range rows {
+		for _, key := range row {
+			if key != "" {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// keysOf gives the keys of those files that have bytes.
+func keysOf(ctx context.Context, tx *sqldb.Tx, ids []string) ([]string, error) {
+	q := &query{}
+	rows, err := sqldb.All(ctx, tx, `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND id IN `+q.list(ids), q.args, scanKeys)
+	return flat(rows), err
+}
+
+// namedKeys gives those keys, and perhaps others, that any file names. There
+// are no indexes for it: it is for the few keys that look left behind.
+func namedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
+	q := &query{}
+	in := q.list(keys)
+	rows, err := sqldb.All(ctx, tx, `
+		SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND (blob IN `+in+` OR thumb IN `+in+` OR preview IN `+in+`)`, q.args, scanKeys)
+	return flat(rows), err
+}
+
+// shownKeys gives those keys that a pending run shows.
+func shownKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
+	q := &query{}
+	return sqldb.All(ctx, tx, `SELECT preview FROM run WHERE status = 'pending' AND preview IN `+q.list(keys), q.args, one[string])
+}
+
+// filesAfter gives some files that have bytes, in the order of their ids.
+func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, error) {
+	return sqldb.All(ctx, tx, `SELECT id, size_bytes, sha256, blob, thumb, preview FROM asset WHERE id > $1 AND gone IS NULL ORDER BY id LIMIT $2`,
+		[]any{id, batch}, func(row sqldb.Scanner) (a asset.Asset, err error) {
+			err = row.Scan(&a.ID, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
+			return a, err
+		})
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "a result has a file of its own account and type", Query: `
+		SELECT 'result ' || r.id FROM result r LEFT JOIN asset a ON a.id = r.asset_id
+		WHERE a.id IS NULL OR a.account_id <> r.account_id OR a.type <> r.type`},
+	{Name: "a result has the account and the tool of its run", Query: `
+		SELECT 'result ' || r.id FROM result r LEFT JOIN run n ON n.id = r.run_id
+		WHERE n.id IS NULL OR n.account_id <> r.account_id OR n.tool_id <> r.tool_id`},
+	{Name: "the bytes of a result are there until it is deleted", Query: `
+		SELECT 'result ' || r.id FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.deleted IS NULL AND a.gone IS NOT NULL`},
+	{Name: "a run that succeeded has its results, first to last", Query: `
+		SELECT 'run ' || n.id FROM run n LEFT JOIN result r ON r.run_id = n.id WHERE n.status = 'succeeded'
+		GROUP BY n.id, n.num_results HAVING count(r.id) < 1 OR count(r.id) > n.num_results OR min(r.place) <> 0 OR max(r.place) <> count(r.id) - 1`},
+	{Name: "a run that failed or was cancelled has no results", Query: `
+		SELECT 'run ' || n.id FROM run n WHERE n.status IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM result r WHERE r.run_id = n.id)`},
+	{Name: "a run works on files of its own account", Query: `
+		SELECT 'run ' || n.id FROM run_input i JOIN run n ON n.id = i.run_id LEFT JOIN asset a ON a.id = i.asset_id
+		WHERE a.id IS NULL OR a.account_id <> n.account_id`},
+	{Name: "the files of a pending run are there", Query: `
+		SELECT 'run ' || n.id FROM run n JOIN run_input i ON i.run_id = n.id JOIN asset a ON a.id = i.asset_id
+		WHERE n.status = 'pending' AND a.gone IS NOT NULL`},
+	{Name: "a file is brought or made, not both", Query: `
+		SELECT 'asset ' || u.asset_id FROM upload u JOIN result r ON r.asset_id = u.asset_id`},
+}

@@ -1,0 +1,178 @@
+package media
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+const (
+	// mp3Search is how far behind the tags the first frame may begin.
+	mp3Search = 8 << 10
+	// mp3Frames is how many frames have to follow each other. Random bytes
+	// look like one frame often enough.
+	mp3Frames = 4
+	// maxTags is how many tags may stand before the sound.
+	maxTags = 8
+)
+
+// mp3Frame is the head of a frame of MPEG audio, layer III.
+type mp3Frame struct {
+	rate    int // samples a second
+	bitrate int // bits a second
+	samples int
+	length  int // bytes
+	mono    bool
+	fine    bool // MPEG-1, not its versions with fewer samples
+}
+
+// Indexed by whether it is MPEG-1, and the head's four bits.
+var mp3Bitrates = map[bool][16]int{
+	true:  {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 0},
+	false: {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 0},
+}
+
+func mp3Head(b []byte) (mp3Frame, bool) {
+	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // sync, layer III
+		return mp3Frame{}, false
+	}
+	version, index := b[1]>>3&3, b[2]>>2&3
+	if version == 1 || index == 3 {
+		return mp3Frame{}, false
+	}
+	f := mp3Frame{fine: version == 3, mono: b[3]>>6 == 3, samples: 576}
+	f.rate = []int{44100, 48000, 32000}[index]
+	switch version {
+	case 0:
+		f.rate /= 4
+	case 2:
+		f.rate /= 2
+	case 3:
+		f.samples = 1152
+	}
+	f.bitrate = 1000 * mp3Bitrates[f.fine][b[2]>>4]
+	if f.bitrate == 0 { // free format, which nobody writes, or none
+		return mp3Frame{}, false
+	}
+	f.length = f.samples/8*f.bitrate/f.rate + int(b[2]>>1&1)
+	return f, true
+}
+
+// mp3Run tells whether the bytes begin with frames that follow each other; all
+// says that they are the whole file.
+func mp3Run(b []byte, all bool) bool {
+	for n := 0; ; n++ {
+		f, ok := mp3Head(b)
+		switch {
+		case n == 2 && len(b) < 4:
+			return !all || len(b) == 0
+		case n == 2:
+			return ok || string(b[:3]) == "TAG"
+		case !ok || len(b) < f.length:
+			return false
+		}
+		b = b[f.length:]
+	}
+}
+
+// id3Length reads how long a tag at the start of a file is.
+func id3Length(b []byte) (int64, bool) {
+	if len(b) < 10 || string(b[:3]) != "ID3" || b[3] == 0xff || b[4] == 0xff || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
+		return 0, false
+	}
+	n := int64(b[6])<<21 | int64(b[7])<<14 | int64(b[8])<<7 | int64(b[9])
+	if b[5]&0x10 != 0 {
+		n += 10 // a footer
+	}
+	return n + 10, true
+}
+
+func mp3Duration(s *source) (time.Duration, error) {
+	var start int64
+	for range maxTags {
+		b, err := s.peek(start, 10)
+		if err != nil {
+			return 0, early(Audio, err)
+		}
+		n, ok := id3Length(b)
+		if !ok {
+			break
+		}
+		start += n
+	}
+	first, start, err := mp3First(s, start)
+	if err != nil {
+		return 0, err
+	}
+	if frames, ok := mp3Count(s, first, start); ok {
+		return lasting(float64(frames)*float64(first.samples), float64(first.rate)), nil
+	}
+	return lasting(float64(s.size-start)*8, float64(first.bitrate)), nil
+}
+
+// mp3First finds the first of several frames that follow each other.
+func mp3First(s *source, start int64) (mp3Frame, int64, error) {
+	for at := start; at < start+mp3Search; at++ {
+		b, err := s.peek(at, 4)
+		if err != nil {
+			return mp3Frame{}, 0, early(Audio, err)
+		}
+		first, ok := mp3Head(b)
+		if !ok {
+			continue
+		}
+		ok, err = mp3Follow(s, first, at)
+		if err != nil || ok {
+			return first, at, err
+		}
+	}
+	return mp3Frame{}, 0, broken(Audio, "no frames")
+}
+
+// mp3Follow tells whether enough frames of the same kind follow, or the file
+// ends with whole ones.
+func mp3Follow(s *source, first mp3Frame, at int64) (bool, error) {
+	at += int64(first.length)
+	for range mp3Frames - 1 {
+		if at == s.size {
+			return true, nil
+		}
+		if at > s.size-4 {
+			return false, nil
+		}
+		b, err := s.peek(at, 4)
+		if err != nil {
+			return false, early(Audio, err)
+		}
+		f, ok := mp3Head(b)
+		if !ok && string(b[:3]) == "TAG" { // the tag that ends a file
+			return at == s.size-128, nil
+		}
+		if !ok || f.rate != first.rate || f.fine != first.fine {
+			return false, nil
+		}
+		at += int64(f.length)
+	}
+	return at <= s.size, nil
+}
+
+// mp3Count reads how many frames there are, where the first one says so.
+func mp3Count(s *source, first mp3Frame, at int64) (uint32, bool) {
+	b, err := s.peek(at, first.length)
+	if err != nil {
+		return 0, false
+	}
+	side := 32
+	switch {
+	case first.fine && first.mono, !first.fine && !first.mono:
+		side = 17
+	case !first.fine:
+		side = 9
+	}
+	if x := 4 + side; len(b) >= x+12 && (string(b[x:x+4]) == "Xing" || string(b[x:x+4]) == "Info") && b[x+7]&1 != 0 {
+		return binary.BigEndian.Uint32(b[x+8:]), true
+	}
+	if len(b) >= 36+18 && string(b[36:40]) == "VBRI" {
+		return binary.BigEndian.Uint32(b[36+14:]), true
+	}
+	return 0, false
+}

@@ -1,0 +1,112 @@
+package media
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+)
+
+// HeadLength is how many first bytes Sniff wants to see, fewer where the file
+// is shorter.
+const HeadLength = 4096
+
+// Sniff tells what the bytes at the start of a file are. The bytes decide, not
+// a name or a declared type. What it names may still be damaged.
+func Sniff(head []byte) (Format, bool) {
+	head = head[:min(len(head), HeadLength)]
+	has := func(at int, magic string) bool {
+		return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
+	}
+	switch {
+	case has(0, "\xff\xd8\xff"):
+		return jpegFormat, true
+	case has(0, pngMagic):
+		return pngFormat, true
+	case has(0, "GIF87a"), has(0, "GIF89a"):
+		return gifFormat, true
+	case has(0, "RIFF") && has(8, "WEBPVP8"):
+		return webpFormat, true
+	case has(0, "RIFF") && has(8, "WAVE"):
+		return wavFormat, true
+	case has(4, "ftyp"):
+		return sniffISO(head)
+	case has(0, "\x1a\x45\xdf\xa3"):
+		return webmFormat, docType(head) == "webm"
+	case has(0, "fLaC"):
+		return flacFormat, true
+	case has(0, "OggS"):
+		p, ok := oggPage(head)
+		return oggFormat, ok && p.first && oggCodec(p.packet) != nil
+	case has(0, "glTF"):
+		return glbFormat, len(head) >= 12 && binary.LittleEndian.Uint32(head[4:]) == 2
+	case has(0, "ID3"):
+		_, ok := id3Length(head)
+		return mp3Format, ok
+	case has(0, "\xff"):
+		return mp3Format, mp3Run(head, len(head) < HeadLength)
+	}
+	return Format{}, false
+}
+
+// The ISO brands that we take. Every other one (avif, M4A, 3gp, raw pictures
+// of cameras) is some other kind of file in the same envelope.
+var (
+	heicBrands = []string{"heic", "heix", "heim", "heis"}
+	avifBrands = []string{"avif", "avis"}
+	mp4Brands  = []string{
+		"isom", "iso2", "iso3", "iso4", "iso5", "iso6", "iso7", "iso8", "iso9",
+		"mp41", "mp42", "avc1", "M4V ", "M4VH", "M4VP", "MSNV", "dash",
+	}
+)
+
+// sniffISO tells the formats that share the boxes of ISO 14496-12 apart.
+func sniffISO(head []byte) (Format, bool) {
+	size := binary.BigEndian.Uint32(head)
+	if size < 16 || size%4 != 0 || size > HeadLength || len(head) < int(size) {
+		return Format{}, false
+	}
+	major := string(head[8:12])
+	var others []string
+	for b := range slices.Chunk(head[16:size], 4) {
+		others = append(others, string(b))
+	}
+	any := func(brands []string) bool {
+		return slices.ContainsFunc(others, func(b string) bool { return slices.Contains(brands, b) })
+	}
+	switch {
+	case slices.Contains(heicBrands, major):
+		return heicFormat, true
+	case major == "mif1" && any(avifBrands):
+		return Format{}, false
+	case major == "mif1" && any(heicBrands):
+		return heicFormat, true
+	case major == "mif1":
+		return heifFormat, true
+	case major == "qt  ":
+		return movFormat, true
+	case slices.Contains(mp4Brands, major):
+		return mp4Format, true
+	}
+	return Format{}, false
+}
+
+// docType reads the kind of document from an EBML header, "" where there is
+// none.
+func docType(head []byte) string {
+	id, size, n := ebmlElement(head)
+	if id != ebmlHeader || size < 0 || size > int64(len(head)-n) {
+		return ""
+	}
+	body := head[n : n+int(size)]
+	for len(body) > 0 {
+		id, size, n := ebmlElement(body)
+		if n == 0 || size < 0 || size > int64(len(body)-n) {
+			return ""
+		}
+		if id == ebmlDocType {
+			return string(bytes.TrimRight(body[n:n+int(size)], "\x00"))
+		}
+		body = body[n+int(size):]
+	}
+	return ""
+}

@@ -1,0 +1,68 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// maxPeek is the most that is looked at in one place.
+const maxPeek = 4 << 10
+
+// source reads a stored file where the walk through it wants to look. It keeps
+// the block read last, ends with its context, and remembers a failure of the
+// storage, which is not to be taken for damage of the file.
+type source struct {
+	ended func() error
+	from  io.ReaderAt
+	size  int64
+	err   error
+
+	block []byte
+	start int64
+}
+
+func newSource(ctx context.Context, from io.ReaderAt, size int64) *source {
+	return &source{ended: ctx.Err, from: from, size: size}
+}
+
+// ReadAt reads like io.ReaderAt says.
+func (s *source) ReadAt(p []byte, offset int64) (int, error) {
+	if s.err == nil {
+		s.err = s.ended()
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.from.ReadAt(p, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// reader reads the whole file.
+func (s *source) reader() *io.SectionReader { return io.NewSectionReader(s, 0, s.size) }
+
+// peek shows n bytes at an offset until the next call. Where the file is too
+// short it gives io.ErrUnexpectedEOF.
+func (s *source) peek(offset int64, n int) ([]byte, error) {
+	if offset < 0 || n > maxPeek || offset > s.size-int64(n) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if at := offset - s.start; at >= 0 && at+int64(n) <= int64(len(s.block)) {
+		return s.block[at : at+int64(n)], nil
+	}
+	if s.block == nil {
+		s.block = make([]byte, 4*maxPeek)
+	}
+	s.start, s.block = offset, s.block[:min(int64(cap(s.block)), s.size-offset)]
+	if m, err := s.ReadAt(s.block, offset); m < len(s.block) {
+		s.block = s.block[:0]
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return s.block[:n], nil
+}
