@@ -1,0 +1,141 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxAnswer is more than any moderator has to say.
+const maxAnswer = 1 << 20
+
+// Options are where a moderator is and how it knows us.
+type Options struct {
+	// URL is the endpoint itself, as in https://api.example.com/v1/moderations.
+	URL string
+	// Key is sent as a bearer token; empty: none.
+	Key string
+	// Model is sent along; empty: the moderator's own choice.
+	Model string
+	// Timeout bounds a question and its answer: 10 s.
+	Timeout time.Duration
+}
+
+// Moderator asks an HTTP endpoint of the shape that OpenAI's moderation has. It
+// is safe for concurrent use.
+type Moderator struct {
+	options Options
+	client  *http.Client
+}
+
+// NewModerator makes a moderator without talking to it.
+func NewModerator(o Options) (*Moderator, error) {
+	u, err := url.Parse(o.URL)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil:
+		return nil, errors.New("moderator: the address is no http:// or https:// URL without a user") // the text may hold a password
+	case strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return nil, errors.New("moderator: the key has characters that no header carries")
+	case o.Timeout < 0:
+		return nil, fmt.Errorf("moderator: a timeout of %v", o.Timeout)
+	}
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	return &Moderator{options: o, client: &http.Client{
+		Transport: &http.Transport{
+			Proxy:             http.ProxyFromEnvironment,
+			ForceAttemptHTTP2: true,
+			MaxIdleConns:      16,
+			// All of them go to one host.
+			MaxIdleConnsPerHost: 16,
+			IdleConnTimeout:     30 * time.Second,
+		},
+		Timeout: o.Timeout,
+		// What people wrote goes where the operator said, and nowhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// ask gives the path of the first text that the moderator flags. Blank texts are
+// not sent: there is nothing to judge, and some endpoints refuse them.
+func (m *Moderator) ask(ctx context.Context, texts []Text) (path string, flagged bool, err error) {
+	var question struct {
+		Input []string `json:"input"`
+		Model string   `json:"model,omitempty"`
+	}
+	var paths []string
+	for _, t := range texts {
+		if strings.TrimSpace(t.Value) != "" {
+			question.Input, paths = append(question.Input, t.Value), append(paths, t.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return "", false, nil
+	}
+	question.Model = m.options.Model
+	body, err := json.Marshal(question)
+	if err != nil {
+		return "", false, err
+	}
+	flags, err := m.post(ctx, body)
+	if err != nil {
+		return "", false, err
+	}
+	if len(flags) != len(paths) {
+		return "", false, fmt.Errorf("the moderator has %d results for %d texts", len(flags), len(paths))
+	}
+	for i, f := range flags {
+		if f {
+			return paths[i], true, nil
+		}
+	}
+	return "", false, nil
+}
+
+func (m *Moderator) post(ctx context.Context, body []byte) (flags []bool, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.options.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
+	if m.options.Key != "" {
+		r.Header.Set("Authorization", "Bearer "+m.options.Key)
+	}
+	response, err := m.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the moderator's answer: %w", err)
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("the moderator answers %d", response.StatusCode)
+	case len(answer) > maxAnswer:
+		return nil, errors.New("the moderator's answer is too long")
+	}
+	var verdict struct {
+		Results []struct {
+			Flagged *bool `json:"flagged"`
+		} `json:"results"`
+	}
+	if err := json.Unmarshal(answer, &verdict); err != nil {
+		return nil, fmt.Errorf("read the moderator's answer: %w", err)
+	}
+	for _, result := range verdict.Results {
+		if result.Flagged == nil {
+			return nil, errors.New("the moderator's answer does not say whether it flags a text")
+		}
+		flags = append(flags, *result.Flagged)
+	}
+	return flags, nil
+}

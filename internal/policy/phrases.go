@@ -1,0 +1,118 @@
+package policy
+
+import (
+	"errors"
+	"strings"
+)
+
+// phrases is a tree of phrases, letter by letter with one space between words.
+type phrases struct{ nodes []node }
+
+type node struct {
+	next map[rune]int32
+	ends bool // a phrase does here
+}
+
+func (p *phrases) none() bool { return len(p.nodes) == 0 }
+
+// add takes a phrase in.
+func (p *phrases) add(phrase string) error {
+	text := fold(phrase)
+	if strings.ContainsFunc(text, func(r rune) bool { return !word(r) && !strings.ContainsRune(" -'’", r) }) {
+		return errors.New("a phrase is words only; write anything else as a /regular expression/")
+	}
+	text = strings.Map(apart, text)
+	if p.none() {
+		p.nodes = make([]node, 1)
+	}
+	at := int32(0)
+	for t := (tokens{text: text}); t.next(); {
+		if at != 0 {
+			at = p.child(at, ' ')
+		}
+		for _, r := range text[t.start:t.end] {
+			at = p.child(at, r)
+		}
+	}
+	if at == 0 {
+		return errors.New("a phrase without words")
+	}
+	p.nodes[at].ends = true
+	return nil
+}
+
+// child gives the node after r, a new one if need be.
+func (p *phrases) child(at int32, r rune) int32 {
+	if next, ok := p.nodes[at].next[r]; ok {
+		return next
+	}
+	next := int32(len(p.nodes))
+	p.nodes = append(p.nodes, node{})
+	if p.nodes[at].next == nil {
+		p.nodes[at].next = map[rune]int32{}
+	}
+	p.nodes[at].next[r] = next
+	return next
+}
+
+// place is where in the tree a text can be: before a word, or, split, after a
+// letter that stands alone, where only another such letter may follow.
+type place struct {
+	node  int32
+	split bool
+}
+
+// find says where in a text that a view has made a phrase ends. It walks over the
+// words once and keeps every place that it can be at. They are few: a place
+// fixes all the letters that led to it, so no two lead to the same, and none is
+// deeper than the longest phrase.
+func (p *phrases) find(text string) (end int, found bool) {
+	var now, then []place
+	var reached, before []int32
+	for t := (tokens{text: text}); t.next(); {
+		now = append(now, place{}) // a phrase can begin at any word
+		then = then[:0]
+		for _, at := range now {
+			if at.split && !t.single {
+				continue
+			}
+			reached = append(reached[:0], at.node)
+			for _, r := range text[t.start:t.end] {
+				reached, before = before[:0], reached
+				for _, n := range before {
+					reached = p.step(reached, n, r, t.single || t.lettered)
+				}
+				if len(reached) == 0 {
+					break
+				}
+			}
+			for _, n := range reached {
+				if p.nodes[n].ends {
+					return t.end, true
+				}
+				if after, ok := p.nodes[n].next[' ']; ok {
+					then = append(then, place{after, false})
+				}
+				if t.single {
+					then = append(then, place{n, true})
+				}
+			}
+		}
+		now, then = then, now
+	}
+	return 0, false
+}
+
+// step adds the nodes after r, in every reading of it.
+func (p *phrases) step(to []int32, at int32, r rune, digits bool) []int32 {
+	next := p.nodes[at].next
+	if n, ok := next[r]; ok {
+		to = append(to, n)
+	}
+	for _, other := range readings(r, digits) {
+		if n, ok := next[other]; ok {
+			to = append(to, n)
+		}
+	}
+	return to
+}

@@ -1,0 +1,87 @@
+// Package policy holds texts against the operator's content policy.
+//
+//	texts ──▶ Rules: deny patterns of a file ──▶ Moderator, if any ──▶ allowed
+//	              └──────────── refused ◀────────────┘
+//
+// Rules see every text alone and all of them together, normalised so that the
+// usual disguises fall away (see normal.go). They are a net for what is plainly
+// forbidden; judgement is the moderator's.
+//
+// A refusal names the field and nothing else, always in the same words: it must
+// not tell which rule to write around. A moderator that does not answer, or not
+// as it should, lets nothing through.
+package policy
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+
+	"atelier/internal/fault"
+)
+
+// Text is something a person wrote, and where in the request it stands.
+type Text struct {
+	Path  string // inputs.prompt
+	Value string
+}
+
+// maxText bounds the texts of a request together, in bytes. Callers have lower
+// limits of their own.
+const maxText = 1 << 20
+
+// Checker holds texts against the rules and then asks the moderator.
+type Checker struct {
+	Rules     *Rules     // nil: none
+	Moderator *Moderator // nil: none
+}
+
+// Check refuses texts that the policy does not allow with a
+// fault.ContentPolicyViolation, whose detail field is the path. It is a
+// fault.Unavailable where the moderator cannot be asked.
+func (c *Checker) Check(ctx context.Context, texts []Text) error {
+	path, refused := tooMuch(texts)
+	if !refused {
+		path, refused = c.Rules.Match(texts)
+	}
+	if !refused && c.Moderator != nil {
+		var err error
+		path, refused, err = c.Moderator.ask(ctx, texts)
+		switch {
+		case errors.Is(err, context.Canceled):
+			return fmt.Errorf("ask the moderator: %w", err) // the caller left
+		case err != nil:
+			return fault.New(fault.Unavailable, "The service can't check this request right now. Try again shortly.").Because(err)
+		}
+	}
+	if refused {
+		return fault.New(fault.ContentPolicyViolation, "The content policy does not allow this request.").With("field", path)
+	}
+	return nil
+}
+
+// tooMuch finds the text that goes beyond what can be checked. It counts as
+// refused: what nobody has looked at does not pass.
+func tooMuch(texts []Text) (path string, refused bool) {
+	total := 0
+	for _, t := range texts {
+		if total += len(t.Value); total > maxText {
+			return t.Path, true
+		}
+	}
+	return "", false
+}
+
+//go:embed default.rules
+var defaultRules string
+
+// Default gives the rules that ship with the program.
+func Default() *Rules {
+	r, err := Parse(strings.NewReader(defaultRules))
+	if err != nil {
+		panic("policy: the shipped rules: " + err.Error()) // tests read them
+	}
+	return r
+}

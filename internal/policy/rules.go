@@ -1,0 +1,219 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxFile = 1 << 20 // bytes of a rule file
+	maxLine = 1000    // bytes
+)
+
+// Rules are deny patterns. They do not change, and are safe for concurrent use.
+type Rules struct {
+	phrases phrases
+	regexps *regexp.Regexp // all of them at once; nil: none
+}
+
+// Parse reads rules, one on each line; blank lines and those that begin with #
+// say nothing. A rule is a phrase, whose words must stand in a text one after
+// the other and whole, or a regular expression between slashes (RE2 syntax). Both
+// are normalised as texts are, regular expressions but for their classes: a
+// class sees small letters without accents. The error names every bad line.
+func Parse(r io.Reader) (*Rules, error) {
+	file, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	if len(file) > maxFile {
+		return nil, fmt.Errorf("rules: more than %d bytes", maxFile)
+	}
+	rules := &Rules{}
+	var problems []error
+	var expressions []string
+	for i, line := range strings.Split(strings.TrimPrefix(string(file), "\ufeff"), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		var err error
+		switch {
+		case len(line) > maxLine:
+			err = fmt.Errorf("longer than %d bytes", maxLine)
+		case !utf8.ValidString(line):
+			err = errors.New("not UTF-8")
+		case line[0] == '/':
+			var expression string
+			if expression, err = plainRegexp(line); err == nil {
+				expressions = append(expressions, "(?:"+expression+")")
+			}
+		default:
+			err = rules.phrases.add(line)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("line %d: %w", i+1, err))
+		}
+	}
+	if len(problems) == 0 && len(expressions) > 0 {
+		if rules.regexps, err = regexp.Compile(strings.Join(expressions, "|")); err != nil {
+			problems = append(problems, errors.New("the regular expressions are too large together"))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("rules: %w", errors.Join(problems...))
+	}
+	return rules, nil
+}
+
+// plainRegexp makes a line with a regular expression one over normalised text.
+func plainRegexp(line string) (string, error) {
+	source, closed := strings.CutSuffix(line[1:], "/")
+	if !closed || source == "" {
+		return "", errors.New("a regular expression stands between two slashes")
+	}
+	tree, err := syntax.Parse(source, syntax.Perl|syntax.FoldCase)
+	if err != nil {
+		return "", err
+	}
+	expression := plainLiterals(tree).String()
+	compiled, err := regexp.Compile(expression)
+	if err != nil {
+		return "", err
+	}
+	if compiled.MatchString("") {
+		return "", errors.New("this matches a text without anything in it")
+	}
+	return expression, nil
+}
+
+// plainLiterals normalises the fixed texts of an expression and takes its names
+// away, which must differ among expressions that are joined.
+func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
+	for i, sub := range e.Sub {
+		e.Sub[i] = plainLiterals(sub)
+	}
+	switch e.Op {
+	case syntax.OpCapture:
+		return e.Sub[0]
+	case syntax.OpLiteral:
+		if e.Rune = []rune(firstReading(fold(string(e.Rune)))); len(e.Rune) == 0 {
+			return &syntax.Regexp{Op: syntax.OpEmptyMatch}
+		}
+	}
+	return e
+}
+
+// Match looks for a rule that the texts break: each alone, and all together,
+// since a phrase may be spread over several. It gives the path of the text that
+// completes it. Texts too long to be looked at are refused. The time it takes
+// grows with the length of the texts and no faster.
+func (r *Rules) Match(texts []Text) (path string, refused bool) {
+	if path, refused = tooMuch(texts); refused || r == nil {
+		return path, refused
+	}
+	folded := make([]string, len(texts))
+	for i, t := range texts {
+		folded[i] = fold(t.Value)
+	}
+	at, refused := r.match(folded)
+	if !refused {
+		return "", false
+	}
+	return texts[at].Path, true
+}
+
+// match gives the index of the text that completes a rule.
+func (r *Rules) match(folded []string) (at int, found bool) {
+	if !r.phrases.none() {
+		for _, view := range views {
+			for _, j := range joins(folded, func(s string) string { return strings.Map(view, s) }) {
+				if end, found := r.phrases.find(j.text); found {
+					return j.at(end), true
+				}
+			}
+		}
+	}
+	if r.regexps == nil {
+		return 0, false
+	}
+	first, last := make([]string, len(folded)), make([]string, len(folded))
+	for i, s := range folded {
+		first[i], last[i] = firstReading(s), lastReading(s)
+	}
+	if at, found := r.express(first); found || slices.Equal(first, last) {
+		return at, found
+	}
+	return r.express(last)
+}
+
+// express is match for the regular expressions.
+func (r *Rules) express(texts []string) (at int, found bool) {
+	for _, form := range []func(string) string{
+		func(s string) string { return s },
+		func(s string) string { return strings.Map(dense, s) },
+		func(s string) string { return unsplit(strings.Map(apart, s)) },
+	} {
+		if len(texts) > 1 {
+			for i, s := range texts { // alone, for the sake of ^ and $
+				if r.regexps.MatchString(form(s)) {
+					return i, true
+				}
+			}
+		}
+		for _, j := range joins(texts, form) {
+			if where := r.regexps.FindStringIndex(j.text); where != nil {
+				return j.at(where[1]), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// joined is texts made one.
+type joined struct {
+	text string
+	ends []int // of each
+}
+
+// at says in which of the texts something ends.
+func (j joined) at(end int) int {
+	for i, e := range j.ends {
+		if end <= e {
+			return i
+		}
+	}
+	return len(j.ends) - 1
+}
+
+// joins gives the texts one after the other, as words apart and as parts of a
+// word.
+func joins(texts []string, form func(string) string) []joined {
+	between := []string{" ", ""}
+	if len(texts) < 2 {
+		between = between[:1]
+	}
+	formed := make([]string, len(texts))
+	for i, s := range texts {
+		formed[i] = form(s)
+	}
+	all := make([]joined, len(between))
+	for n, space := range between {
+		var b strings.Builder
+		for i, s := range formed {
+			if i > 0 {
+				b.WriteString(space)
+			}
+			b.WriteString(s)
+			all[n].ends = append(all[n].ends, b.Len())
+		}
+		all[n].text = b.String()
+	}
+	return all
+}
