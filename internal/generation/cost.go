@@ -1,0 +1,56 @@
+package generation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"atelier/internal/ledger"
+	"atelier/internal/run"
+	"atelier/internal/sqldb"
+)
+
+// Cost is what a run would cost.
+type Cost struct {
+	Tokens        int64 // beyond the allowance
+	FreeAllowance int64
+	PerResult     int64
+	Estimated     time.Duration
+	// Blocked says why the account could not run it now, "" where it could.
+	Blocked string
+}
+
+// Price tells what a draft would cost and whether the account could run it. It
+// reserves and counts nothing.
+func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
+	a, err := s.check(ctx, d, true)
+	if err != nil {
+		return Cost{}, err
+	}
+	c := Cost{PerResult: a.tool.Cost(1), Estimated: Estimate(a.tool)}
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		hold, enough, available, err := ledger.Quote(ctx, tx, d.Caller.AccountID, a.price, s.Settings.MonthlyAllowance)
+		if err != nil {
+			return err
+		}
+		c.Tokens, c.FreeAllowance = hold.Tokens, hold.Allowance
+		active, err := run.Active(ctx, tx, d.Caller.PersonID)
+		if err != nil {
+			return err
+		}
+		left, limited, err := spendLeft(ctx, tx, d.Caller)
+		switch {
+		case err != nil:
+		case !d.Caller.MayGenerate:
+			c.Blocked = "Your role in this team does not allow running tools."
+		case active >= int64(s.Settings.ActiveRuns):
+			c.Blocked = activeCap(active, s.Settings.ActiveRuns).Message
+		case !enough:
+			c.Blocked = fmt.Sprintf("The account has %d tokens; this run needs %d.", available, hold.Tokens)
+		case limited && hold.Tokens > left:
+			c.Blocked = overspent(hold.Tokens, left).Message
+		}
+		return err
+	})
+	return c, err
+}

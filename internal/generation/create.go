@@ -1,0 +1,236 @@
+package generation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"atelier/internal/asset"
+	"atelier/internal/catalog"
+	"atelier/internal/failpoint"
+	"atelier/internal/fault"
+	"atelier/internal/ident"
+	"atelier/internal/ledger"
+	"atelier/internal/person"
+	"atelier/internal/ratelog"
+	"atelier/internal/run"
+	"atelier/internal/sqldb"
+)
+
+// Created is the answer to a create.
+type Created struct {
+	// Response is the body, byte for byte the same for every replay.
+	Response  []byte
+	PollAfter time.Duration
+	// Replayed is whether the answer was given before.
+	Replayed bool
+	// Rooms is what the rate windows have left, minute then hour; nil for a
+	// replay.
+	Rooms []ratelog.Room
+}
+
+// Create accepts a run, or says why not. The checks come in the order that the
+// interface promises; render writes the answer to a run that was accepted.
+func (s *Service) Create(ctx context.Context, d Draft, render func(run.Run) ([]byte, error)) (Created, error) {
+	a, err := s.check(ctx, d, false)
+	if err != nil {
+		return Created{}, err
+	}
+	if err := s.Policy.Check(ctx, texts(a.filled)); err != nil {
+		return Created{}, err
+	}
+	failpoint.Hit("create.before_tx")
+	if d.Key != "" && s.Settings.KeyWait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.Settings.KeyWait, errInFlight)
+		defer cancel()
+	}
+	var c Created
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		c, err = s.create(ctx, tx, d, a, render)
+		return err
+	})
+	if err != nil {
+		// Whether it was committed is unknown: with the same key one finds out.
+		if errors.Is(context.Cause(ctx), errInFlight) {
+			err = fault.New(fault.IdempotencyKeyConflict, "A request with this key is still being handled. Try again shortly.").
+				With("reason", "in_flight").After(time.Second).Because(err)
+		}
+		return Created{}, err
+	}
+	failpoint.Hit("create.after_commit_before_reply")
+	return c, nil
+}
+
+var errInFlight = errors.New("the key is in use")
+
+// create is the one transaction of a create.
+func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted, render func(run.Run) ([]byte, error)) (Created, error) {
+	who := d.Caller
+	if err := person.Lock(ctx, tx, who.PersonID); err != nil {
+		return Created{}, err
+	}
+	failpoint.Hit("create.after_person_lock")
+	if d.Key != "" {
+		if c, found, err := s.replay(ctx, tx, who.PersonID, d.Key, d.Fingerprint); err != nil || found {
+			return c, err
+		}
+	}
+	rooms, err := s.admit(ctx, tx, who)
+	if err != nil {
+		return Created{}, err
+	}
+	hold, err := s.reserve(ctx, tx, who, a)
+	if err != nil {
+		return Created{}, err
+	}
+	failpoint.Hit("create.after_hold")
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Created{}, err
+	}
+	r := run.Run{
+		ID: id.String(), LibraryID: ident.New(), PersonID: who.PersonID, AccountID: who.AccountID, TeamID: who.TeamID,
+		Credential: who.Credential, CredentialID: who.CredentialID, Plugin: d.Plugin,
+		ToolID: a.tool.ID, ToolHash: a.tool.Hash, Engine: a.tool.Engine.Name, Inputs: a.stored, Prompt: a.filled.Prompt, Seed: a.seed,
+		NumResults: a.n, Metadata: d.Metadata, WebhookURL: d.WebhookURL, Estimated: Estimate(a.tool), PollAfter: s.pollAfter(a.tool),
+		UnitTokens: a.tool.Cost(1), TokensHeld: hold.Tokens, AllowanceHeld: hold.Allowance, AllowanceMonth: hold.Month,
+		State: run.Queued, Created: tx.Now,
+	}
+	for _, f := range d.Files {
+		f.Asset.AccountID, f.Asset.Created = who.AccountID, tx.Now
+		if err := asset.Insert(ctx, tx, f.Asset); err != nil {
+			return Created{}, err
+		}
+	}
+	if err := run.Add(ctx, tx, r, a.inputs); err != nil {
+		return Created{}, err
+	}
+	failpoint.Hit("create.after_run_insert")
+	c := Created{PollAfter: r.PollAfter, Rooms: rooms}
+	if c.Response, err = render(r); err != nil {
+		return Created{}, err
+	}
+	if d.Key != "" {
+		if err := run.Remember(ctx, tx, who.PersonID, d.Key, run.Key{Fingerprint: d.Fingerprint, RunID: r.ID, Response: string(c.Response)}); err != nil {
+			return Created{}, err
+		}
+	}
+	tx.AfterCommit(func() { s.Queued(r.Engine) })
+	failpoint.Hit("create.before_commit")
+	return c, nil
+}
+
+// Replay gives the answer that a key got before. Whether the request is the
+// same is judged by its fingerprint.
+func (s *Service) Replay(ctx context.Context, personID, key, fingerprint string) (c Created, found bool, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		c, found, err = s.replay(ctx, tx, personID, key, fingerprint)
+		return err
+	})
+	return c, found, err
+}
+
+func (s *Service) replay(ctx context.Context, tx *sqldb.Tx, personID, key, fingerprint string) (Created, bool, error) {
+	k, ok, err := run.Recall(ctx, tx, personID, key, s.Settings.KeyLifetime)
+	if err != nil || !ok {
+		return Created{}, false, err
+	}
+	if k.Fingerprint != fingerprint {
+		return Created{}, false, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")
+	}
+	r, err := run.Any(ctx, tx, k.RunID)
+	if err != nil {
+		return Created{}, false, fmt.Errorf("replay: %w", err)
+	}
+	return Created{Response: []byte(k.Response), PollAfter: r.PollAfter, Replayed: true}, true, nil
+}
+
+// Known tells whether a key has an answer already.
+func (s *Service) Known(ctx context.Context, personID, key string) (known bool, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		_, known, err = run.Recall(ctx, tx, personID, key, s.Settings.KeyLifetime)
+		return err
+	})
+	return known, err
+}
+
+// Busy refuses a request whose rate is used up, before its body is read. It
+// takes nothing.
+func (s *Service) Busy(ctx context.Context, personID string) error {
+	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		wait, err := ratelog.Full(ctx, tx, rateKey(personID), s.windows...)
+		if err == nil && wait > 0 {
+			err = tooFast(wait)
+		}
+		return err
+	})
+}
+
+func tooFast(wait time.Duration) error {
+	return fault.New(fault.RateLimited, "You start runs faster than is allowed. Wait a little.").After(wait)
+}
+
+// admit counts a create: in the rate windows, and against the runs that go on.
+func (s *Service) admit(ctx context.Context, tx *sqldb.Tx, who Caller) ([]ratelog.Room, error) {
+	key := rateKey(who.PersonID)
+	_, wait, err := ratelog.Take(ctx, tx, key, s.windows...)
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 {
+		return nil, tooFast(wait)
+	}
+	active, err := run.Active(ctx, tx, who.PersonID)
+	if err != nil {
+		return nil, err
+	}
+	if active >= int64(s.Settings.ActiveRuns) {
+		return nil, activeCap(active, s.Settings.ActiveRuns)
+	}
+	return ratelog.Rooms(ctx, tx, key, s.windows...)
+}
+
+func activeCap(active int64, most int) *fault.Error {
+	return fault.New(fault.ActiveRunCap, "You have as many runs going as is allowed. Wait for one to finish.").
+		With("active", active).With("limit", most).After(time.Second)
+}
+
+// reserve holds what the run may cost, within what the role may spend.
+func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accepted) (ledger.Hold, error) {
+	hold, err := ledger.Reserve(ctx, tx, who.AccountID, a.price, s.Settings.MonthlyAllowance)
+	if err != nil {
+		return ledger.Hold{}, err
+	}
+	left, limited, err := spendLeft(ctx, tx, who)
+	if err == nil && limited && hold.Tokens > left {
+		err = overspent(hold.Tokens, left)
+	}
+	return hold, err
+}
+
+// spendLeft is what the person's role lets them spend of the team's tokens now.
+func spendLeft(ctx context.Context, tx *sqldb.Tx, who Caller) (left int64, limited bool, err error) {
+	if who.Spend == nil {
+		return 0, false, nil
+	}
+	spent, err := run.Spent(ctx, tx, who.AccountID, who.PersonID, tx.Now.Add(-who.Spend.Window))
+	return max(who.Spend.Tokens-spent, 0), true, err
+}
+
+func overspent(required, left int64) *fault.Error {
+	return fault.New(fault.InsufficientBalance, "Your role in this team may not spend that much now.").
+		With("required", required).With("available", left).With("reason", "spending_window")
+}
+
+// Estimate is how long a result of the tool takes, in whole seconds; 0 where
+// nobody knows yet.
+func Estimate(t *catalog.Tool) time.Duration {
+	if t.Average == 0 {
+		return 0
+	}
+	return max(t.Average.Round(time.Second), time.Second)
+}

@@ -1,0 +1,96 @@
+package generation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"atelier/internal/asset"
+	"atelier/internal/catalog"
+	"atelier/internal/failpoint"
+	"atelier/internal/intake"
+	"atelier/internal/ledger"
+	"atelier/internal/library"
+	"atelier/internal/person"
+	"atelier/internal/run"
+	"atelier/internal/sqldb"
+	"atelier/internal/webhook"
+
+	"github.com/google/uuid"
+)
+
+// Ending is how a run ended.
+type Ending struct {
+	State     run.State
+	ErrorCode string // of failed runs
+	ErrorText string
+	Results   []intake.Taken // of succeeded ones
+	Took      time.Duration  // of the attempt that succeeded
+}
+
+// ErrOver is for a worker whose run is no longer its own.
+var ErrOver = errors.New("the run is over, or somebody else's")
+
+// End ends a run in one transaction: its state, its results, what it costs,
+// its event and the tool's history. Where r is not as the run is by now, it is
+// ErrOver and nothing changed.
+func (s *Service) End(ctx context.Context, r run.Run, e Ending) error {
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error { return s.end(ctx, tx, r, e) })
+	if err == nil {
+		failpoint.Hit("settle.after_commit")
+	}
+	return err
+}
+
+func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) error {
+	if r.State == run.Queued { // it leaves the person's queue, where creates count too
+		if err := person.Lock(ctx, tx, r.PersonID); err != nil {
+			return err
+		}
+	}
+	o := run.Outcome{State: e.State, ErrorCode: e.ErrorCode, ErrorText: e.ErrorText}
+	charge := int64(len(e.Results)) * r.UnitTokens
+	hold := ledger.Hold{Tokens: r.TokensHeld, Allowance: r.AllowanceHeld, Month: r.AllowanceMonth}
+	o.AllowanceUsed = min(charge, hold.Allowance)
+	o.TokensCharged = charge - o.AllowanceUsed
+	for _, taken := range e.Results {
+		a := taken.Asset
+		a.AccountID, a.Created = r.AccountID, tx.Now
+		if err := asset.Insert(ctx, tx, a); err != nil {
+			return err
+		}
+		o.Results = append(o.Results, run.Result{
+			ID: uuid.NewString(), AssetID: a.ID, Type: a.Type,
+			Shape: library.Shape(a.Width, a.Height), Resolution: library.Resolution(a.Width, a.Height),
+		})
+	}
+	ok, err := run.End(ctx, tx, r, o)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return ErrOver
+	}
+	tokens, allowance, err := ledger.Settle(ctx, tx, r.AccountID, r.ID, hold, charge)
+	if err != nil {
+		return err
+	}
+	if tokens != o.TokensCharged || allowance != o.AllowanceUsed {
+		return fmt.Errorf("settle run %s: %d tokens and %d free, want %d and %d", r.ID, tokens, allowance, o.TokensCharged, o.AllowanceUsed)
+	}
+	if e.State == run.Succeeded {
+		if err := catalog.RecordDuration(ctx, tx, r.ToolID, e.Took/time.Duration(len(e.Results))); err != nil {
+			return err
+		}
+	}
+	if r.WebhookURL != "" {
+		if err := webhook.Add(ctx, tx, webhook.Event{RunID: r.ID, AccountID: r.AccountID, URL: r.WebhookURL}); err != nil {
+			return err
+		}
+		tx.AfterCommit(s.Ended)
+	}
+	tx.AfterCommit(func() { s.Hub.Tell(r.ID) })
+	failpoint.Hit("settle.before_commit")
+	return nil
+}

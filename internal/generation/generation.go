@@ -1,0 +1,101 @@
+// Package generation is the life of a run as its people see it: it is priced,
+// created, watched, cancelled and settled here. What runs it is elsewhere.
+//
+//	draft ──check──▶ accepted ──one transaction──▶ queued … ended ──one transaction──▶ settled
+//	                            key, rate, cap,              status, results, money,
+//	                            hold, run, queue             event, history
+//
+// Creating locks the person: everything that is counted per person is counted
+// one request at a time, on all nodes. A request that is refused has changed
+// nothing.
+package generation
+
+import (
+	"time"
+
+	"atelier/internal/catalog"
+	"atelier/internal/company"
+	"atelier/internal/intake"
+	"atelier/internal/policy"
+	"atelier/internal/ratelog"
+	"atelier/internal/sqldb"
+	"atelier/internal/webhook"
+)
+
+// Settings are what an operator decides about runs.
+type Settings struct {
+	InputFiles       int
+	MetadataBytes    int
+	PluginLength     int
+	ActiveRuns       int
+	CreatePerMinute  int
+	CreatePerHour    int
+	NumResults       int
+	KeyLength        int
+	KeyLifetime      time.Duration
+	KeyWait          time.Duration
+	PollMin, PollMax time.Duration
+	MonthlyAllowance int64
+}
+
+// Parts are what runs are made of.
+type Parts struct {
+	DB       *sqldb.DB
+	Catalog  *catalog.Catalog
+	Policy   *policy.Checker
+	Guard    *webhook.Guard
+	Hub      *Hub
+	Settings Settings
+	// Queued hears of every run that waits for an engine, after its commit.
+	Queued func(engine string)
+	// Ended hears of every event that waits to be sent, after its commit.
+	Ended func()
+}
+
+// Service creates and ends runs. It is safe for concurrent use.
+type Service struct {
+	Parts
+	windows []ratelog.Window
+}
+
+// New makes a service.
+func New(p Parts) *Service {
+	return &Service{Parts: p, windows: []ratelog.Window{
+		{Most: p.Settings.CreatePerMinute, Span: time.Minute},
+		{Most: p.Settings.CreatePerHour, Span: time.Hour},
+	}}
+}
+
+// Caller is for whom a run is.
+type Caller struct {
+	PersonID     string
+	AccountID    string // who pays
+	TeamID       string // "" for the personal account
+	Credential   string // its kind
+	CredentialID string
+	Audience     catalog.Audience
+	// MayGenerate is whether the role in the team allows it.
+	MayGenerate bool
+	// MayManage is whether others' runs in the team are theirs to end.
+	MayManage bool
+	Spend     *company.Spend // nil: no limit
+}
+
+// Draft is a run that somebody asks for.
+type Draft struct {
+	Caller     Caller
+	ToolID     string
+	ToolHash   string
+	Inputs     map[string]any // as catalog.Tool.Fill takes them
+	NumResults *int64
+	WebhookURL string
+	Metadata   string // a JSON object, compact; "" for none
+	Plugin     string
+	Files      []intake.Taken // that came with the request, by index
+	// Key is the idempotency key, "" for none, and Fingerprint what the request
+	// is recognised by.
+	Key, Fingerprint string
+}
+
+// rateKey is what creates, and polls that come too early, are counted under.
+func rateKey(personID string) string { return "create/person/" + personID }

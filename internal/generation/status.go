@@ -1,0 +1,148 @@
+package generation
+
+import (
+	"context"
+
+	"atelier/internal/fault"
+	"atelier/internal/ratelog"
+	"atelier/internal/run"
+	"atelier/internal/sqldb"
+	"atelier/internal/webhook"
+)
+
+// Record is a run with everything that its people are told about it.
+type Record struct {
+	run.Run
+	Outputs  []run.Output
+	Webhook  *webhook.State // nil: none was asked for, or the run has not ended
+	Position int64          // in the queue, 0 where it does not wait
+}
+
+// Status gives a run of an account.
+func (s *Service) Status(ctx context.Context, accountID, id string) (Record, error) {
+	r, err := run.Look(ctx, s.DB, accountID, id)
+	if err != nil {
+		return Record{}, err
+	}
+	return s.complete(ctx, r)
+}
+
+// StatusOf gives a run of whatever account, for the event that tells of it.
+func (s *Service) StatusOf(ctx context.Context, id string) (rec Record, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		r, err := run.Any(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		all, err := records(ctx, tx, []run.Run{r})
+		if err == nil {
+			rec = all[0]
+		}
+		return err
+	})
+	return rec, err
+}
+
+// complete adds what stands in other rows, where there can be any.
+func (s *Service) complete(ctx context.Context, r run.Run) (rec Record, err error) {
+	if r.State == run.Running || r.State.Ended() && r.State != run.Succeeded && r.WebhookURL == "" {
+		return Record{Run: r}, nil
+	}
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err := records(ctx, tx, []run.Run{r})
+		if err == nil {
+			rec = all[0]
+		}
+		return err
+	})
+	return rec, err
+}
+
+func records(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
+	all := make([]Record, len(runs))
+	var succeeded []string
+	for i, r := range runs {
+		all[i].Run = r
+		var err error
+		switch {
+		case r.State == run.Queued:
+			all[i].Position, err = run.Position(ctx, tx, r)
+		case r.State == run.Succeeded:
+			succeeded = append(succeeded, r.ID)
+		}
+		if err == nil && r.State.Ended() && r.WebhookURL != "" {
+			all[i].Webhook, err = webhook.StateOf(ctx, tx, r.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	outputs, err := run.Outputs(ctx, tx, succeeded...)
+	for i := range all {
+		all[i].Outputs = outputs[all[i].ID]
+	}
+	return all, err
+}
+
+// Poll is Status for somebody who waits. Asking sooner than the answer before
+// allowed counts as a create of theirs, and is refused once those are used up.
+func (s *Service) Poll(ctx context.Context, who Caller, id string) (Record, error) {
+	rec, err := s.Status(ctx, who.AccountID, id)
+	if err != nil || rec.State.Ended() {
+		return rec, err
+	}
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		early, err := run.Answer(ctx, tx, rec.Run, who.PersonID)
+		if err != nil || !early {
+			return err
+		}
+		_, wait, err := ratelog.Take(ctx, tx, rateKey(who.PersonID), s.windows...)
+		if err == nil && wait > 0 {
+			err = fault.New(fault.RateLimited, "You ask for this run more often than it tells you to. Wait a little.").After(wait)
+		}
+		return err
+	})
+	return rec, err
+}
+
+// List gives an account's runs, newest first.
+func (s *Service) List(ctx context.Context, accountID string, f run.Filter, after *run.Place, limit int) (all []Record, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		runs, err := run.List(ctx, tx, accountID, f, after, limit)
+		if err != nil {
+			return err
+		}
+		all, err = records(ctx, tx, runs)
+		return err
+	})
+	return all, err
+}
+
+// Cancel ends a run, or asks whoever works on it to. was is whether it had
+// ended before.
+func (s *Service) Cancel(ctx context.Context, who Caller, id string) (rec Record, was bool, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		r, err := run.ByID(ctx, tx, who.AccountID, id)
+		if err != nil {
+			return err
+		}
+		if r.PersonID != who.PersonID && !who.MayManage {
+			return fault.New(fault.Forbidden, "Only whoever started a run, or a manager of the team, can cancel it.").With("reason", "permission")
+		}
+		r, ok, err := run.AskCancel(ctx, tx, who.AccountID, id)
+		was = !ok
+		if err != nil || was {
+			return err
+		}
+		if r.State == run.Queued {
+			return s.end(ctx, tx, r, Ending{State: run.Cancelled})
+		}
+		tx.AfterCommit(func() { s.Hub.Tell(r.ID) })
+		return nil
+	})
+	if err != nil {
+		return Record{}, false, err
+	}
+	rec, err = s.Status(ctx, who.AccountID, id)
+	return rec, was, err
+}

@@ -1,0 +1,267 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/asset"
+	"atelier/internal/engine"
+	"atelier/internal/failpoint"
+	"atelier/internal/generation"
+	"atelier/internal/run"
+	"atelier/internal/sqldb"
+)
+
+// job is a run that is being worked on here.
+type job struct {
+	run     run.Run
+	inputs  []run.Input
+	claimed time.Time
+	stop    context.CancelCauseFunc
+}
+
+func (j *job) held() run.Held { return run.Held{ID: j.run.ID, Attempt: j.run.Attempt} }
+
+// do works on a run until it is over, one way or another.
+func (r *Runner) do(work context.Context, p *pool, j *job) {
+	failpoint.Hit("dispatch.after_lease")
+	ctx, stop := context.WithCancelCause(work)
+	defer stop(nil)
+	j.stop = stop
+	r.mu.Lock()
+	r.current[j.run.ID] = j
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		delete(r.current, j.run.ID)
+		r.mu.Unlock()
+	}()
+	news, unfollow := r.Hub.Follow(j.run.ID)
+	defer unfollow()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		r.watch(ctx, j, news)
+	}()
+	r.Hub.Tell(j.run.ID)
+
+	out := newSink(work, r, j)
+	e := r.attempt(ctx, p, j, out)
+	why := context.Cause(ctx)
+	stop(nil)
+	<-watched
+	out.close(work)
+	// The end is written whatever happened to the job's own context.
+	end := context.WithoutCancel(work)
+	switch {
+	case errors.Is(why, errLost):
+		out.drop(end)
+		r.Log.Warn("a run was taken over by another worker", "run", j.run.ID, "attempt", j.run.Attempt)
+	case errors.Is(why, errStopping):
+		out.drop(end)
+		r.handBack(end, j)
+	case errors.Is(why, errCancelled):
+		out.drop(end)
+		r.finish(end, j, generation.Ending{State: run.Cancelled}, out)
+	default:
+		r.finish(end, j, e, out)
+	}
+}
+
+// watch ends the job as soon as somebody on this node has cancelled its run.
+func (r *Runner) watch(ctx context.Context, j *job, news <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+		}
+		now, err := run.Look(ctx, r.DB, j.run.AccountID, j.run.ID)
+		if err == nil && now.Cancel && now.Attempt == j.run.Attempt {
+			j.stop(errCancelled)
+			return
+		}
+	}
+}
+
+// attempt runs the job with all its tries and says how it ended.
+func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) generation.Ending {
+	tool, err := r.Catalog.Version(ctx, j.run.ToolHash)
+	if err != nil {
+		return r.failed(j, fmt.Errorf("tool of run: %w", err))
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout, errTimeout)
+	defer cancel()
+	task := engine.Job{
+		RunID: j.run.ID, Attempt: j.run.Attempt, With: tool.Engine.With, Seed: uint32(j.run.Seed), NumResults: int(j.run.NumResults),
+		OutputType: tool.Output.Type, MimeTypes: tool.Output.MimeTypes,
+	}
+	if task.Values, task.Files, err = r.inputs(ctx, j); err != nil {
+		return r.failed(j, err)
+	}
+	for try := 0; ; try++ {
+		err := call(ctx, p.Engine, task, out)
+		if err == nil && len(out.results()) == 0 {
+			err = engine.Fail(engine.Invalid, "The tool made no result.")
+		}
+		if err == nil {
+			return generation.Ending{State: run.Succeeded, Results: out.results(), Took: r.Now().Sub(j.claimed)}
+		}
+		out.drop(ctx)
+		if errors.Is(context.Cause(ctx), errTimeout) {
+			return generation.Ending{State: run.Failed, ErrorCode: timedOut, ErrorText: fmt.Sprintf("The tool took longer than %v.", tool.Timeout)}
+		}
+		if ctx.Err() != nil || !engine.As(err).Transient || try >= len(r.Retry) {
+			return r.failed(j, err)
+		}
+		r.Log.Info("an engine failed; it is tried again", "run", j.run.ID, "engine", p.name, "try", try+1, "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(r.Retry[try]):
+		}
+	}
+}
+
+// timedOut is the code of runs that took too long.
+const timedOut = "TIMED_OUT"
+
+// call runs the engine. A panic is a failure like any other, and an engine that
+// does not end when it is told to is left alone.
+func call(ctx context.Context, e engine.Engine, task engine.Job, out *sink) error {
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+			ended <- err
+		}()
+		failpoint.Hit("engine.after_start")
+		err = e.Run(ctx, task, out)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(stopWait):
+		return errors.New("the engine did not end when it was told to")
+	}
+}
+
+// stopWait is how long an engine may take to notice that it shall end.
+const stopWait = 5 * time.Second
+
+// failed is the ending for an error, which is logged here: the person is told
+// only what the engine says.
+func (r *Runner) failed(j *job, err error) generation.Ending {
+	e := engine.As(err)
+	r.Log.Warn("a run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "error", err)
+	return generation.Ending{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
+}
+
+// finish ends the run, trying for as long as the lease may last: what was made
+// shall not be lost because the database was away for a moment.
+func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *sink) {
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
+		err := r.Runs.End(ctx, j.run, e)
+		if err == nil {
+			return
+		}
+		if errors.Is(err, generation.ErrOver) || wait > r.Lease/2 {
+			r.Log.Warn("a run could not be ended here", "run", j.run.ID, "error", err)
+			// Where the commit may have happened after all, the sweep decides
+			// which files belong to nobody.
+			if errors.Is(err, generation.ErrOver) {
+				out.drop(ctx)
+			}
+			return
+		}
+		time.Sleep(wait)
+	}
+}
+
+// handBack lets another worker have the run at once.
+func (r *Runner) handBack(ctx context.Context, j *job) {
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := run.Requeue(ctx, tx, j.held(), run.Returned)
+		return err
+	})
+	if err != nil {
+		r.Log.Warn("a run could not be handed back; another worker takes it once its lease ends", "run", j.run.ID, "error", err)
+	}
+}
+
+// inputs gives a job's values and files.
+func (r *Runner) inputs(ctx context.Context, j *job) (values map[string]any, files map[string][]engine.File, err error) {
+	if values, err = decodeValues(j.run.Inputs); err != nil {
+		return nil, nil, fmt.Errorf("inputs of run: %w", err)
+	}
+	files = map[string][]engine.File{}
+	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		clear(files)
+		for _, in := range j.inputs {
+			a, err := asset.Get(ctx, tx, in.AssetID)
+			if err != nil {
+				return err
+			}
+			files[in.Field] = append(files[in.Field], engine.File{
+				MimeType: a.MimeType, Size: a.Size, Width: a.Width, Height: a.Height,
+				Open: func(ctx context.Context) (io.ReadCloser, error) {
+					body, _, err := r.Blobs.Open(ctx, a.Blob, 0, -1)
+					return body, err
+				},
+			})
+		}
+		return nil
+	})
+	for field := range files {
+		delete(values, field)
+	}
+	return values, files, err
+}
+
+// decodeValues reads stored inputs: whole numbers as int64, others as float64.
+func decodeValues(text string) (map[string]any, error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var values map[string]any
+	if err := d.Decode(&values); err != nil {
+		return nil, err
+	}
+	for key, v := range values {
+		values[key] = plain(v)
+	}
+	return values, nil
+}
+
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n
+		}
+		f, _ := v.Float64() // it was written by us
+		return f
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = plain(v[key])
+		}
+	}
+	return v
+}

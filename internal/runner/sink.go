@@ -1,0 +1,179 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/failpoint"
+	"atelier/internal/fault"
+	"atelier/internal/intake"
+	"atelier/internal/media"
+	"atelier/internal/run"
+	"atelier/internal/sqldb"
+)
+
+// sink takes what an engine makes of one run. What it is told about progress
+// reaches the database now and then, in the background.
+type sink struct {
+	r *Runner
+	j *job
+
+	mu       sync.Mutex
+	taken    []intake.Taken
+	progress *int64
+	picture  []byte // a preview to be stored
+	moved    bool   // something is to be told
+	key      string // of the preview that is shown
+	shown    int    // how many there were
+	closed   bool   // the engine should have ended
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+// reportEvery is how often a run's progress is written down at most.
+const reportEvery = 500 * time.Millisecond
+
+// maxPreview is the largest preview that is shown.
+const maxPreview = 1 << 20
+
+func newSink(ctx context.Context, r *Runner, j *job) *sink {
+	s := &sink{r: r, j: j, stop: make(chan struct{}), done: make(chan struct{})}
+	go s.report(ctx)
+	return s
+}
+
+func (s *sink) Progress(fraction float64) {
+	if math.IsNaN(fraction) {
+		return
+	}
+	n := int64(math.Round(min(max(fraction, 0), 1) * 1000))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.progress == nil || *s.progress != n {
+		s.progress, s.moved = &n, true
+	}
+}
+
+func (s *sink) Preview(picture []byte) {
+	if len(picture) == 0 || len(picture) > maxPreview {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.picture, s.moved = bytes.Clone(picture), true
+}
+
+func (s *sink) Output(ctx context.Context, r io.Reader) error {
+	if int64(len(s.results())) >= s.j.run.NumResults {
+		return nil // more than was asked for is not kept, and not paid
+	}
+	one, err := s.r.Intake.Take(ctx, r, intake.Want{MaxBytes: s.r.OutputBytes, Text: true})
+	if err != nil {
+		if f, ok := err.(*fault.Error); ok && f.Code != fault.Unavailable {
+			return engine.Fail(engine.Invalid, "The tool made something that is no result: "+f.Message).Because(err)
+		}
+		return fmt.Errorf("store result: %w", err)
+	}
+	s.mu.Lock()
+	if late := s.closed; late {
+		s.mu.Unlock()
+		s.r.Intake.Drop(ctx, one)
+		return errLate
+	}
+	s.taken = append(s.taken, one)
+	first := len(s.taken) == 1
+	s.mu.Unlock()
+	if first {
+		failpoint.Hit("engine.after_first_result")
+	}
+	return nil
+}
+
+// errLate is for an engine that goes on after its end.
+var errLate = errors.New("the run is over")
+
+func (s *sink) results() []intake.Taken {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken
+}
+
+// drop gives up what was taken so far.
+func (s *sink) drop(ctx context.Context) {
+	s.mu.Lock()
+	taken := s.taken
+	s.taken, s.progress = nil, nil
+	s.mu.Unlock()
+	s.r.Intake.Drop(ctx, taken...)
+}
+
+// report writes down what has changed until the sink is closed.
+func (s *sink) report(ctx context.Context) {
+	defer close(s.done)
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+			if err := s.tell(ctx); err != nil {
+				s.r.Log.Debug("progress of a run was not written", "run", s.j.run.ID, "error", err)
+			}
+		}
+	}
+}
+
+func (s *sink) tell(ctx context.Context) error {
+	s.mu.Lock()
+	moved, progress, picture := s.moved, s.progress, s.picture
+	s.moved, s.picture = false, nil
+	s.mu.Unlock()
+	if !moved {
+		return nil
+	}
+	before := s.key
+	if f, ok := media.Sniff(picture); ok && (f.Ext == "jpg" || f.Ext == "png") {
+		s.shown++
+		key := "preview/" + s.j.run.ID + "/" + strconv.FormatInt(s.j.run.Attempt, 10) + "-" + strconv.Itoa(s.shown) + "." + f.Ext
+		if _, err := s.r.Blobs.Put(ctx, key, bytes.NewReader(picture)); err != nil {
+			return err
+		}
+		s.key = key
+	}
+	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := run.Report(ctx, tx, s.j.held(), progress, s.key)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.r.Hub.Tell(s.j.run.ID)
+	if before != "" && before != s.key {
+		return s.r.Blobs.Delete(ctx, before)
+	}
+	return nil
+}
+
+// close takes no more, ends the reports and takes the last preview away.
+func (s *sink) close(ctx context.Context) {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	close(s.stop)
+	<-s.done
+	if s.key != "" {
+		if err := s.r.Blobs.Delete(context.WithoutCancel(ctx), s.key); err != nil {
+			s.r.Log.Debug("a preview was left for the sweep", "run", s.j.run.ID, "error", err)
+		}
+	}
+}
