@@ -24,12 +24,16 @@ var layers = []map[string][]string{
 		"internal/sqldb": {"internal/fault", "internal/failpoint"},
 	},
 	{ // capabilities, which do not know each other
-		"internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,
+		"internal/asset": nil, "internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,
 		"internal/device": nil, "internal/idtoken": nil, "internal/keyring": nil, "internal/ledger": nil, "internal/mail": nil, "internal/oidc": nil,
-		"internal/person": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/session": nil, "internal/throttle": nil,
+		"internal/media": nil, "internal/person": nil, "internal/policy": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/run": nil,
+		"internal/session": nil, "internal/throttle": nil, "internal/webhook": nil,
+		"internal/engine": nil, "internal/engine/image": {"internal/engine"}, "internal/engine/script": {"internal/engine"},
 	},
 	{ // coordinators
-		"internal/access": nil, "internal/curator": nil, "internal/post": nil,
+		"internal/access": nil, "internal/curator": nil, "internal/intake": nil, "internal/post": nil,
+		"internal/library": {"internal/intake"}, "internal/generation": {"internal/intake", "internal/library"},
+		"internal/runner":    {"internal/generation", "internal/intake"},
 		"internal/directory": {"internal/post"}, "internal/identity": {"internal/post"},
 		"internal/worker": {"internal/identity", "internal/post"},
 	},
@@ -43,10 +47,13 @@ var layers = []map[string][]string{
 // supports are packages that serve tests only: no program may be built with them.
 var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
 	"internal/browser", "internal/identity/identitytest", "internal/mail/mailtest", "internal/oidc/oidctest",
-	"test/report", "test/bench", "test/e2e", "test/visitor"}
+	"internal/engine/enginetest", "internal/generation/generationtest",
+	"test/report", "test/bench", "test/chaos", "test/e2e", "test/visitor"}
 
-// https are the packages that may use net/http: to serve, or, blob and oidc, to call.
-var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/oidc", "internal/signin", "internal/telemetry", "cmd/atelier"}
+// https are the packages that may use net/http: to serve, or, blob, oidc, policy
+// and webhook, to call.
+var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/oidc", "internal/policy", "internal/signin",
+	"internal/telemetry", "internal/webhook", "cmd/atelier"}
 
 // configs are the packages that may read settings.
 var configs = []string{"cmd/atelier"}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"atelier/internal/asset"
 	"atelier/internal/audit"
 	"atelier/internal/catalog"
 	"atelier/internal/company"
@@ -11,10 +12,13 @@ import (
 	"atelier/internal/device"
 	"atelier/internal/idtoken"
 	"atelier/internal/ledger"
+	"atelier/internal/library"
 	"atelier/internal/person"
 	"atelier/internal/queue"
 	"atelier/internal/ratelog"
+	"atelier/internal/run"
 	"atelier/internal/session"
+	"atelier/internal/webhook"
 )
 
 type checkCmd struct{ jsonFlag }
@@ -29,7 +33,8 @@ func (c checkCmd) Run(p *program) error {
 		return err
 	}
 	checks := slices.Concat(person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
-		catalog.Checks, queue.Checks(db.Dialect))
+		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, webhook.Checks, run.Checks,
+		run.LimitChecks(db.Dialect, run.Limits{PerMinute: p.cfg.Limits.CreatePerMinute, PerHour: p.cfg.Limits.CreatePerHour, Active: p.cfg.Limits.ActiveRuns}))
 	found, err := db.Verify(p.ctx, checks)
 	if err != nil {
 		return err

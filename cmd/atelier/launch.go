@@ -46,8 +46,8 @@ type program struct {
 	kong    *kong.Context
 }
 
-// run does what the arguments say.
-func run(ctx context.Context, args []string, s streams) error {
+// launch does what the arguments say.
+func launch(ctx context.Context, args []string, s streams) error {
 	var c cli
 	sources, err := config.NewSources(args, s.getenv)
 	if err != nil {

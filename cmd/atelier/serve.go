@@ -89,6 +89,10 @@ func (serveCmd) Run(p *program) error {
 
 	// Background work. A node without it can still add to the queue.
 	who := p.openPeople(db, keys)
+	work, err := p.openRuns(db, keys, blobs, tools, log)
+	if err != nil {
+		return err
+	}
 	var handlers []queue.Handler
 	if cfg.Has("worker") {
 		sender, err := p.sender()
@@ -98,12 +102,14 @@ func (serveCmd) Run(p *program) error {
 		handlers = worker.Handlers(worker.Parts{
 			DB: db, Blobs: blobs, Devices: who.devices, Tokens: who.tokens, Mail: sender, MailBox: who.mailBox(), Log: log, Now: time.Now,
 		})
+		handlers = append(handlers, work.handlers(cfg, db)...)
 	}
 	jobs, err := queue.Open(db, handlers, queue.Options{Log: log, Now: time.Now, Drain: drainTime(cfg)})
 	if err != nil {
 		return err
 	}
 	who.employ(p, jobs)
+	work.employ(db, jobs, log)
 
 	// The edges.
 	metrics := telemetry.Registry(version())
@@ -112,10 +118,13 @@ func (serveCmd) Run(p *program) error {
 		calls, err := api.New(api.Parts{
 			Gate: &access.Gate{DB: db, Devices: who.devices, Tokens: who.tokens, RequireVerified: cfg.RequireVerifiedEmail, Now: db.Now},
 			Desk: who.desk, Directory: who.directory,
-			Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
+			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Links: work.links, Secrets: work.secrets,
+			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
 			Limits: api.Limits{
 				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize, PageDefault: cfg.Limits.PageDefault,
 				ToolsPageDefault: cfg.Limits.ToolsPageDefault, RequestsPerMinute: cfg.Limits.RequestsPerMinute,
+				FileBytes: int64(cfg.Limits.FileBytes), RequestBytes: int64(cfg.Limits.RequestBytes), InputFiles: cfg.Limits.InputFiles,
+				KeyLength: cfg.Limits.IdempotencyKeyLength, CreatePerMinute: cfg.Limits.CreatePerMinute, CreatePerHour: cfg.Limits.CreatePerHour,
 			},
 		})
 		if err != nil {
@@ -159,6 +168,7 @@ func (serveCmd) Run(p *program) error {
 	if len(handlers) > 0 {
 		group.Go(func() error { return jobs.Run(ctx) })
 	}
+	work.start(ctx, group)
 	if l := p.metricsListener(log); l != nil {
 		group.Go(func() error { return telemetry.ServeMetrics(ctx, l, metrics) })
 	}
@@ -183,7 +193,7 @@ func edges(calls, reference, pages http.Handler) http.Handler {
 	rest.Handle("/", pages)
 	rest.Handle("/docs", reference)
 	rest.Handle("/docs/", reference)
-	for _, path := range []string{"/api", "/me", "/catalog/", "/.well-known/"} {
+	for _, path := range []string{"/api", "/me", "/catalog/", "/media/", "/.well-known/"} {
 		rest.Handle(path, calls)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

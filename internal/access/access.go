@@ -180,17 +180,50 @@ type Account struct {
 	TeamID    string
 	CompanyID string
 	Role      company.TeamRole // in the team
+	// Also are the others, where a call takes several.
+	Also []Account
 }
+
+// May tells whether the account lets the caller do p: a person everything with
+// what is theirs, a member what the role allows.
+func (a Account) May(p company.Permission) bool { return a.TeamID == "" || a.Role.May(p) }
 
 // account selects the account that the request names with team_id.
 func (g *Gate) account(ctx context.Context, r Rule, c Caller, team []string) (Account, error) {
 	if r.Account == NoAccount {
 		return Account{}, nil
 	}
+	if r.Account == ManyAccounts {
+		return g.accounts(ctx, r, c, team)
+	}
 	id, err := oneTeam(team)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Account{}, err
+	}
+	return g.oneAccount(ctx, r, c, id)
+}
+
+// accounts selects all that a list names. One that is refused refuses the whole.
+func (g *Gate) accounts(ctx context.Context, r Rule, c Caller, team []string) (Account, error) {
+	ids, err := manyTeams(team)
+	if err != nil {
+		return Account{}, err
+	}
+	var all []Account
+	for _, id := range ids {
+		a, err := g.oneAccount(ctx, r, c, id)
+		if err != nil {
+			return Account{}, err
+		}
+		all = append(all, a)
+	}
+	first := all[0]
+	first.Also = all[1:]
+	return first, nil
+}
+
+func (g *Gate) oneAccount(ctx context.Context, r Rule, c Caller, id string) (Account, error) {
+	switch {
 	case c.Kind == PersonalToken && id != "":
 		return Account{}, selectionInvalid("team_not_allowed", "A personal access token reaches the personal account only. Leave team_id out.")
 	case c.Kind == CompanyToken && id == "" && r.Account == CatalogAccount:
@@ -209,6 +242,9 @@ func (g *Gate) account(ctx context.Context, r Rule, c Caller, team []string) (Ac
 	}
 	if c.Kind == IDToken && !(s.Role.May(company.UsePlugins) && s.Role.AllowsPlugin(c.PluginKind)) {
 		return Account{}, fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
+	}
+	if r.Needs != "" && !s.Role.May(r.Needs) {
+		return Account{}, fault.New(fault.Forbidden, "Your role in this team does not allow this. Ask an admin of the team.").With("reason", "permission")
 	}
 	return Account{ID: id, TeamID: id, CompanyID: s.CompanyID, Role: s.Role}, nil
 }

@@ -1,8 +1,10 @@
 package access
 
 import (
+	"slices"
 	"strings"
 
+	"atelier/internal/company"
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 )
@@ -18,6 +20,8 @@ const (
 	OneAccount
 	// CatalogAccount is OneAccount where a company token may leave the team out.
 	CatalogAccount
+	// ManyAccounts routes take a comma-separated list of teams.
+	ManyAccounts
 )
 
 // Rule is what a route asks of a request. The zero rule lets nobody in.
@@ -26,6 +30,9 @@ type Rule struct {
 	Open    bool
 	Kinds   []Kind
 	Account Selection
+	// Needs is what the role in the team must allow; the personal account allows
+	// everything.
+	Needs company.Permission
 	// Unverified lets people in whose address is not verified yet, whatever the
 	// operator demands elsewhere.
 	Unverified bool
@@ -39,6 +46,14 @@ var (
 	Open = Rule{Open: true}
 	// Catalog is for reading what there is.
 	Catalog = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: CatalogAccount}
+	// ForAccount is for acting for an account and seeing what it has.
+	ForAccount = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount}
+	// ForAccounts is for looking at what several accounts have.
+	ForAccounts = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: ManyAccounts}
+	// Generating is for starting runs that an account pays for.
+	Generating = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Needs: company.Generate}
+	// Managing is for what belongs to an account as a whole.
+	Managing = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Needs: company.ManageTeam}
 	// Identity is for asking who one is.
 	Identity = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Unverified: true}
 	// Personal is for what only the person's own credentials may do.
@@ -73,6 +88,33 @@ func oneTeam(values []string) (string, error) {
 	}
 	return values[0], nil
 }
+
+// manyTeams reads a parameter that names any number of teams, none of them
+// twice; "" is as good as absent.
+func manyTeams(values []string) ([]string, error) {
+	if len(values) > 1 {
+		return nil, selectionInvalid("several", "Give team_id once, with a comma between the teams.")
+	}
+	if len(values) == 0 || values[0] == "" {
+		return []string{""}, nil
+	}
+	var ids []string
+	for id := range strings.SplitSeq(values[0], ",") {
+		if !ident.Alphanumeric(id) {
+			return nil, selectionInvalid("malformed", "This team_id is not an id.")
+		}
+		if len(ids) == maxTeams {
+			return nil, selectionInvalid("malformed", "These are too many teams for one call.")
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// maxTeams is how many teams one call can look at.
+const maxTeams = 100
 
 func selectionInvalid(reason, message string) error {
 	return fault.New(fault.AccountSelectionInvalid, message).With("reason", reason)

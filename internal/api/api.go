@@ -14,8 +14,13 @@ import (
 	"atelier/internal/catalog"
 	"atelier/internal/cursor"
 	"atelier/internal/directory"
+	"atelier/internal/generation"
 	"atelier/internal/identity"
+	"atelier/internal/intake"
+	"atelier/internal/library"
+	"atelier/internal/sqldb"
 	"atelier/internal/throttle"
+	"atelier/internal/webhook"
 )
 
 // Parts are what the API is made of.
@@ -23,6 +28,13 @@ type Parts struct {
 	Gate      *access.Gate
 	Desk      *identity.Desk
 	Directory *directory.Directory
+	Runs      *generation.Service
+	Hub       *generation.Hub
+	Intake    *intake.Intake
+	Library   *library.Library
+	Links     library.Links
+	Secrets   *webhook.Secrets
+	DB        *sqldb.DB
 	Blobs     blob.Store
 	Catalog   *catalog.Catalog
 	Cursors   cursor.Sealer
@@ -39,6 +51,12 @@ type Limits struct {
 	PageDefault       int
 	ToolsPageDefault  int
 	RequestsPerMinute int
+	FileBytes         int64
+	RequestBytes      int64
+	InputFiles        int
+	KeyLength         int
+	CreatePerMinute   int
+	CreatePerHour     int
 }
 
 // Server answers the API's requests.
@@ -47,6 +65,7 @@ type Server struct {
 	persons   *throttle.Buckets // of known callers
 	addresses *throttle.Buckets // of everybody else
 	guesses   *throttle.Buckets // of device codes, by address
+	streams   *throttle.Places  // of event streams, by person
 	pages     pages
 	document  []byte
 }
@@ -74,6 +93,7 @@ func newServer(p Parts) (*Server, error) {
 		persons:   throttle.New(p.Limits.RequestsPerMinute, p.Now),
 		addresses: throttle.New(p.Limits.RequestsPerMinute, p.Now),
 		guesses:   throttle.New(guessesPerMinute, p.Now),
+		streams:   throttle.NewPlaces(maxStreams),
 		document:  doc,
 	}, nil
 }
@@ -105,6 +125,28 @@ func (s *Server) routes() []route {
 		{"GET", prefix + "/tools/{tool_id}", access.Catalog, s.getTool},
 		{"GET", prefix + "/tool-tags", access.Catalog, s.listToolTags},
 		{"GET", prefix + "/kits", access.Catalog, s.listKits},
+
+		{"POST", prefix + "/generate", access.Generating, s.createGeneration},
+		{"POST", prefix + "/generate/preview-cost", access.ForAccount, s.previewCost},
+		{"GET", prefix + "/generate/{request_id}", access.ForAccount, s.getGeneration},
+		{"POST", prefix + "/generate/{request_id}/cancel", access.ForAccount, s.cancelGeneration},
+		{"GET", prefix + "/generate/{request_id}/events", access.ForAccount, s.streamGeneration},
+		{"GET", prefix + "/generate/{request_id}/webhook-attempts", access.ForAccount, s.listWebhookAttempts},
+		{"POST", prefix + "/generate/{request_id}/webhook-attempts/redeliver", access.ForAccount, s.redeliverWebhook},
+		{"GET", prefix + "/generations", access.ForAccount, s.listGenerations},
+		{"GET", prefix + "/webhook-secret", access.Managing, s.getWebhookSecret},
+		{"POST", prefix + "/webhook-secret/rotate", access.Managing, s.rotateWebhookSecret},
+
+		{"GET", prefix + "/uploads", access.ForAccount, s.listUploads},
+		{"POST", prefix + "/uploads", access.ForAccount, s.createUpload},
+		{"GET", prefix + "/uploads/{upload_id}", access.ForAccount, s.getUpload},
+		{"DELETE", prefix + "/uploads/{upload_id}", access.ForAccount, s.deleteUpload},
+		{"GET", prefix + "/library", access.ForAccounts, s.listLibrary},
+		{"GET", prefix + "/library/{library_id}", access.ForAccount, s.getLibraryItem},
+		{"DELETE", prefix + "/library/{library_id}", access.ForAccount, s.deleteLibraryItem},
+		{"PUT", prefix + "/library/{library_id}/favorite", access.ForAccount, s.addFavorite},
+		{"DELETE", prefix + "/library/{library_id}/favorite", access.ForAccount, s.removeFavorite},
+		{"GET", "/media/{kind}/{id}/{variant}", access.Open, s.getMedia},
 
 		{"GET", prefix + "/openapi.json", access.Open, s.getDocument},
 		{"GET", "/.well-known/jwks.json", access.Open, s.getKeys},

@@ -33,6 +33,7 @@ import (
 	"atelier/internal/directory"
 	"atelier/internal/httpd"
 	"atelier/internal/identity/identitytest"
+	"atelier/internal/runner"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
 )
@@ -46,9 +47,14 @@ type service struct {
 	token  string
 	client *http.Client
 	keeper *curator.Curator
+	parts  api.Parts
+	runner *runner.Runner // nil until somebody works
 }
 
-var limits = api.Limits{JSONBytes: 1 << 20, JSONDepth: 64, PageSize: 100, PageDefault: 24, ToolsPageDefault: 100}
+var limits = api.Limits{
+	JSONBytes: 1 << 20, JSONDepth: 64, PageSize: 100, PageDefault: 24, ToolsPageDefault: 100,
+	FileBytes: 50 << 20, RequestBytes: 250 << 20, InputFiles: 12, KeyLength: 255, CreatePerMinute: 10, CreatePerHour: 100,
+}
 
 func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	t.Helper()
@@ -60,9 +66,11 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	s := &service{t: t, db: db, client: apitest.Client(t), site: identitytest.New(t, db, identitytest.Options{})}
 	cat := catalog.New(db, log)
 	s.keeper = &curator.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
-	h, err := api.New(api.Parts{
-		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
-	})
+	s.parts = api.Parts{
+		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
+	}
+	s.addRuns(log)
+	h, err := api.New(s.parts)
 	if err != nil {
 		t.Fatal(err)
 	}

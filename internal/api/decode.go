@@ -22,12 +22,9 @@ func decode[T any](w http.ResponseWriter, r *http.Request, l Limits) (v T, err e
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return v, fault.New(fault.UnsupportedMediaType, "Send the body as application/json.")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, l.JSONBytes))
+	body, err := readJSON(http.MaxBytesReader(w, r.Body, l.JSONBytes), l)
 	if err != nil {
-		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			return v, fault.New(fault.PayloadTooLarge, "The body is too large.").With("limit_bytes", l.JSONBytes)
-		}
-		return v, fault.New(fault.Invalid, "The body did not arrive whole.").Because(err)
+		return v, err
 	}
 	if err := wellFormed(body, l.JSONDepth); err != nil {
 		return v, err
@@ -40,6 +37,23 @@ func decode[T any](w http.ResponseWriter, r *http.Request, l Limits) (v T, err e
 		return v, fault.New(fault.Invalid, "The body is not as it should be.").Field(path, message).Because(err)
 	}
 	return v, nil
+}
+
+// readJSON reads a body that is JSON, or a part of one.
+func readJSON(r io.Reader, l Limits) ([]byte, error) {
+	body, err := io.ReadAll(r)
+	if err != nil {
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			return nil, fault.New(fault.PayloadTooLarge, "The body is too large.").With("limit_bytes", l.JSONBytes)
+		}
+		return nil, notWhole(err)
+	}
+	return body, nil
+}
+
+// notWhole is for bodies whose sender stopped, or took too long.
+func notWhole(err error) error {
+	return fault.New(fault.Invalid, "The body did not arrive whole.").Because(err)
 }
 
 // wellFormed walks the whole body once.

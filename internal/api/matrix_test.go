@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"atelier/internal/api"
 	"atelier/internal/api/apitest"
 	"atelier/internal/company"
-	"atelier/internal/cursor"
 	"atelier/internal/directory"
 	"atelier/internal/httpd"
 	"atelier/internal/ident"
@@ -45,6 +45,7 @@ var (
 	teamNotAllowed = outcome{400, "ACCOUNT_SELECTION_INVALID", "team_not_allowed"}
 	severalTeams   = outcome{400, "ACCOUNT_SELECTION_INVALID", "several"}
 	malformedTeam  = outcome{400, "ACCOUNT_SELECTION_INVALID", "malformed"}
+	teamRequired   = outcome{400, "ACCOUNT_SELECTION_INVALID", "team_required"}
 )
 
 // What handlers answer to those who were let in, besides plain success.
@@ -61,6 +62,9 @@ var (
 const (
 	toAll      = "to all"       // strangers too
 	toCallers  = "to callers"   // every credential; team_id selects the account
+	toActors   = "to actors"    // toCallers where a company token must name a team
+	toManagers = "to managers"  // toActors who may manage the team, or own the account
+	toViewers  = "to viewers"   // toActors who may name several teams
 	toAnybody  = "to anybody"   // every credential; about the person, team_id says nothing
 	toPersons  = "to persons"   // the personal account: no company tokens
 	toSignedIn = "to signed-in" // managing credentials and companies: ID tokens only
@@ -94,6 +98,27 @@ var endpoints = []struct {
 	{"GET /api/v2/tools/{tool_id}", toCallers, "", fine},
 	{"GET /api/v2/tool-tags", toCallers, "", fine},
 	{"GET /api/v2/kits", toCallers, "", fine},
+
+	{"POST /api/v2/generate", toActors, `{}`, badRequest},
+	{"POST /api/v2/generate/preview-cost", toActors, `{}`, badRequest},
+	{"GET /api/v2/generate/{request_id}", toActors, "", notFound},
+	{"POST /api/v2/generate/{request_id}/cancel", toActors, "", notFound},
+	{"GET /api/v2/generate/{request_id}/events", toActors, "", notFound},
+	{"GET /api/v2/generate/{request_id}/webhook-attempts", toActors, "", notFound},
+	{"POST /api/v2/generate/{request_id}/webhook-attempts/redeliver", toActors, "", notFound},
+	{"GET /api/v2/generations", toActors, "", fine},
+	{"GET /api/v2/webhook-secret", toManagers, "", fine},
+	{"POST /api/v2/webhook-secret/rotate", toManagers, "", fine},
+	{"GET /api/v2/uploads", toActors, "", fine},
+	{"POST /api/v2/uploads", toActors, `{}`, outcome{415, "UNSUPPORTED_MEDIA_TYPE", ""}},
+	{"GET /api/v2/uploads/{upload_id}", toActors, "", notFound},
+	{"DELETE /api/v2/uploads/{upload_id}", toActors, "", notFound},
+	{"GET /api/v2/library", toViewers, "", fine},
+	{"GET /api/v2/library/{library_id}", toActors, "", notFound},
+	{"DELETE /api/v2/library/{library_id}", toActors, "", notFound},
+	{"PUT /api/v2/library/{library_id}/favorite", toActors, "", notFound},
+	{"DELETE /api/v2/library/{library_id}/favorite", toActors, "", notFound},
+	{"GET /media/{kind}/{id}/{variant}", toAll, "", outcome{403, "FORBIDDEN", "signature"}},
 
 	{"GET /api/v2/access-tokens", toSignedIn, "", fine},
 	{"POST /api/v2/access-tokens", toSignedIn, `{"name":"one more"}`, made},
@@ -153,6 +178,9 @@ var kinds = map[string][6]outcome{
 	// byNobody, byIDToken, byMisplaced, byPersonal, byCompanyX, byCompanyY
 	toAll:      {letIn, letIn, letIn, letIn, letIn, letIn},
 	toCallers:  {noCredential, letIn, noCredential, letIn, letIn, letIn},
+	toActors:   {noCredential, letIn, noCredential, letIn, letIn, letIn},
+	toManagers: {noCredential, letIn, noCredential, letIn, letIn, letIn},
+	toViewers:  {noCredential, letIn, noCredential, letIn, letIn, letIn},
 	toAnybody:  {noCredential, letIn, noCredential, letIn, letIn, letIn},
 	toPersons:  {noCredential, letIn, noCredential, letIn, wrongKind, wrongKind},
 	toSignedIn: {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
@@ -188,6 +216,28 @@ var selectors = []struct {
 	{"a NUL", "team_id=%00", malformedTeam, malformedTeam, malformedTeam, malformedTeam},
 	{"a space", "team_id=a%20b", malformedTeam, malformedTeam, malformedTeam, malformedTeam},
 	{"a letter of others", "team_id=%C3%A9quipe", malformedTeam, malformedTeam, malformedTeam, malformedTeam},
+}
+
+// exceptions is where a class answers otherwise than the selectors say.
+var exceptions = map[string]map[string]map[int]*outcome{
+	toActors: {
+		"no team":       {byCompanyX: &teamRequired, byCompanyY: &teamRequired},
+		"an empty team": {byCompanyX: &teamRequired, byCompanyY: &teamRequired},
+	},
+	// Anna is a plain member, but in the team whose role lets other apps in she
+	// has a role that allows everything.
+	toManagers: {
+		"no team":                           {byCompanyX: &teamRequired, byCompanyY: &teamRequired},
+		"an empty team":                     {byCompanyX: &teamRequired, byCompanyY: &teamRequired},
+		"a team":                            {byIDToken: &noPermission, byCompanyX: &noPermission},
+		"a team whose role lets no apps in": {byCompanyX: &noPermission},
+		"a team in another company":         {byIDToken: &noPermission, byCompanyY: &noPermission},
+	},
+	toViewers: {
+		"no team":       {byCompanyX: &teamRequired, byCompanyY: &teamRequired},
+		"an empty team": {byCompanyX: &teamRequired, byCompanyY: &teamRequired},
+		"two teams":     {byIDToken: &letIn, byPersonal: &teamNotAllowed, byCompanyX: &notMember, byCompanyY: &notMember},
+	},
 }
 
 // proof is a credential as requests present it.
@@ -311,10 +361,7 @@ func assemble(t *testing.T, db *sqldb.DB) *matrix {
 	t.Helper()
 	m := &matrix{service: start(t, db, limits), wrong: &tally{first: map[string]string{}, count: map[string]int{}}, first: map[string]string{}, judged: map[string]judged{}}
 	m.offer(many(2))
-	h, err := api.New(api.Parts{
-		Gate: m.site.Gate, Desk: m.site.Desk, Directory: m.site.Directory, Blobs: m.keeper.Blobs, Catalog: m.keeper.Catalog,
-		Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: limits, Now: time.Now,
-	})
+	h, err := api.New(m.parts)
 	m.must(nil, err)
 	m.handler = httpd.New(h, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now})
 	m.contract, err = apitest.Load()
@@ -332,6 +379,8 @@ func (m *matrix) furnish() {
 	m.t.Helper()
 	ids := m.ids
 	ids["none"], ids["token_id"], ids["invitation_id"] = ident.New(), ident.New(), ident.New()
+	ids["request_id"], ids["upload_id"], ids["library_id"] = uuid.NewString(), ident.New(), ident.New()+":"+uuid.NewString()
+	ids["kind"], ids["id"], ids["variant"] = "r", uuid.NewString(), "file"
 	ids["role"], ids["domain"], ids["picture"] = "member", "example.com", strings.Repeat("0", 64)+".png"
 	for _, name := range []string{"bert", "lea", "sam", "otto", "rita"} {
 		ids[name] = m.site.Person(name + "@example.com")
@@ -458,11 +507,16 @@ func (m *matrix) cells() (all []cell) {
 				c := cell{name: p.name + ", " + e.route + ", " + s.name, route: e.route, method: method, path: path + "?" + m.fill.Replace(s.query), body: m.fill.Replace(e.body)}
 				c.headers = p.headers(m.device)
 				c.want = kinds[e.class][p.kind]
-				if c.want == letIn && e.class == toCallers {
+				if c.want == letIn && slices.Contains([]string{toCallers, toActors, toManagers, toViewers}, e.class) {
 					c.want = [...]outcome{byIDToken: s.idToken, byPersonal: s.personal, byCompanyX: s.companyX, byCompanyY: s.companyY}[p.kind]
+					if other, ok := exceptions[e.class][s.name]; ok && other[p.kind] != nil {
+						c.want = *other[p.kind]
+					}
 				}
 				switch {
 				case c.want == wrongKind: // it says what would do instead
+				case c.want == severalTeams: // it says how many may be named
+					c.same = fmt.Sprint(c.want, e.class == toViewers)
 				case c.want != letIn:
 					c.same = fmt.Sprint(c.want)
 				case e.class == toOther && p.kind == byMisplaced:

@@ -99,9 +99,11 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 		return rt.do(w, r)
 	}
 	c := call{params: paramsOf(r)}
-	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, access.Presented{
+	shown := access.Presented{
 		Authorization: r.Header["Authorization"], DeviceID: r.Header["X-Device-Id"], TeamID: c.params.values["team_id"], Address: rec.Addr.String(),
-	})
+	}
+	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, shown)
+	c.still = func(ctx context.Context) error { _, _, err := s.Gate.Admit(ctx, rt.rule, shown); return err }
 	bucket, key := s.addresses, addressKey(rec.Addr)
 	if rec.PersonID = c.caller.PersonID; rec.PersonID != "" {
 		bucket, key = s.persons, rec.PersonID
@@ -120,6 +122,8 @@ type call struct {
 	caller  access.Caller
 	account access.Account
 	params  *params
+	// still asks again whether the request may, for answers that last.
+	still func(context.Context) error
 }
 
 type callKey struct{}

@@ -59,6 +59,8 @@ type Config struct {
 	Runs      Runs      `embed:"" prefix:"runs."`
 	Webhook   Webhook   `embed:"" prefix:"webhook."`
 	Media     Media     `embed:"" prefix:"media."`
+	Policy    Policy    `embed:"" prefix:"policy."`
+	Retention Retention `embed:"" prefix:"retention."`
 	Reporting Reporting `embed:"" prefix:"reporting."`
 }
 
@@ -170,10 +172,17 @@ type Tokens struct {
 	TopUpWindow        Span  `hidden:"" help:"How often a top-up can be claimed." default:"24h" least:"1"`
 }
 
-// Runs are how callers wait for results.
+// Runs are how results are made and waited for.
 type Runs struct {
 	PollMin Span `hidden:"" help:"Shortest wait that a poll is told." default:"1s" least:"1"`
 	PollMax Span `hidden:"" help:"Longest wait that a poll is told." default:"10s" least:"1"`
+
+	Parallel    int    `hidden:"" help:"Runs that one engine of this node does at once; 0 for the engine's own choice." default:"0" least:"0"`
+	Lease       Span   `hidden:"" help:"How long a run is left to a worker that gives no sign of life." default:"30s" least:"1"`
+	Retry       []Span `hidden:"" help:"Waits before a run is tried again whose engine failed for the moment." default:"1s,5s" least:"0"`
+	Attempts    int    `hidden:"" help:"Workers that one run may take down before it is given up." default:"20" least:"1"`
+	MaxWait     Span   `hidden:"" help:"How long a run may wait for an engine." default:"24h" least:"1"`
+	OutputBytes Size   `hidden:"" help:"Largest result." default:"1GB" least:"1"`
 }
 
 // Webhook is how events are delivered.
@@ -184,9 +193,31 @@ type Webhook struct {
 	SecretOverlap Span           `hidden:"" help:"How long a replaced secret signs along." default:"24h" least:"0"`
 }
 
-// Media is what results look like from outside.
+// Policy is what people may ask for.
+type Policy struct {
+	Rules           string `hidden:"" help:"File with deny rules; empty for those that ship, none for none."`
+	ModerationURL   string `name:"moderation-url" hidden:"" help:"Moderation endpoint of the OpenAI shape; empty for none."`
+	ModerationKey   string `hidden:"" help:"Bearer key of the moderation endpoint." secret:"all"`
+	ModerationModel string `hidden:"" help:"Model that the moderation endpoint is asked for; empty for its own."`
+	Timeout         Span   `hidden:"" help:"Longest wait for the moderation endpoint." default:"10s" least:"1"`
+}
+
+// Retention is how long files are kept.
+type Retention struct {
+	Uploads Span `hidden:"" help:"Age at which uploads are deleted; 0 keeps them." default:"0s" least:"0"`
+	Results Span `hidden:"" help:"Age at which results are deleted; 0 keeps them." default:"0s" least:"0"`
+	Orphans Span `hidden:"" help:"Age at which files that belong to nothing are deleted." default:"1h" least:"1"`
+	Every   Span `hidden:"" help:"How often old files are looked for." default:"10m" least:"1"`
+}
+
+// Media is what files may be and what they look like from outside.
 type Media struct {
-	URLLifetime Span `name:"url-lifetime" hidden:"" help:"How long a signed address works." default:"168h" least:"1"`
+	URL         string `name:"url" hidden:"" help:"Address that files are served from (default: --base-url); a host of its own keeps them apart from the pages."`
+	Pixels      int64  `hidden:"" help:"Largest picture, in pixels." default:"50000000" least:"1"`
+	Frames      int    `hidden:"" help:"Most frames of an animation." default:"600" least:"1"`
+	Duration    Span   `hidden:"" help:"Longest sound or video." default:"10m" least:"1"`
+	DecodeBytes Size   `hidden:"" help:"Memory that decoding pictures may take at once." default:"128MB" least:"1"`
+	URLLifetime Span   `name:"url-lifetime" hidden:"" help:"How long a signed address works." default:"168h" least:"1"`
 }
 
 // Reporting is who may read reports.
@@ -238,6 +269,10 @@ func (c *Config) Fill(listen string) {
 		c.AppURL = c.BaseURL
 	}
 	c.AppURL = strings.TrimRight(c.AppURL, "/")
+	if c.Media.URL == "" {
+		c.Media.URL = c.BaseURL
+	}
+	c.Media.URL = strings.TrimRight(c.Media.URL, "/")
 }
 
 // Validate reports every setting that cannot be.
@@ -257,7 +292,7 @@ func (c *Config) Validate() error {
 			bad("metrics.listen", "must be HOST:PORT or off")
 		}
 	}
-	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint, "oidc.issuer": c.OIDC.Issuer} {
+	for name, address := range map[string]string{"base_url": c.BaseURL, "app_url": c.AppURL, "trace.endpoint": c.Trace.Endpoint, "oidc.issuer": c.OIDC.Issuer, "media.url": c.Media.URL, "policy.moderation_url": c.Policy.ModerationURL} {
 		if u, err := url.Parse(address); address != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 			bad(name, "must be an http:// or https:// address")
 		}

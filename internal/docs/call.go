@@ -20,7 +20,7 @@ type call struct {
 	Access               access
 	Parameters           []parameterView
 	Body                 *bodyView
-	Curl                 string
+	Requests             []requestView
 	Responses            []responseView
 
 	tags []string
@@ -70,6 +70,12 @@ type mediaView struct {
 	Shape    shape
 	Facts    []fact // of how parts are sent
 	Examples []exampleView
+}
+
+// requestView is a command that sends a request; Media is empty where there is
+// one way only.
+type requestView struct {
+	Media, Curl string
 }
 
 type exampleView struct {
@@ -130,9 +136,25 @@ func (b *builder) call(at callAt, item pathItem, o operation) *call {
 		}
 	}
 	if !at.webhook {
-		c.Curl = b.curl(curlOf{method: c.Method, url: start + at.path, parameters: ps, needs: needs, body: body, responses: c.Responses})
+		c.Requests = b.requests(curlOf{method: c.Method, url: start + at.path, parameters: ps, needs: needs, responses: c.Responses}, body)
 	}
 	return c
+}
+
+// requests has a command for each media type that a body can have.
+func (b *builder) requests(c curlOf, body *requestBody) []requestView {
+	if body == nil || len(body.Content) == 0 {
+		return []requestView{{Curl: b.curl(c)}}
+	}
+	var all []requestView
+	for _, content := range body.Content {
+		c.body = &content
+		all = append(all, requestView{Media: content.Key, Curl: b.curl(c)})
+	}
+	if len(all) == 1 {
+		all[0].Media = ""
+	}
+	return all
 }
 
 // pathPieces cuts a path after its slashes and around its variables.

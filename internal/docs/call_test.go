@@ -60,12 +60,35 @@ func TestCurl(t *testing.T) {
 		{"a form with a file", "{post: {security: [], requestBody: {content: {multipart/form-data: {schema: {allOf: [{$ref: '#/components/schemas/Upload'}]}}}}}}", `curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \
   -F 'file=@file' \
   -F 'kind=photo'`},
+		{"a form with a part of a type", "{post: {security: [], requestBody: {content: {multipart/form-data: {schema: {properties: {run: {$ref: '#/components/schemas/Run'}}}, encoding: {run: {contentType: application/json}}}}}}}", `curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \
+  -F 'run={"prompt": "string"};type=application/json'`},
+		{"a form whose example names files", "{post: {security: [], requestBody: {content: {multipart/form-data: {schema: {properties: {files: {items: {contentMediaType: image/png}}}}, example: {files: [a.png, 'b;c.png']}}}}}}", `curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \
+  -F 'files=@a.png' \
+  -F 'files=@"b;c.png"'`},
+		{"a form whose schema names a file", "{post: {security: [], requestBody: {content: {multipart/form-data: {schema: {properties: {file: {contentMediaType: image/png}}, examples: [{file: a.png}]}}}}}}", `curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \
+  -F 'file=@a.png'`},
+		{"a form that names no file", "{post: {security: [], requestBody: {content: {multipart/form-data: {schema: {properties: {file: {type: string, format: binary}}}}}}}}", `curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \
+  -F 'file=@file'`},
+		{"a form whose example names no file", "{post: {security: [], requestBody: {content: {multipart/form-data: {schema: {properties: {files: {items: {contentMediaType: image/png}}}}, example: {files: []}}}}}}", `curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \
+  -F 'files=@files'`},
+		{"a form with text that curl would read", `{post: {security: [], requestBody: {content: {multipart/form-data: {example: {a: "@x", b: "x;y \\ \"z\"", c: "x@y"}, schema: {properties: {a: {type: string}, b: {type: string}, c: {type: string}}}}}}}}`, `curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \
+  -F 'a="@x"' \
+  -F 'b="x;y \\ \"z\""' \
+  -F 'c=x@y'`},
 		{"a form", "{post: {security: [], requestBody: {content: {application/x-www-form-urlencoded: {schema: {$ref: '#/components/schemas/Run'}}}}}}", `curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \
   --data-urlencode 'prompt=string'`},
 		{"bytes there and back", "{put: {security: [], requestBody: {content: {image/png: {}}}, responses: {'200': {content: {image/png: {}}}}}}", `curl -X PUT "$ATELIER_URL/v1/runs/{run_id}" \
   -H 'Content-Type: image/png' \
   --data-binary @file \
   --output answer`},
+		{"bytes of any type", "{post: {security: [], requestBody: {content: {'*/*': {schema: {contentMediaType: application/octet-stream}}}}}}", `curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \
+  -H "Content-Type: $CONTENT_TYPE" \
+  --data-binary @file`},
+		{"any type back", "{get: {security: [], responses: {'206': {content: {'*/*': {schema: {contentMediaType: application/octet-stream}}}}}}}", `curl "$ATELIER_URL/v1/runs/{run_id}" \
+  --output answer`},
+		{"a stream of events", "{get: {security: [], responses: {'200': {content: {text/event-stream: {schema: {type: string}}}}}}}", `curl "$ATELIER_URL/v1/runs/{run_id}" \
+  --no-buffer`},
+		{"a server at the root", "{get: {servers: [{url: /}], security: []}}", `curl "$ATELIER_URL/runs/{run_id}"`},
 		{"a server elsewhere", "{servers: [{url: 'https://{where}.example.com/x/', variables: {where: {default: eu}}}], get: {security: []}}", `curl "https://eu.example.com/x/runs/{run_id}"`},
 		{"a server at home", "{get: {servers: [{url: 'http://localhost:8080/x'}], security: []}}", `curl "$ATELIER_URL/x/runs/{run_id}"`},
 		{"names that a shell would read", `{get: {security: [], parameters: [{name: "$(id)", in: header, required: true, example: "` + "`id`" + `"}]}}`, `curl "$ATELIER_URL/v1/runs/{run_id}" \
@@ -101,8 +124,12 @@ func TestOperationsInWords(t *testing.T) {
 		{"a list between commas", "{get: {parameters: [{name: a, in: query, explode: false, schema: {type: array, items: {type: string}}}]}}", "several in one, between commas"},
 		{"a parameter as JSON", "{get: {parameters: [{name: a, in: query, content: {application/json: {schema: {$ref: '#/components/schemas/Run'}}}}]}}", "a Run query written as application/json"},
 		{"bodies", "{post: {requestBody: {required: true, description: What to do., content: {application/json: {schema: {$ref: '#/components/schemas/Run'}}, multipart/form-data: {schema: {$ref: '#/components/schemas/Upload'}, encoding: {file: {contentType: image/*}}}}}}}", "Request body required What to do. application/json Run multipart/form-data Upload part file as image/*"},
+		{"a request for each type of body", "{post: {security: [], requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Run'}}, '*/*': {}}}}}", `Request application/json curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \ -H 'Content-Type: application/json' \ -d '{ "prompt": "string" }' Request */* curl -X POST "$ATELIER_URL/v1/runs/{run_id}" \ -H "Content-Type: $CONTENT_TYPE" \ --data-binary @file`},
+		{"a request for the only type of body", "{post: {security: [], requestBody: {content: {image/png: {}}}}}", `Request curl -X POST`},
+		{"events", `{get: {responses: {'200': {description: Events., content: {text/event-stream: {schema: {type: string}, example: "id: 1\nevent: done\n\n"}}}}}}`, "200 Answer text/event-stream id: 1 event: done"},
 		{"a body in place", "{post: {requestBody: {content: {application/json: {schema: {type: object, required: [a], properties: {a: {type: string}}}}}}}}", "application/json object a required string"},
 		{"bytes", "{get: {responses: {'200': {description: A picture., content: {image/png: {}}}}}}", "200 A picture. image/png bytes"},
+		{"bytes of any type", "{get: {responses: {'200': {description: A file., content: {'*/*': {schema: {contentMediaType: application/octet-stream, description: As it is.}}}}}}}", "200 A file. */* bytes As it is. Request"},
 		{"statuses", "{get: {responses: {200: {description: Fine.}, 5XX: {description: Ours.}, default: {description: Else.}}}}", "200 Fine. 5XX Ours. default any other status Else."},
 		{"headers", "{get: {responses: {'200': {headers: {ETag: {description: Of the content., schema: {type: string}}}}}}}", "ETag string Of the content."},
 		{"examples by name", "{get: {responses: {'200': {content: {application/json: {examples: {small: {summary: A small one, value: {a: 1}}, big: {value: [2]}}}}}}}}", `200 A small one application/json { "a": 1 } 200 big application/json [ 2 ]`},

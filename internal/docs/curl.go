@@ -3,6 +3,7 @@ package docs
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -11,7 +12,7 @@ type curlOf struct {
 	method, url string
 	parameters  []parameter
 	needs       []requirement
-	body        *requestBody
+	body        *entry[mediaType] // nil for none
 	responses   []responseView
 }
 
@@ -55,10 +56,13 @@ func (b *builder) curl(c curlOf) string {
 			args = append(args, `-H "Authorization: Bearer $ATELIER_TOKEN"`)
 		}
 	}
-	if c.body != nil && len(c.body.Content) > 0 {
-		args = append(args, b.data(c.body.Content[0])...)
+	if c.body != nil {
+		args = append(args, b.data(*c.body)...)
 	}
-	if answersBinary(c.responses) {
+	switch {
+	case answers(c.responses, isStream):
+		args = append(args, "--no-buffer")
+	case answers(c.responses, isBinary):
 		args = append(args, "--output answer")
 	}
 	if u, err := url.Parse(c.url); err != nil || u.Host == "" {
@@ -170,15 +174,7 @@ func (b *builder) data(c entry[mediaType]) []string {
 	fields, isObject := v.(object)
 	switch {
 	case c.Key == "multipart/form-data" && isObject:
-		var args []string
-		for _, f := range fields {
-			arg := f.name + "=" + asText(f.value)
-			if b.isFile(b.property(c.Value.Schema, f.name, 0)) {
-				arg = f.name + "=@" + f.name
-			}
-			args = append(args, "-F "+quote(arg))
-		}
-		return args
+		return b.form(c.Value, fields)
 	case c.Key == "application/x-www-form-urlencoded" && isObject:
 		var args []string
 		for _, f := range fields {
@@ -190,7 +186,61 @@ func (b *builder) data(c entry[mediaType]) []string {
 	case strings.HasPrefix(c.Key, "text/") && ok:
 		return []string{"-H " + quote("Content-Type: "+c.Key), "--data-binary " + quote(asText(v))}
 	}
-	return []string{"-H " + quote("Content-Type: "+c.Key), "--data-binary @file"}
+	kind := quote("Content-Type: " + c.Key)
+	if strings.Contains(c.Key, "*") { // a range of types, of which a request has one
+		kind = `"Content-Type: $CONTENT_TYPE"`
+	}
+	return []string{"-H " + kind, "--data-binary @file"}
+}
+
+// form sends the parts of a form.
+func (b *builder) form(m mediaType, fields object) []string {
+	var args []string
+	for _, f := range fields {
+		if b.isFile(b.property(m.Schema, f.name, 0)) {
+			for _, file := range b.fileNames(m, f) {
+				args = append(args, "-F "+quote(f.name+"=@"+file))
+			}
+			continue
+		}
+		arg := f.name + "=" + formText(asText(f.value))
+		if e, ok := m.Encoding.get(f.name); ok && e.ContentType != "" && !strings.ContainsAny(e.ContentType, "*,") {
+			arg += ";type=" + e.ContentType
+		}
+		args = append(args, "-F "+quote(arg))
+	}
+	return args
+}
+
+// fileNames are those that the document's example gives the files of a part,
+// else the part's own name. What was made up is no name.
+func (b *builder) fileNames(m mediaType, f member) []string {
+	if s := b.settled(m.Schema); m.Example.IsZero() && len(m.Examples) == 0 && (s == nil || len(examplesOf(s)) == 0) {
+		return []string{f.name}
+	}
+	all, several := f.value.(list)
+	if !several {
+		all = list{f.value}
+	}
+	var names []string
+	for _, one := range all {
+		if name, ok := one.(string); ok {
+			names = append(names, formText(name))
+		}
+	}
+	if names == nil {
+		return []string{f.name}
+	}
+	return names
+}
+
+// formText writes a part's text so that curl reads it as it is: bare, unless
+// something in it would mean more.
+func formText(s string) string {
+	if !strings.Contains(s, ";") && strings.TrimLeft(s, `@<" `) == s {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
 // bodyOf is the document's first example of a body, else one that is made up.
@@ -247,14 +297,20 @@ func (b *builder) isFile(s *schema) bool {
 		s.ContentMediaType != "" && s.ContentEncoding == ""
 }
 
-// answersBinary tells whether a success is something a terminal cannot show.
-func answersBinary(rs []responseView) bool {
+// answers tells whether a success can be of such a media type.
+func answers(rs []responseView, such func(mediaType string) bool) bool {
 	for _, r := range rs {
-		for _, m := range r.Media {
-			if r.Class == "s2" && !isJSON(m.Type) && !strings.HasPrefix(m.Type, "text/") {
-				return true
-			}
+		if r.Class == "s2" && slices.ContainsFunc(r.Media, func(m mediaView) bool { return such(m.Type) }) {
+			return true
 		}
 	}
 	return false
 }
+
+// isBinary tells whether a media type is something a terminal cannot show.
+func isBinary(mediaType string) bool {
+	return !isJSON(mediaType) && !strings.HasPrefix(mediaType, "text/")
+}
+
+// isStream tells whether an answer is to be read while it comes.
+func isStream(mediaType string) bool { return mediaType == "text/event-stream" }

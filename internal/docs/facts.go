@@ -63,7 +63,7 @@ func (b *builder) factsAt(s *schema, depth int) []fact {
 	if s.ContentEncoding != "" {
 		add("encoded as", s.ContentEncoding)
 	}
-	if s.ContentMediaType != "" {
+	if s.ContentMediaType != "" && s.ContentMediaType != "application/octet-stream" { // which says no more than bytes
 		add("content is", s.ContentMediaType)
 	}
 	value("default", s.Default)

@@ -51,6 +51,7 @@ type Options struct {
 type Server struct {
 	o        Options
 	handler  http.Handler
+	stopping chan struct{}
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 }
@@ -59,7 +60,7 @@ type Server struct {
 // pages.
 func New(handler http.Handler, o Options) *Server {
 	s := &Server{
-		o: o, handler: handler,
+		o: o, handler: handler, stopping: make(chan struct{}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "atelier_http_requests_total", Help: "Requests by route, method and status.",
 		}, []string{"route", "method", "status"}),
@@ -93,6 +94,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	}
 	s.o.Health.Drain()
 	time.Sleep(s.o.Delay)
+	close(s.stopping)
 	left, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout)
 	defer cancel()
 	err := srv.Shutdown(left)
@@ -117,6 +119,9 @@ type Record struct {
 	PersonID string
 	// Err is why the request failed, cause included.
 	Err error
+	// Stopping is closed when the server goes down: answers that could last for
+	// ever end then.
+	Stopping <-chan struct{}
 }
 
 type recordKey struct{}
@@ -145,7 +150,7 @@ var security = map[string][]string{
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.o.Now()
-	rec := &Record{Addr: clientAddr(r, s.o.TrustedProxies)}
+	rec := &Record{Addr: clientAddr(r, s.o.TrustedProxies), Stopping: s.stopping}
 	ctx := r.Context()
 	var span trace.Span
 	if s.o.Tracer != nil {

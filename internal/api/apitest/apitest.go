@@ -58,11 +58,21 @@ func parse(text []byte) (*Contract, error) {
 	c.base = c.doc["servers"].([]any)[0].(map[string]any)["url"].(string)
 	for template := range c.doc["paths"].(map[string]any) {
 		pattern := regexp.MustCompile(`\\\{[a-z_]+\\\}`).ReplaceAllString(regexp.QuoteMeta(template), `[^/]+`)
-		c.paths[template] = regexp.MustCompile("^" + regexp.QuoteMeta(c.base) + pattern + "$")
+		c.paths[template] = regexp.MustCompile("^" + regexp.QuoteMeta(c.prefix(template)) + pattern + "$")
 	}
 	seal(c.doc["components"].(map[string]any)["schemas"])
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
 	return c, c.compiler.AddResource(resource, c.doc)
+}
+
+// prefix is where a path begins: some are served beside the API.
+func (c *Contract) prefix(template string) string {
+	for _, op := range c.doc["paths"].(map[string]any)[template].(map[string]any) {
+		if _, elsewhere := op.(map[string]any)["servers"]; elsewhere {
+			return ""
+		}
+	}
+	return c.base
 }
 
 // seal makes objects refuse what they do not name.
@@ -89,7 +99,7 @@ func (c *Contract) Operations() []string {
 	var all []string
 	for template, item := range c.doc["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {
-			all = append(all, strings.ToUpper(method)+" "+c.base+template)
+			all = append(all, strings.ToUpper(method)+" "+c.prefix(template)+template)
 		}
 	}
 	return all
@@ -116,6 +126,9 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 	if method == http.MethodHead {
 		return nil
 	}
+	if header.Get("Content-Type") == streamed && c.streams(at) {
+		return nil
+	}
 	if got := header.Get("Content-Type"); got != "application/json" {
 		return fmt.Errorf("content type is %q", got)
 	}
@@ -137,6 +150,15 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 		}
 	}
 	return nil
+}
+
+// streamed is the type of answers that do not end by themselves.
+const streamed = "text/event-stream"
+
+// streams tells whether the document has an answer as a stream.
+func (c *Contract) streams(pointer string) bool {
+	_, err := c.schema(pointer + "/content/text~1event-stream/schema")
+	return err == nil
 }
 
 // shared checks what every answer promises.
@@ -218,12 +240,15 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || !strings.HasPrefix(r.URL.Path, "/api/") || res.StatusCode/100 == 1 {
 		return res, err
 	}
-	body, err := io.ReadAll(res.Body)
-	res.Body.Close()
-	if err != nil {
-		return nil, err
+	var body []byte
+	if res.Header.Get("Content-Type") != streamed {
+		body, err = io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		res.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	res.Body = io.NopCloser(bytes.NewReader(body))
 	c, err := Load()
 	if err != nil {
 		return nil, err

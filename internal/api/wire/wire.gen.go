@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"time"
 )
 
@@ -93,88 +94,88 @@ func (e CompanyPermission) Valid() bool {
 
 // Defines values for ErrorCode.
 const (
-	ACCOUNTSELECTIONINVALID ErrorCode = "ACCOUNT_SELECTION_INVALID"
-	ACTIVERUNCAP            ErrorCode = "ACTIVE_RUN_CAP"
-	AUTHORIZATIONPENDING    ErrorCode = "AUTHORIZATION_PENDING"
-	CONFLICT                ErrorCode = "CONFLICT"
-	CONTENTPOLICYVIOLATION  ErrorCode = "CONTENT_POLICY_VIOLATION"
-	DEVICECODEEXPIRED       ErrorCode = "DEVICE_CODE_EXPIRED"
-	EMAILNOTVERIFIED        ErrorCode = "EMAIL_NOT_VERIFIED"
-	FORBIDDEN               ErrorCode = "FORBIDDEN"
-	IDEMPOTENCYKEYCONFLICT  ErrorCode = "IDEMPOTENCY_KEY_CONFLICT"
-	INSUFFICIENTBALANCE     ErrorCode = "INSUFFICIENT_BALANCE"
-	INTERNAL                ErrorCode = "INTERNAL"
-	INVALIDREQUEST          ErrorCode = "INVALID_REQUEST"
-	METHODNOTALLOWED        ErrorCode = "METHOD_NOT_ALLOWED"
-	NOTFOUND                ErrorCode = "NOT_FOUND"
-	NUMRESULTSLIMIT         ErrorCode = "NUM_RESULTS_LIMIT"
-	PAYLOADTOOLARGE         ErrorCode = "PAYLOAD_TOO_LARGE"
-	PLUGINNOTALLOWED        ErrorCode = "PLUGIN_NOT_ALLOWED"
-	RATELIMITED             ErrorCode = "RATE_LIMITED"
-	SLOWDOWN                ErrorCode = "SLOW_DOWN"
-	TOKENINVALID            ErrorCode = "TOKEN_INVALID"
-	TOOLSCHEMASTALE         ErrorCode = "TOOL_SCHEMA_STALE"
-	TOOMANYINPUTFILES       ErrorCode = "TOO_MANY_INPUT_FILES"
-	UNAUTHENTICATED         ErrorCode = "UNAUTHENTICATED"
-	UNSUPPORTEDMEDIATYPE    ErrorCode = "UNSUPPORTED_MEDIA_TYPE"
-	UPLOADTOOLARGE          ErrorCode = "UPLOAD_TOO_LARGE"
-	UPSTREAMUNAVAILABLE     ErrorCode = "UPSTREAM_UNAVAILABLE"
+	ErrorCodeACCOUNTSELECTIONINVALID ErrorCode = "ACCOUNT_SELECTION_INVALID"
+	ErrorCodeACTIVERUNCAP            ErrorCode = "ACTIVE_RUN_CAP"
+	ErrorCodeAUTHORIZATIONPENDING    ErrorCode = "AUTHORIZATION_PENDING"
+	ErrorCodeCONFLICT                ErrorCode = "CONFLICT"
+	ErrorCodeCONTENTPOLICYVIOLATION  ErrorCode = "CONTENT_POLICY_VIOLATION"
+	ErrorCodeDEVICECODEEXPIRED       ErrorCode = "DEVICE_CODE_EXPIRED"
+	ErrorCodeEMAILNOTVERIFIED        ErrorCode = "EMAIL_NOT_VERIFIED"
+	ErrorCodeFORBIDDEN               ErrorCode = "FORBIDDEN"
+	ErrorCodeIDEMPOTENCYKEYCONFLICT  ErrorCode = "IDEMPOTENCY_KEY_CONFLICT"
+	ErrorCodeINSUFFICIENTBALANCE     ErrorCode = "INSUFFICIENT_BALANCE"
+	ErrorCodeINTERNAL                ErrorCode = "INTERNAL"
+	ErrorCodeINVALIDREQUEST          ErrorCode = "INVALID_REQUEST"
+	ErrorCodeMETHODNOTALLOWED        ErrorCode = "METHOD_NOT_ALLOWED"
+	ErrorCodeNOTFOUND                ErrorCode = "NOT_FOUND"
+	ErrorCodeNUMRESULTSLIMIT         ErrorCode = "NUM_RESULTS_LIMIT"
+	ErrorCodePAYLOADTOOLARGE         ErrorCode = "PAYLOAD_TOO_LARGE"
+	ErrorCodePLUGINNOTALLOWED        ErrorCode = "PLUGIN_NOT_ALLOWED"
+	ErrorCodeRATELIMITED             ErrorCode = "RATE_LIMITED"
+	ErrorCodeSLOWDOWN                ErrorCode = "SLOW_DOWN"
+	ErrorCodeTOKENINVALID            ErrorCode = "TOKEN_INVALID"
+	ErrorCodeTOOLSCHEMASTALE         ErrorCode = "TOOL_SCHEMA_STALE"
+	ErrorCodeTOOMANYINPUTFILES       ErrorCode = "TOO_MANY_INPUT_FILES"
+	ErrorCodeUNAUTHENTICATED         ErrorCode = "UNAUTHENTICATED"
+	ErrorCodeUNSUPPORTEDMEDIATYPE    ErrorCode = "UNSUPPORTED_MEDIA_TYPE"
+	ErrorCodeUPLOADTOOLARGE          ErrorCode = "UPLOAD_TOO_LARGE"
+	ErrorCodeUPSTREAMUNAVAILABLE     ErrorCode = "UPSTREAM_UNAVAILABLE"
 )
 
 // Valid indicates whether the value is a known member of the ErrorCode enum.
 func (e ErrorCode) Valid() bool {
 	switch e {
-	case ACCOUNTSELECTIONINVALID:
+	case ErrorCodeACCOUNTSELECTIONINVALID:
 		return true
-	case ACTIVERUNCAP:
+	case ErrorCodeACTIVERUNCAP:
 		return true
-	case AUTHORIZATIONPENDING:
+	case ErrorCodeAUTHORIZATIONPENDING:
 		return true
-	case CONFLICT:
+	case ErrorCodeCONFLICT:
 		return true
-	case CONTENTPOLICYVIOLATION:
+	case ErrorCodeCONTENTPOLICYVIOLATION:
 		return true
-	case DEVICECODEEXPIRED:
+	case ErrorCodeDEVICECODEEXPIRED:
 		return true
-	case EMAILNOTVERIFIED:
+	case ErrorCodeEMAILNOTVERIFIED:
 		return true
-	case FORBIDDEN:
+	case ErrorCodeFORBIDDEN:
 		return true
-	case IDEMPOTENCYKEYCONFLICT:
+	case ErrorCodeIDEMPOTENCYKEYCONFLICT:
 		return true
-	case INSUFFICIENTBALANCE:
+	case ErrorCodeINSUFFICIENTBALANCE:
 		return true
-	case INTERNAL:
+	case ErrorCodeINTERNAL:
 		return true
-	case INVALIDREQUEST:
+	case ErrorCodeINVALIDREQUEST:
 		return true
-	case METHODNOTALLOWED:
+	case ErrorCodeMETHODNOTALLOWED:
 		return true
-	case NOTFOUND:
+	case ErrorCodeNOTFOUND:
 		return true
-	case NUMRESULTSLIMIT:
+	case ErrorCodeNUMRESULTSLIMIT:
 		return true
-	case PAYLOADTOOLARGE:
+	case ErrorCodePAYLOADTOOLARGE:
 		return true
-	case PLUGINNOTALLOWED:
+	case ErrorCodePLUGINNOTALLOWED:
 		return true
-	case RATELIMITED:
+	case ErrorCodeRATELIMITED:
 		return true
-	case SLOWDOWN:
+	case ErrorCodeSLOWDOWN:
 		return true
-	case TOKENINVALID:
+	case ErrorCodeTOKENINVALID:
 		return true
-	case TOOLSCHEMASTALE:
+	case ErrorCodeTOOLSCHEMASTALE:
 		return true
-	case TOOMANYINPUTFILES:
+	case ErrorCodeTOOMANYINPUTFILES:
 		return true
-	case UNAUTHENTICATED:
+	case ErrorCodeUNAUTHENTICATED:
 		return true
-	case UNSUPPORTEDMEDIATYPE:
+	case ErrorCodeUNSUPPORTEDMEDIATYPE:
 		return true
-	case UPLOADTOOLARGE:
+	case ErrorCodeUPLOADTOOLARGE:
 		return true
-	case UPSTREAMUNAVAILABLE:
+	case ErrorCodeUPSTREAMUNAVAILABLE:
 		return true
 	default:
 		return false
@@ -289,6 +290,102 @@ func (e FieldType) Valid() bool {
 	}
 }
 
+// Defines values for GenerationErrorCode.
+const (
+	GenerationErrorCodeCONTENTPOLICYVIOLATION GenerationErrorCode = "CONTENT_POLICY_VIOLATION"
+	GenerationErrorCodeENGINEFAILED           GenerationErrorCode = "ENGINE_FAILED"
+	GenerationErrorCodeENGINEUNAVAILABLE      GenerationErrorCode = "ENGINE_UNAVAILABLE"
+	GenerationErrorCodeOUTPUTINVALID          GenerationErrorCode = "OUTPUT_INVALID"
+	GenerationErrorCodeTIMEDOUT               GenerationErrorCode = "TIMED_OUT"
+)
+
+// Valid indicates whether the value is a known member of the GenerationErrorCode enum.
+func (e GenerationErrorCode) Valid() bool {
+	switch e {
+	case GenerationErrorCodeCONTENTPOLICYVIOLATION:
+		return true
+	case GenerationErrorCodeENGINEFAILED:
+		return true
+	case GenerationErrorCodeENGINEUNAVAILABLE:
+		return true
+	case GenerationErrorCodeOUTPUTINVALID:
+		return true
+	case GenerationErrorCodeTIMEDOUT:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GenerationStage.
+const (
+	Queued  GenerationStage = "queued"
+	Running GenerationStage = "running"
+)
+
+// Valid indicates whether the value is a known member of the GenerationStage enum.
+func (e GenerationStage) Valid() bool {
+	switch e {
+	case Queued:
+		return true
+	case Running:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GenerationStatus.
+const (
+	GenerationStatusCancelled GenerationStatus = "cancelled"
+	GenerationStatusFailed    GenerationStatus = "failed"
+	GenerationStatusPending   GenerationStatus = "pending"
+	GenerationStatusSucceeded GenerationStatus = "succeeded"
+)
+
+// Valid indicates whether the value is a known member of the GenerationStatus enum.
+func (e GenerationStatus) Valid() bool {
+	switch e {
+	case GenerationStatusCancelled:
+		return true
+	case GenerationStatusFailed:
+		return true
+	case GenerationStatusPending:
+		return true
+	case GenerationStatusSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Medium.
+const (
+	MediumASSET3D Medium = "ASSET_3D"
+	MediumAUDIO   Medium = "AUDIO"
+	MediumIMG     Medium = "IMG"
+	MediumTEXT    Medium = "TEXT"
+	MediumVID     Medium = "VID"
+)
+
+// Valid indicates whether the value is a known member of the Medium enum.
+func (e Medium) Valid() bool {
+	switch e {
+	case MediumASSET3D:
+		return true
+	case MediumAUDIO:
+		return true
+	case MediumIMG:
+		return true
+	case MediumTEXT:
+		return true
+	case MediumVID:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PricingType.
 const (
 	COST PricingType = "COST"
@@ -328,6 +425,54 @@ func (e ToolOutputType) Valid() bool {
 	case ToolOutputTypeTEXT:
 		return true
 	case ToolOutputTypeVID:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEventType.
+const (
+	GenerationCancelled WebhookEventType = "generation.cancelled"
+	GenerationFailed    WebhookEventType = "generation.failed"
+	GenerationSucceeded WebhookEventType = "generation.succeeded"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEventType enum.
+func (e WebhookEventType) Valid() bool {
+	switch e {
+	case GenerationCancelled:
+		return true
+	case GenerationFailed:
+		return true
+	case GenerationSucceeded:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookState.
+const (
+	WebhookStateDelivered WebhookState = "delivered"
+	WebhookStateExhausted WebhookState = "exhausted"
+	WebhookStateFailing   WebhookState = "failing"
+	WebhookStateGone      WebhookState = "gone"
+	WebhookStatePending   WebhookState = "pending"
+)
+
+// Valid indicates whether the value is a known member of the WebhookState enum.
+func (e WebhookState) Valid() bool {
+	switch e {
+	case WebhookStateDelivered:
+		return true
+	case WebhookStateExhausted:
+		return true
+	case WebhookStateFailing:
+		return true
+	case WebhookStateGone:
+		return true
+	case WebhookStatePending:
 		return true
 	default:
 		return false
@@ -582,6 +727,97 @@ type CompanyRoleList struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// CostPreview What a run would cost the account now.
+type CostPreview struct {
+	// BlockingReason Why not, for a person; null where it could.
+	//
+	// Examples: null
+	BlockingReason *string `json:"blocking_reason"`
+
+	// CanRun Whether the account could start it now.
+	CanRun bool `json:"can_run"`
+
+	// EstimatedSeconds How long such runs take; null before the tool's first.
+	//
+	// Examples: 8
+	EstimatedSeconds *int64 `json:"estimated_seconds"`
+
+	// FreeAllowanceUsed What the free allowance would pay besides.
+	//
+	// Examples: 0
+	FreeAllowanceUsed int64 `json:"free_allowance_used"`
+
+	// TokensPerResult The price of one result.
+	//
+	// Examples: 4
+	TokensPerResult int64 `json:"tokens_per_result"`
+
+	// TotalTokens What the balance would pay for all results, the free allowance taken off.
+	//
+	// Examples: 8
+	TotalTokens int64 `json:"total_tokens"`
+}
+
+// CreateGenerationForm A run to start, with files.
+//
+// Examples: {"files":["photo.png"],"payload":{"inputs":{"factor":2,"image":{"file_index":0,"kind":"MULTIPART"}},"tool_fields_hash":"v1:T0QhXnJm2cKzv5dR8sYwB1uLgE7aPfI4oNtq9CxVZ3k","tool_id":"PagW53lsaa2KiGgg5wR4"}}
+type CreateGenerationForm struct {
+	// Files The files, one part each, in the order that `file_index` counts from 0. Each must be named by exactly one
+	// input.
+	Files *[]interface{} `json:"files,omitempty"`
+
+	// Payload The body, as JSON.
+	//
+	// Examples: {"inputs":{"prompt":"a red fox in the snow","size":{"height":1024,"width":1024}},"num_results":2,"tool_fields_hash":"v1:T0QhXnJm2cKzv5dR8sYwB1uLgE7aPfI4oNtq9CxVZ3k","tool_id":"PagW53lsaa2KiGgg5wR4"}
+	Payload CreateGenerationRequest `json:"payload"`
+}
+
+// CreateGenerationRequest A run to start.
+//
+// Examples: {"inputs":{"prompt":"a red fox in the snow","size":{"height":1024,"width":1024}},"num_results":2,"tool_fields_hash":"v1:T0QhXnJm2cKzv5dR8sYwB1uLgE7aPfI4oNtq9CxVZ3k","tool_id":"PagW53lsaa2KiGgg5wR4"}
+type CreateGenerationRequest struct {
+	// Inputs The values, by the `fieldKey` of their fields. Texts are strings, numbers numbers, a choice is an option's
+	// `value`, several are a list, a size is `{"width", "height"}`, and a file is a `FileInput` (a list of them
+	// for `IMGS`). What is left out, null or empty takes the field's `defaultValue`. An unknown key is an error.
+	//
+	//
+	// Examples: {"prompt":"a red fox in the snow","size":{"height":1024,"width":1024}}
+	Inputs json.RawMessage `json:"inputs,omitempty"`
+
+	// Metadata Anything of yours, at most 8 KB as compact JSON. It comes back in the status record and the event, its
+	// numbers as you wrote them.
+	//
+	//
+	// Examples: {"scene":"forest","shot":12}
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+
+	// NumResults How many results, within the tool's `num_results`; ignored where that is null, since such a tool makes
+	// exactly one.
+	NumResults *int64 `json:"num_results,omitempty"`
+
+	// Plugin What is calling; shown in reports.
+	//
+	// Examples: blender 1.4.0
+	Plugin *string `json:"plugin,omitempty"`
+
+	// ToolFieldsHash From the tool's detail, unchanged. Read it afresh for each run.
+	//
+	// Examples: v1:T0QhXnJm2cKzv5dR8sYwB1uLgE7aPfI4oNtq9CxVZ3k
+	ToolFieldsHash string `json:"tool_fields_hash"`
+
+	// ToolID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ToolID ID `json:"tool_id"`
+
+	// WebhookURL Where the event goes when the run is over: HTTPS, port 443 or one above 1023, no credentials in it, and
+	// not an address of a private network.
+	//
+	//
+	// Examples: https://studio.example/hooks/atelier
+	WebhookURL *string `json:"webhook_url,omitempty"`
+}
+
 // DeviceCodes How to sign the device in.
 type DeviceCodes struct {
 	// DeviceCode Secret; for polling only.
@@ -682,10 +918,14 @@ type DomainList struct {
 // Error What every answer that is no success holds.
 type Error struct {
 	// Error What went wrong.
+	//
+	// Examples: {"code":"NOT_FOUND","details":{},"message":"There is no such tool.","retryable":false,"trace_id":"4f6c0a04b4a37f46978414578cf2e940"}
 	Error ErrorBody `json:"error"`
 }
 
 // ErrorBody What went wrong.
+//
+// Examples: {"code":"NOT_FOUND","details":{},"message":"There is no such tool.","retryable":false,"trace_id":"4f6c0a04b4a37f46978414578cf2e940"}
 type ErrorBody struct {
 	// Code What a program acts on. New codes may be added; none is ever renamed.
 	Code ErrorCode `json:"code"`
@@ -824,6 +1064,270 @@ type FieldNode = any
 
 // FieldType What the field's value is. `HEADER` and `HTML` carry none.
 type FieldType string
+
+// FileInput Says which file an input is; `kind` tells the ways apart.
+type FileInput = any
+
+// Generation How a run stands. Once it is over, only addresses and the webhook's state still change.
+//
+// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…","type":"IMG","url":"https://atelier.example/media/…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
+type Generation struct {
+	// Created When it was accepted.
+	Created time.Time `json:"created"`
+
+	// Error Why it failed; null unless it did.
+	Error *GenerationError `json:"error"`
+
+	// EstimatedSeconds How long such runs take; null before the tool's first.
+	//
+	// Examples: 8
+	EstimatedSeconds *int64 `json:"estimated_seconds"`
+
+	// Finished When it was over; null before.
+	Finished *time.Time `json:"finished"`
+
+	// FreeAllowanceUsed What the free allowance paid besides; 0 unless it succeeded.
+	//
+	// Examples: 0
+	FreeAllowanceUsed int64 `json:"free_allowance_used"`
+
+	// Metadata What the create brought, its numbers as they were written; null for none.
+	Metadata json.RawMessage `json:"metadata"`
+
+	// NumResults How many results were asked for.
+	//
+	// Examples: 1
+	NumResults int64 `json:"num_results"`
+
+	// Outputs The results; empty unless it succeeded. There can be fewer than were asked for.
+	Outputs []GenerationOutput `json:"outputs"`
+
+	// Progress How far a running one is, from 0 to 1; null where nobody knows.
+	Progress *float64 `json:"progress"`
+
+	// QueuePosition About how many runs come first, this one counted in; null unless it is queued.
+	QueuePosition *int64 `json:"queue_position"`
+
+	// RequestID Opaque. Pass it back as it came.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// RetryAfterSeconds Seconds to wait before the next poll, while it is pending.
+	//
+	// Examples: 2
+	RetryAfterSeconds int64 `json:"retry_after_seconds"`
+
+	// Seed What its randomness came from: the one in `inputs`, else one that was drawn.
+	//
+	// Examples: 1234567
+	Seed int64 `json:"seed"`
+
+	// Stage Where a pending run is; null once it is over.
+	Stage *GenerationStage `json:"stage"`
+
+	// Started When work on it began; null before.
+	Started *time.Time `json:"started"`
+
+	// Status Where a run is. All but `pending` are final.
+	//
+	// Examples: succeeded
+	Status GenerationStatus `json:"status"`
+
+	// TeamID The team that pays; null for the personal account.
+	TeamID *string `json:"team_id"`
+
+	// TokensCharged What it cost; 0 unless it succeeded.
+	//
+	// Examples: 4
+	TokensCharged int64 `json:"tokens_charged"`
+
+	// TokensHeld What it holds of the balance; 0 once it is over.
+	//
+	// Examples: 0
+	TokensHeld int64 `json:"tokens_held"`
+
+	// ToolID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ToolID ID `json:"tool_id"`
+
+	// Webhook How far its event is; null before the run is over, and where it has no `webhook_url`.
+	Webhook *GenerationWebhook `json:"webhook"`
+}
+
+// GenerationCreated A run that was just accepted.
+type GenerationCreated struct {
+	// Created When it was accepted.
+	Created time.Time `json:"created"`
+
+	// EstimatedSeconds How long such runs take; null before the tool's first.
+	//
+	// Examples: 8
+	EstimatedSeconds *int64 `json:"estimated_seconds"`
+
+	// RequestID Opaque. Pass it back as it came.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// RetryAfterSeconds Seconds to wait before the first poll.
+	//
+	// Examples: 2
+	RetryAfterSeconds int64 `json:"retry_after_seconds"`
+
+	// Status Always `pending`.
+	Status string `json:"status"`
+
+	// StatusURL What to poll. Follow it as it came.
+	//
+	// Examples: https://atelier.example/api/v2/generate/5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	StatusURL string `json:"status_url"`
+}
+
+// GenerationError Why a run failed. It has cost nothing.
+type GenerationError struct {
+	// Code What a program acts on. `ENGINE_FAILED`: it went wrong with these inputs, so change them, or try once more.
+	// `ENGINE_UNAVAILABLE`: nothing was there to run it; try again later. `TIMED_OUT`: it took longer than the tool
+	// allows; ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it unchanged.
+	// `OUTPUT_INVALID`: the engine gave something that can't be used; try again, and tell the operator if it stays.
+	// New codes may be added.
+	Code GenerationErrorCode `json:"code"`
+
+	// Details More for a program, by code; may be empty.
+	Details map[string]interface{} `json:"details"`
+
+	// Message Written for a person.
+	//
+	// Examples: The engine could not finish this run.
+	Message string `json:"message"`
+}
+
+// GenerationErrorCode What a program acts on. `ENGINE_FAILED`: it went wrong with these inputs, so change them, or try once more.
+// `ENGINE_UNAVAILABLE`: nothing was there to run it; try again later. `TIMED_OUT`: it took longer than the tool
+// allows; ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it unchanged.
+// `OUTPUT_INVALID`: the engine gave something that can't be used; try again, and tell the operator if it stays.
+// New codes may be added.
+type GenerationErrorCode string
+
+// GenerationList A page of runs.
+type GenerationList struct {
+	Data    []Generation `json:"data"`
+	HasMore bool         `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// GenerationOutput A result. Its addresses need no credential, work for 7 days and are new at each read of the record. Its `id` is
+// what `LIBRARY_REF` and the library take.
+type GenerationOutput struct {
+	// Blurhash What to show while it loads, as BlurHash writes it; null where there is none.
+	//
+	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
+	Blurhash *string `json:"blurhash"`
+
+	// DurationSeconds How long it plays; null where it does not or nobody knows.
+	DurationSeconds *float64 `json:"duration_seconds"`
+
+	// Expired Whether the file was deleted; its record stays.
+	Expired bool `json:"expired"`
+
+	// Height Pixels down; null where it has none.
+	//
+	// Examples: 1024
+	Height *int64 `json:"height"`
+
+	// ID Names one result of a run. Use it whole; do not split it.
+	//
+	// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
+	ID ResultID `json:"id"`
+
+	// MimeType The type of the file.
+	//
+	// Examples: image/png
+	MimeType string `json:"mime_type"`
+
+	// PreviewURL Address of a video's first frame as JPEG; null for anything else.
+	PreviewURL *string `json:"preview_url"`
+
+	// Sha256 The file's SHA-256, in hex.
+	//
+	// Examples: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Sha256 SHA256 `json:"sha256"`
+
+	// SizeBytes How long the file is.
+	//
+	// Examples: 934567
+	SizeBytes int64 `json:"size_bytes"`
+
+	// ThumbURL Address of a small picture of it; null where there is none.
+	//
+	// Examples: https://atelier.example/media/…
+	ThumbURL *string `json:"thumb_url"`
+
+	// Type The kind of medium.
+	Type Medium `json:"type"`
+
+	// URL Address of the file; null once it has expired.
+	//
+	// Examples: https://atelier.example/media/…
+	URL *string `json:"url"`
+
+	// Width Pixels across; null where it has none.
+	//
+	// Examples: 1024
+	Width *int64 `json:"width"`
+}
+
+// GenerationPreview The data of a `preview` event.
+type GenerationPreview struct {
+	// MimeType Its type.
+	//
+	// Examples: image/jpeg
+	MimeType string `json:"mime_type"`
+
+	// URL Address of the picture; needs no credential.
+	//
+	// Examples: https://atelier.example/media/…
+	URL string `json:"url"`
+}
+
+// GenerationProgress The data of a `progress` event.
+//
+// Examples: {"progress":0.4,"stage":"running"}
+type GenerationProgress struct {
+	// Progress How far it is, from 0 to 1; null where nobody knows.
+	//
+	// Examples: 0.4
+	Progress *float64 `json:"progress"`
+
+	// Stage Where a pending run is. A running one goes back to the queue when its worker is lost.
+	Stage GenerationStage `json:"stage"`
+}
+
+// GenerationStage Where a pending run is. A running one goes back to the queue when its worker is lost.
+type GenerationStage string
+
+// GenerationStatus Where a run is. All but `pending` are final.
+//
+// Examples: succeeded
+type GenerationStatus string
+
+// GenerationWebhook How far the event of a run is.
+type GenerationWebhook struct {
+	// Attempts How often it was sent.
+	//
+	// Examples: 1
+	Attempts int64 `json:"attempts"`
+
+	// State `pending`: not sent yet. `delivered`: your server took it. `failing`: it did not, and is tried again.
+	// `exhausted`: it never did, and nothing more is tried. `gone`: it answered 410.
+	//
+	//
+	// Examples: delivered
+	State WebhookState `json:"state"`
+}
 
 // ID Opaque. Pass it back as it came.
 //
@@ -1019,6 +1523,176 @@ type KitTool struct {
 	Tool Tool `json:"tool"`
 }
 
+// LibraryItem A result, as the library shows it. Its addresses need no credential, work for 7 days and are new at each read.
+type LibraryItem struct {
+	// Created When it was made.
+	Created time.Time `json:"created"`
+
+	// DurationSeconds How long it plays; null where it does not or nobody knows.
+	//
+	// Examples: null
+	DurationSeconds *float64 `json:"duration_seconds"`
+
+	// Favorited Whether you have marked it.
+	Favorited bool `json:"favorited"`
+
+	// Height Pixels down; null where it has none.
+	//
+	// Examples: 1024
+	Height *int64 `json:"height"`
+
+	// ID Names one result of a run. Use it whole; do not split it.
+	//
+	// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
+	ID ResultID `json:"id"`
+
+	// MimeType The type of the file.
+	//
+	// Examples: image/png
+	MimeType string `json:"mime_type"`
+
+	// Prompt What the run was told to make; null where its tool takes no prompt.
+	//
+	// Examples: a red fox in the snow
+	Prompt *string `json:"prompt"`
+
+	// RequestID Opaque. Pass it back as it came.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// SizeBytes How long the file is.
+	//
+	// Examples: 934567
+	SizeBytes int64 `json:"size_bytes"`
+
+	// TeamID The team it belongs to; null for the personal account.
+	//
+	// Examples: null
+	TeamID *string `json:"team_id"`
+
+	// ThumbURL Address of a small picture of it; null where there is none.
+	//
+	// Examples: https://atelier.example/media/…
+	ThumbURL *string `json:"thumb_url"`
+
+	// ToolID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ToolID ID `json:"tool_id"`
+
+	// Type The kind of medium.
+	Type Medium `json:"type"`
+
+	// URL Address of the file.
+	//
+	// Examples: https://atelier.example/media/…
+	URL string `json:"url"`
+
+	// Width Pixels across; null where it has none.
+	//
+	// Examples: 1024
+	Width *int64 `json:"width"`
+}
+
+// LibraryItemDetail A result with the inputs of its run. It has all that `LibraryItem` has, and more.
+type LibraryItemDetail struct {
+	// Created As in `LibraryItem`.
+	Created time.Time `json:"created"`
+
+	// DurationSeconds As in `LibraryItem`.
+	//
+	// Examples: null
+	DurationSeconds *float64 `json:"duration_seconds"`
+
+	// Favorited As in `LibraryItem`.
+	Favorited bool `json:"favorited"`
+
+	// Height As in `LibraryItem`.
+	//
+	// Examples: 1024
+	Height *int64 `json:"height"`
+
+	// ID Names one result of a run. Use it whole; do not split it.
+	//
+	// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
+	ID ResultID `json:"id"`
+
+	// Inputs What the run was made from, by `fieldKey`, with the defaults filled in.
+	//
+	// Examples: {"prompt":"a red fox in the snow","size":{"height":1024,"width":1024}}
+	Inputs json.RawMessage `json:"inputs"`
+
+	// MimeType As in `LibraryItem`.
+	//
+	// Examples: image/png
+	MimeType string `json:"mime_type"`
+
+	// Prompt As in `LibraryItem`.
+	//
+	// Examples: a red fox in the snow
+	Prompt *string `json:"prompt"`
+
+	// RequestID Opaque. Pass it back as it came.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// SizeBytes As in `LibraryItem`.
+	//
+	// Examples: 934567
+	SizeBytes int64 `json:"size_bytes"`
+
+	// TeamID As in `LibraryItem`.
+	//
+	// Examples: null
+	TeamID *string `json:"team_id"`
+
+	// ThumbURL As in `LibraryItem`.
+	//
+	// Examples: https://atelier.example/media/…
+	ThumbURL *string `json:"thumb_url"`
+
+	// ToolID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ToolID ID `json:"tool_id"`
+
+	// Type The kind of medium.
+	Type Medium `json:"type"`
+
+	// URL As in `LibraryItem`.
+	//
+	// Examples: https://atelier.example/media/…
+	URL string `json:"url"`
+
+	// Width As in `LibraryItem`.
+	//
+	// Examples: 1024
+	Width *int64 `json:"width"`
+}
+
+// LibraryList A page of results.
+type LibraryList struct {
+	Data    []LibraryItem `json:"data"`
+	HasMore bool          `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// LibraryRef A result of an earlier run of the same account.
+type LibraryRef struct {
+	// ID Names one result of a run. Use it whole; do not split it.
+	//
+	// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
+	ID   ResultID `json:"id"`
+	Kind string   `json:"kind"`
+}
+
+// Medium The kind of medium.
+type Medium string
+
 // Member Somebody in a company.
 type Member struct {
 	// Email Mail address.
@@ -1047,6 +1721,15 @@ type MemberList struct {
 
 	// NextCursor Where the next page begins; null on the last.
 	NextCursor *string `json:"next_cursor"`
+}
+
+// MultipartFile A file in the same request.
+type MultipartFile struct {
+	// FileIndex Which of the `files` parts, from 0.
+	//
+	// Examples: 0
+	FileIndex int64  `json:"file_index"`
+	Kind      string `json:"kind"`
 }
 
 // NumResults How many results a run of the tool may ask for.
@@ -1138,6 +1821,11 @@ type RefreshRequest struct {
 	RefreshToken string `json:"refresh_token"`
 }
 
+// ResultID Names one result of a run. Use it whole; do not split it.
+//
+// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
+type ResultID = string
+
 // RoleChoice The role that somebody gets.
 type RoleChoice struct {
 	// Role A role's name.
@@ -1150,6 +1838,11 @@ type RoleChoice struct {
 //
 // Examples: member
 type RoleName = string
+
+// SHA256 The file's SHA-256, in hex.
+//
+// Examples: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+type SHA256 = string
 
 // SignedIn What a device learns when its sign-in is through.
 type SignedIn struct {
@@ -1509,6 +2202,96 @@ type ToppedUp struct {
 	TopUp TopUp `json:"top_up"`
 }
 
+// UUID Opaque. Pass it back as it came.
+//
+// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+type UUID = string
+
+// Upload A file that was uploaded. Its addresses need no credential, work for 7 days and are new at each read.
+type Upload struct {
+	// Created When it was uploaded.
+	Created time.Time `json:"created"`
+
+	// DurationSeconds How long it plays; null where it does not or nobody knows.
+	//
+	// Examples: null
+	DurationSeconds *float64 `json:"duration_seconds"`
+
+	// Height Pixels down; null where it has none.
+	//
+	// Examples: 1024
+	Height *int64 `json:"height"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// MimeType The type of the file.
+	//
+	// Examples: image/png
+	MimeType string `json:"mime_type"`
+
+	// Name What the file was called; may be empty.
+	//
+	// Examples: photo.png
+	Name string `json:"name"`
+
+	// Sha256 The file's SHA-256, in hex.
+	//
+	// Examples: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Sha256 SHA256 `json:"sha256"`
+
+	// SizeBytes How long the file is, as it is stored.
+	//
+	// Examples: 934567
+	SizeBytes int64 `json:"size_bytes"`
+
+	// ThumbURL Address of a small picture of it; null where there is none.
+	//
+	// Examples: https://atelier.example/media/…
+	ThumbURL *string `json:"thumb_url"`
+
+	// Type The kind of medium; never `TEXT`.
+	Type Medium `json:"type"`
+
+	// URL Address of the file.
+	//
+	// Examples: https://atelier.example/media/…
+	URL string `json:"url"`
+
+	// Width Pixels across; null where it has none.
+	//
+	// Examples: 1024
+	Width *int64 `json:"width"`
+}
+
+// UploadForm A file to upload.
+//
+// Examples: {"file":"photo.png"}
+type UploadForm struct {
+	// File The file, with its name and type.
+	File interface{} `json:"file"`
+}
+
+// UploadList A page of uploads.
+type UploadList struct {
+	Data    []Upload `json:"data"`
+	HasMore bool     `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// UploadRef A file that was uploaded before, to the same account.
+type UploadRef struct {
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID   ID     `json:"id"`
+	Kind string `json:"kind"`
+}
+
 // User A person.
 type User struct {
 	// Created When they came.
@@ -1539,6 +2322,85 @@ type User struct {
 	UID ID `json:"uid"`
 }
 
+// WebhookAttempt One attempt to deliver an event. What your server answered in the body is not kept.
+type WebhookAttempt struct {
+	// At When it began.
+	At time.Time `json:"at"`
+
+	// DurationMs How many milliseconds it took.
+	//
+	// Examples: 87
+	DurationMs int64 `json:"duration_ms"`
+
+	// Error What went wrong, in a word; null where nothing did: `timeout`, `refused` (no connection), `dns`, `tls`,
+	// `blocked` (an address that is not sent to), `redirect`, `status` (no 2xx), `body` (no proper answer),
+	// `internal` (our fault). New words may be added.
+	//
+	//
+	// Examples: null
+	Error *string `json:"error"`
+
+	// ID Opaque.
+	//
+	// Examples: Zt9LwVcR4yHsb7Xk0Qm2
+	ID string `json:"id"`
+
+	// StatusCode What your server answered; null where it did not.
+	//
+	// Examples: 204
+	StatusCode *int64 `json:"status_code"`
+}
+
+// WebhookAttemptList A page of attempts.
+type WebhookAttemptList struct {
+	Data    []WebhookAttempt `json:"data"`
+	HasMore bool             `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// WebhookEvent What your server is sent when a run is over.
+type WebhookEvent struct {
+	// Data How a run stands. Once it is over, only addresses and the webhook's state still change.
+	//
+	// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…","type":"IMG","url":"https://atelier.example/media/…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
+	Data Generation `json:"data"`
+
+	// Timestamp When it ended.
+	//
+	// Examples: 2026-11-15T09:30:09Z
+	Timestamp time.Time `json:"timestamp"`
+
+	// Type How it ended.
+	Type WebhookEventType `json:"type"`
+}
+
+// WebhookEventType How it ended.
+type WebhookEventType string
+
+// WebhookSecret What an account's events are signed with.
+type WebhookSecret struct {
+	// Created When it was made.
+	Created time.Time `json:"created"`
+
+	// PreviousValidUntil Until when the one before signs along; null where it does not.
+	//
+	// Examples: null
+	PreviousValidUntil *time.Time `json:"previous_valid_until"`
+
+	// Secret `whsec_` and the key in base64. Keep it safe.
+	//
+	// Examples: whsec_dGhpcyBpcyBub3QgYSByZWFsIHNlY3JldA==
+	Secret string `json:"secret"`
+}
+
+// WebhookState `pending`: not sent yet. `delivered`: your server took it. `failing`: it did not, and is tried again.
+// `exhausted`: it never did, and nothing more is tried. `gone`: it answered 410.
+//
+// Examples: delivered
+type WebhookState string
+
 // CompanyID Opaque. Pass it back as it came.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
@@ -1558,6 +2420,11 @@ type IfNoneMatch = string
 // Examples: PagW53lsaa2KiGgg5wR4
 type InvitationID = ID
 
+// LibraryID Names one result of a run. Use it whole; do not split it.
+//
+// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
+type LibraryID = ResultID
+
 // Limit defines model for Limit.
 type Limit = int
 
@@ -1565,6 +2432,11 @@ type Limit = int
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type PathTeamID = ID
+
+// RequestID Opaque. Pass it back as it came.
+//
+// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+type RequestID = UUID
 
 // RoleInPath A role's name.
 //
@@ -1579,10 +2451,20 @@ type TeamID = string
 // Examples: PagW53lsaa2KiGgg5wR4
 type TokenID = ID
 
+// ToolFilter Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type ToolFilter = ID
+
 // UID Opaque. Pass it back as it came.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type UID = ID
+
+// UploadID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type UploadID = ID
 
 // NewAccessToken An access token.
 type NewAccessToken = AccessToken
@@ -1653,11 +2535,175 @@ type ListTeamsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// CreateGenerationParams defines parameters for CreateGeneration.
+type CreateGenerationParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// IdempotencyKey Any text of your own, such as a UUID; good for 24 hours. Only an accepted request uses it up: one that was
+	// refused may be repeated with its key.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// PreviewCostParams defines parameters for PreviewCost.
+type PreviewCostParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// GetGenerationParams defines parameters for GetGeneration.
+type GetGenerationParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// CancelGenerationParams defines parameters for CancelGeneration.
+type CancelGenerationParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// StreamGenerationParams defines parameters for StreamGeneration.
+type StreamGenerationParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// LastEventID The `id` of the last event that you have seen; left out for the run as it stands now.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// ListWebhookAttemptsParams defines parameters for ListWebhookAttempts.
+type ListWebhookAttemptsParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RedeliverWebhookParams defines parameters for RedeliverWebhook.
+type RedeliverWebhookParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// ListGenerationsParams defines parameters for ListGenerations.
+type ListGenerationsParams struct {
+	// Status Only runs with this status.
+	Status *GenerationStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// ToolID Only those of this tool.
+	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
+
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListKitsParams defines parameters for ListKits.
 type ListKitsParams struct {
 	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only.
+	// personal account only; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// IfNoneMatch The `ETag` of an earlier answer.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// ListLibraryParams defines parameters for ListLibrary.
+type ListLibraryParams struct {
+	// TeamID The team to look at, or several between commas; left out or empty means the personal account. A personal
+	// access token reaches the personal account only; a company access token needs a team.
+	TeamID *string `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// ToolID Only those of this tool.
+	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
+
+	// AspectRatio Only pictures and videos whose shape is nearest to this one; `OTHER` is near none.
+	AspectRatio *string `form:"aspect_ratio,omitempty" json:"aspect_ratio,omitempty"`
+
+	// Resolution Only pictures and videos of this size, by the longer edge.
+	Resolution *string `form:"resolution,omitempty" json:"resolution,omitempty"`
+
+	// ModelFamilyToolTagID The id of a tool tag of type `MODEL_FAMILY`; only results of tools with it.
+	ModelFamilyToolTagID *ID `form:"model_family_tool_tag_id,omitempty" json:"model_family_tool_tag_id,omitempty"`
+
+	// MediaToolTagID The id of a tool tag of type `MEDIA`; only results of tools with it.
+	MediaToolTagID *ID `form:"media_tool_tag_id,omitempty" json:"media_tool_tag_id,omitempty"`
+
+	// Favorited `true` for your favourites only, `false` for the rest only.
+	Favorited *bool `form:"favorited,omitempty" json:"favorited,omitempty"`
+
+	// StartUtc Only results made at this time or later.
+	StartUtc *time.Time `form:"start_utc,omitempty" json:"start_utc,omitempty"`
+
+	// EndUtc Only results made before this time.
+	EndUtc *time.Time `form:"end_utc,omitempty" json:"end_utc,omitempty"`
+
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// DeleteLibraryItemParams defines parameters for DeleteLibraryItem.
+type DeleteLibraryItemParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// GetLibraryItemParams defines parameters for GetLibraryItem.
+type GetLibraryItemParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// RemoveFavoriteParams defines parameters for RemoveFavorite.
+type RemoveFavoriteParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// AddFavoriteParams defines parameters for AddFavorite.
+type AddFavoriteParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// GetMediaParams defines parameters for GetMedia.
+type GetMediaParams struct {
+	// V For whom it was made.
+	V string `form:"v" json:"v"`
+
+	// E When the address ends.
+	E string `form:"e" json:"e"`
+
+	// S The signature.
+	S string `form:"s" json:"s"`
+
+	// Range Which bytes you want, such as `bytes=0-1023`.
+	Range *string `json:"Range,omitempty"`
 
 	// IfNoneMatch The `ETag` of an earlier answer.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
@@ -1675,7 +2721,7 @@ type ListTeamMembersParams struct {
 // ListToolTagsParams defines parameters for ListToolTags.
 type ListToolTagsParams struct {
 	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only.
+	// personal account only; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
 	// IfNoneMatch The `ETag` of an earlier answer.
@@ -1685,7 +2731,7 @@ type ListToolTagsParams struct {
 // ListToolsParams defines parameters for ListTools.
 type ListToolsParams struct {
 	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only.
+	// personal account only; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
 	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
@@ -1704,11 +2750,74 @@ type ListToolsParams struct {
 // GetToolParams defines parameters for GetTool.
 type GetToolParams struct {
 	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only.
+	// personal account only; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
 	// IfNoneMatch The `ETag` of an earlier answer.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// ListUploadsParams defines parameters for ListUploads.
+type ListUploadsParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateUploadParams defines parameters for CreateUpload.
+type CreateUploadParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// Name The file's name, where the body is the bytes alone.
+	Name *string `form:"name,omitempty" json:"name,omitempty"`
+}
+
+// DeleteUploadParams defines parameters for DeleteUpload.
+type DeleteUploadParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// GetUploadParams defines parameters for GetUpload.
+type GetUploadParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// GetWebhookSecretParams defines parameters for GetWebhookSecret.
+type GetWebhookSecretParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// RotateWebhookSecretParams defines parameters for RotateWebhookSecret.
+type RotateWebhookSecretParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// GenerationEndedParams defines parameters for GenerationEnded.
+type GenerationEndedParams struct {
+	// WebhookID Names the event, the same at every attempt.
+	WebhookID string `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds.
+	WebhookTimestamp string `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,` and the signature in base64; two of them with a space between while a secret is being changed.
+	WebhookSignature string `json:"webhook-signature"`
 }
 
 // CreateAccessTokenJSONRequestBody defines body for CreateAccessToken for application/json ContentType.
@@ -1744,6 +2853,15 @@ type SetRoleJSONRequestBody = CompanyRoleDraft
 // CreateTeamJSONRequestBody defines body for CreateTeam for application/json ContentType.
 type CreateTeamJSONRequestBody = TeamDraft
 
+// CreateGenerationJSONRequestBody defines body for CreateGeneration for application/json ContentType.
+type CreateGenerationJSONRequestBody = CreateGenerationRequest
+
+// CreateGenerationMultipartRequestBody defines body for CreateGeneration for multipart/form-data ContentType.
+type CreateGenerationMultipartRequestBody = CreateGenerationForm
+
+// PreviewCostJSONRequestBody defines body for PreviewCost for application/json ContentType.
+type PreviewCostJSONRequestBody = CreateGenerationRequest
+
 // AcceptInvitationJSONRequestBody defines body for AcceptInvitation for application/json ContentType.
 type AcceptInvitationJSONRequestBody = InvitationToken
 
@@ -1755,3 +2873,9 @@ type SetTeamMemberJSONRequestBody = RoleChoice
 
 // SetTeamRoleJSONRequestBody defines body for SetTeamRole for application/json ContentType.
 type SetTeamRoleJSONRequestBody = TeamRoleDraft
+
+// CreateUploadMultipartRequestBody defines body for CreateUpload for multipart/form-data ContentType.
+type CreateUploadMultipartRequestBody = UploadForm
+
+// GenerationEndedJSONRequestBody defines body for GenerationEnded for application/json ContentType.
+type GenerationEndedJSONRequestBody = WebhookEvent

@@ -1,0 +1,9 @@
+//go:build !failpoint
+
+package main
+
+import "atelier/internal/engine"
+
+// addTestEngines adds nothing: only builds for tests have engines that do what
+// they are told.
+func addTestEngines(map[string]engine.Pool, func(int) int) {}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"atelier/internal/api"
+	"atelier/internal/blob"
+	"atelier/internal/catalog"
+	"atelier/internal/config"
+	"atelier/internal/engine"
+	"atelier/internal/engine/image"
+	"atelier/internal/generation"
+	"atelier/internal/intake"
+	"atelier/internal/keyring"
+	"atelier/internal/library"
+	"atelier/internal/media"
+	"atelier/internal/policy"
+	"atelier/internal/queue"
+	"atelier/internal/run"
+	"atelier/internal/runner"
+	"atelier/internal/sqldb"
+	"atelier/internal/webhook"
+)
+
+// runs are the parts that make, run and keep generations.
+type runs struct {
+	hub     *generation.Hub
+	service *generation.Service
+	intake  *intake.Intake
+	library *library.Library
+	links   library.Links
+	secrets *webhook.Secrets
+
+	// On nodes that work.
+	runner *runner.Runner
+	sender *webhook.Sender
+	// Once there is a queue.
+	relay *runner.Relay
+}
+
+// openRuns builds them. Settings that follow from the address are filled in by
+// now.
+func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, log *slog.Logger) (*runs, error) {
+	c := p.cfg
+	rules, err := p.policy()
+	if err != nil {
+		return nil, err
+	}
+	guard := webhook.NewGuard(c.Webhook.AllowNetworks)
+	lab := media.NewLab(media.Limits{Pixels: c.Media.Pixels, Frames: c.Media.Frames, Duration: time.Duration(c.Media.Duration), DecodeBytes: int64(c.Media.DecodeBytes)})
+	rs := &runs{
+		hub:    generation.NewHub(),
+		intake: &intake.Intake{Blobs: blobs, Lab: lab},
+		library: &library.Library{
+			DB: db, Blobs: blobs, OrphanAge: time.Duration(c.Retention.Orphans),
+			Retention: library.Retention{Uploads: time.Duration(c.Retention.Uploads), Results: time.Duration(c.Retention.Results)},
+		},
+		links:   library.Links{Key: keys.Key("media"), BaseURL: c.Media.URL, Lifetime: time.Duration(c.Media.URLLifetime), Now: db.Now},
+		secrets: webhook.NewSecrets(keys.Box("webhook"), time.Duration(c.Webhook.SecretOverlap)),
+	}
+	rs.service = generation.New(generation.Parts{
+		DB: db, Catalog: tools, Policy: rules, Guard: guard, Hub: rs.hub,
+		Settings: generation.Settings{
+			InputFiles: c.Limits.InputFiles, MetadataBytes: int(c.Limits.MetadataBytes), PluginLength: c.Limits.PluginLength, ActiveRuns: c.Limits.ActiveRuns,
+			CreatePerMinute: c.Limits.CreatePerMinute, CreatePerHour: c.Limits.CreatePerHour, NumResults: c.Limits.NumResults,
+			KeyLifetime: time.Duration(c.Limits.IdempotencyLifetime), KeyWait: time.Duration(c.Limits.IdempotencyWait),
+			PollMin: time.Duration(c.Runs.PollMin), PollMax: time.Duration(c.Runs.PollMax), MonthlyAllowance: c.Tokens.MonthlyAllowance,
+		},
+		Queued: func(engine string) { rs.relay.Queued(engine) },
+		Ended: func() {
+			if rs.sender != nil {
+				rs.sender.Wake()
+			}
+		},
+	})
+	if !c.Has("worker") {
+		return rs, nil
+	}
+	rs.runner = runner.New(runner.Parts{
+		DB: db, Blobs: blobs, Intake: rs.intake, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: engines(c), Log: log, Now: time.Now,
+		Settings: runner.Settings{
+			Lease: time.Duration(c.Runs.Lease), Retry: spans(c.Runs.Retry), Attempts: c.Runs.Attempts, MaxWait: time.Duration(c.Runs.MaxWait),
+			Drain: drainTime(c), OutputBytes: int64(c.Runs.OutputBytes),
+		},
+	})
+	rs.sender = webhook.New(webhook.Options{
+		DB: db, Secrets: rs.secrets, Guard: guard, Log: log, Now: time.Now, Timeout: time.Duration(c.Webhook.Timeout), Schedule: spans(c.Webhook.RetrySchedule),
+		Body: func(ctx context.Context, runID string) ([]byte, error) {
+			rec, err := rs.service.StatusOf(ctx, runID)
+			if err != nil {
+				return nil, err
+			}
+			return api.EventBody(rs.links, rec)
+		},
+	})
+	return rs, nil
+}
+
+// handlers are the background jobs that runs need.
+func (rs *runs) handlers(c *config.Config, db *sqldb.DB) []queue.Handler {
+	return []queue.Handler{
+		rs.runner.Tickets(),
+		{
+			Kind: "library-sweep", Every: time.Duration(c.Retention.Every), Timeout: 10 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return rs.library.Sweep(ctx) },
+		},
+		{
+			Kind: "key-sweep", Every: 10 * time.Minute, Timeout: 5 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error {
+				return run.Forget(ctx, db, time.Duration(c.Limits.IdempotencyLifetime))
+			},
+		},
+	}
+}
+
+// employ connects the runs to the queue.
+func (rs *runs) employ(db *sqldb.DB, jobs queue.Queue, log *slog.Logger) {
+	var notice func(string) bool
+	if rs.runner != nil {
+		notice = rs.runner.Notice
+	}
+	rs.relay = runner.NewRelay(db, jobs, log, notice)
+}
+
+// start runs what has to run.
+func (rs *runs) start(ctx context.Context, group *errgroup.Group) {
+	group.Go(func() error { rs.relay.Run(ctx); return nil })
+	if rs.runner != nil {
+		group.Go(func() error { return rs.runner.Run(ctx) })
+		group.Go(func() error { return rs.sender.Run(ctx) })
+	}
+}
+
+// engines are what can run tools, by the name that manifests have.
+func engines(c *config.Config) map[string]engine.Pool {
+	parallel := func(own int) int {
+		if c.Runs.Parallel > 0 {
+			return c.Runs.Parallel
+		}
+		return own
+	}
+	all := map[string]engine.Pool{"image": {Engine: image.New(), Parallel: parallel(runtime.GOMAXPROCS(0))}}
+	addTestEngines(all, parallel)
+	return all
+}
+
+// policy is what people may ask for.
+func (p *program) policy() (*policy.Checker, error) {
+	c := p.cfg.Policy
+	checker := &policy.Checker{}
+	switch c.Rules {
+	case "":
+		checker.Rules = policy.Default()
+	case "none":
+	default:
+		f, err := os.Open(c.Rules)
+		if err != nil {
+			return nil, fmt.Errorf("policy.rules: %w", err)
+		}
+		defer f.Close()
+		if checker.Rules, err = policy.Parse(f); err != nil {
+			return nil, fmt.Errorf("policy.rules: %s: %w", c.Rules, err)
+		}
+	}
+	if c.ModerationURL == "" {
+		return checker, nil
+	}
+	var err error
+	checker.Moderator, err = policy.NewModerator(policy.Options{URL: c.ModerationURL, Key: c.ModerationKey, Model: c.ModerationModel, Timeout: time.Duration(c.Timeout)})
+	return checker, err
+}
+
+func spans(all []config.Span) []time.Duration {
+	list := make([]time.Duration, len(all))
+	for i, s := range all {
+		list[i] = time.Duration(s)
+	}
+	return list
+}

@@ -1,0 +1,189 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"atelier/internal/fault"
+	"atelier/internal/generation"
+	"atelier/internal/intake"
+)
+
+// framing is what the parts of a multipart request may add to its files.
+const framing = 1 << 20
+
+// maxParts bounds how many parts a request may have, those included that say
+// nothing to us.
+const maxParts = 64
+
+// How slowly a large body may come: this long to begin with, and then no less
+// than this many bytes a second.
+const (
+	bodyGrace = 30 * time.Second
+	bodyRate  = 64 << 10
+)
+
+// patient reads a body that may take longer than small ones do, as long as it
+// keeps coming.
+type patient struct {
+	io.ReadCloser
+	conn  *http.ResponseController
+	start time.Time
+	n     int64
+}
+
+// take gives a request's body the time that its size needs, and its answer the
+// usual time after that.
+func (s *Server) take(w http.ResponseWriter, r *http.Request) {
+	r.Body = &patient{ReadCloser: r.Body, conn: http.NewResponseController(w), start: s.Now()}
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	until := p.start.Add(bodyGrace + time.Duration(p.n/bodyRate)*time.Second)
+	// A connection without deadlines has none to move.
+	_ = p.conn.SetReadDeadline(until)
+	_ = p.conn.SetWriteDeadline(until.Add(bodyGrace))
+	n, err := p.ReadCloser.Read(b)
+	p.n += int64(n)
+	return n, err
+}
+
+// form is what a create request brought.
+type form struct {
+	payload []byte
+	files   []intake.Taken
+	digests []string // of the files as they were sent
+}
+
+// fingerprint is what equal requests have in common: account, payload and
+// files, whatever the order of names, the spaces and the boundaries.
+func (f *form) fingerprint(accountID string) (string, error) {
+	canonical, err := jsontext.AppendFormat(nil, f.payload, jsontext.ReorderRawObjects(true))
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, part := range append([]string{"POST " + prefix + "/generate", accountID, string(canonical)}, f.digests...) {
+		sum := sha256.Sum256([]byte(part))
+		h.Write(sum[:])
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// receive reads the body of a create request. Files go to the store as they
+// come, or only through a hash where their run is known already.
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, known bool) (f form, err error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err == nil && kind == "application/json":
+		f.payload, err = readJSON(http.MaxBytesReader(w, r.Body, s.Limits.JSONBytes), s.Limits)
+		return f, err
+	case err == nil && kind == "multipart/form-data":
+		return s.receiveParts(w, r, known)
+	}
+	return f, fault.New(fault.UnsupportedMediaType, "Send the body as application/json, or as multipart/form-data with files.")
+}
+
+func (s *Server) tooLarge() error {
+	return fault.New(fault.PayloadTooLarge, "The request is too large.").With("limit_bytes", s.Limits.RequestBytes)
+}
+
+func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool) (f form, err error) {
+	defer func() {
+		if err != nil {
+			s.Intake.Drop(r.Context(), f.files...)
+			f = form{}
+		}
+	}()
+	r.Body = http.MaxBytesReader(w, r.Body, s.Limits.RequestBytes+s.Limits.JSONBytes+framing)
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return f, fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The boundary is missing.").Because(err)
+	}
+	left := s.Limits.RequestBytes
+	for n := 0; ; n++ {
+		part, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return f, s.brokenPart(err)
+		}
+		if n == maxParts {
+			return f, fault.New(fault.Invalid, "The request has too many parts.").Field("body", "There are too many parts.")
+		}
+		switch part.FormName() {
+		case "payload":
+			if f.payload != nil {
+				return f, fault.New(fault.Invalid, "The request has two payloads.").Field("payload", "Send one payload.")
+			}
+			f.payload, err = readJSON(http.MaxBytesReader(w, part, s.Limits.JSONBytes), s.Limits)
+		case "files":
+			if len(f.digests) == s.Limits.InputFiles {
+				return f, generation.TooManyFiles(s.Limits.InputFiles)
+			}
+			left, err = s.receiveFile(r.Context(), part, &f, known, left)
+		default: // it is for somebody else
+			_, err = io.Copy(io.Discard, part)
+		}
+		if err != nil {
+			return f, s.brokenPart(err)
+		}
+	}
+	if f.payload == nil {
+		return f, fault.New(fault.Invalid, "The request has no payload.").Field("payload", "This part is required.")
+	}
+	return f, nil
+}
+
+// brokenPart is why a multipart body could not be read on.
+func (s *Server) brokenPart(err error) error {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
+		return err
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return s.tooLarge()
+	}
+	return notWhole(err)
+}
+
+// receiveFile takes one file and says how many bytes are left for others.
+func (s *Server) receiveFile(ctx context.Context, part *multipart.Part, f *form, known bool, left int64) (int64, error) {
+	most := min(s.Limits.FileBytes, left)
+	if known {
+		h := sha256.New()
+		n, err := io.Copy(h, io.LimitReader(part, most+1))
+		if err == nil && n > most {
+			err = s.oversized(most)
+		}
+		f.digests = append(f.digests, hex.EncodeToString(h.Sum(nil)))
+		return left - n, err
+	}
+	one, err := s.Intake.Take(ctx, part, intake.Want{MaxBytes: most, Declared: part.Header.Get("Content-Type")})
+	if fault.Is(err, fault.UploadTooLarge) {
+		err = s.oversized(most)
+	}
+	if err != nil {
+		return left, atFile(err, len(f.digests))
+	}
+	f.files = append(f.files, one)
+	f.digests = append(f.digests, one.RawSHA256)
+	return left - one.RawSize, nil
+}
+
+// oversized is for a file that is too large, by itself or with the others.
+func (s *Server) oversized(most int64) error {
+	if most < s.Limits.FileBytes {
+		return s.tooLarge()
+	}
+	return fault.New(fault.UploadTooLarge, "A file is too large.").With("limit_bytes", s.Limits.FileBytes)
+}

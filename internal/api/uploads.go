@@ -1,0 +1,184 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+
+	"atelier/internal/api/wire"
+	"atelier/internal/asset"
+	"atelier/internal/company"
+	"atelier/internal/cursor"
+	"atelier/internal/fault"
+	"atelier/internal/intake"
+	"atelier/internal/library"
+)
+
+// viewerOf is a call as the library knows it.
+func viewerOf(c *call) library.Viewer {
+	v := library.Viewer{PersonID: c.caller.PersonID, Manager: map[string]bool{}}
+	first := c.account
+	for _, a := range append(first.Also, first) {
+		v.AccountIDs = append(v.AccountIDs, a.ID)
+		v.Manager[a.ID] = a.May(company.ManageTeam)
+	}
+	return v
+}
+
+// atFile says which file of a request a problem is with.
+func atFile(err error, index int) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Code != fault.Invalid || len(f.Fields) > 0 {
+		return err
+	}
+	return f.On("files." + strconv.Itoa(index))
+}
+
+func (s *Server) createUpload(w http.ResponseWriter, r *http.Request) error {
+	c := callOf(r)
+	name := c.params.one("name")
+	if err := c.params.failed(); err != nil {
+		return err
+	}
+	most := s.Limits.FileBytes
+	if r.ContentLength > most+framing {
+		w.Header().Set("Connection", "close")
+		return s.oversized(most)
+	}
+	s.take(w, r)
+	r.Body = http.MaxBytesReader(w, r.Body, most+framing)
+	taken, given, err := s.receiveUpload(r)
+	if err != nil {
+		w.Header().Set("Connection", "close")
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+			return s.oversized(most)
+		}
+		return err
+	}
+	if name == "" {
+		name = given
+	}
+	u, err := s.Library.AddUpload(r.Context(), viewerOf(c), c.account.ID, name, taken)
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusCreated, s.asUpload(u, c.caller.PersonID))
+}
+
+// receiveUpload takes the file of a request: the part "file" of a form, or the
+// body itself.
+func (s *Server) receiveUpload(r *http.Request) (taken intake.Taken, name string, err error) {
+	want := intake.Want{MaxBytes: s.Limits.FileBytes}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return taken, "", fault.New(fault.UnsupportedMediaType, "Say with Content-Type what you send.")
+	}
+	if kind != "multipart/form-data" {
+		want.Declared = kind
+		taken, err = s.Intake.Take(r.Context(), r.Body, want)
+		return taken, "", s.uploadFailed(err)
+	}
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return taken, "", fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The boundary is missing.").Because(err)
+	}
+	for range maxParts {
+		part, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return taken, "", s.uploadFailed(err)
+		}
+		if part.FormName() != "file" {
+			continue
+		}
+		want.Declared = part.Header.Get("Content-Type")
+		taken, err = s.Intake.Take(r.Context(), part, want)
+		return taken, part.FileName(), s.uploadFailed(err)
+	}
+	return taken, "", fault.New(fault.Invalid, "The request has no file.").Field("file", "This part is required.")
+}
+
+// uploadFailed is why a file was not taken.
+func (s *Server) uploadFailed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return err
+	}
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return notWhole(err)
+	}
+	if f.Code == fault.Invalid && len(f.Fields) == 0 {
+		return f.On("file")
+	}
+	return f
+}
+
+func (s *Server) asUpload(u asset.Upload, viewerID string) wire.Upload {
+	return wire.Upload{
+		ID: u.ID, URL: s.Links.URL(library.OfUpload, u.ID, library.Whole, viewerID),
+		ThumbURL: link(s.Links, u.Asset.Thumb != "", library.OfUpload, u.ID, library.Thumb, viewerID),
+		Name:     u.Name, Created: moment(u.Created), MimeType: u.Asset.MimeType, Type: wire.Medium(u.Asset.Type), SizeBytes: u.Asset.Size, Sha256: u.Asset.SHA256,
+		Width: countOrNull(int64(u.Asset.Width)), Height: countOrNull(int64(u.Asset.Height)), DurationSeconds: playing(u.Asset.Duration),
+	}
+}
+
+func (s *Server) listUploads(w http.ResponseWriter, r *http.Request) error {
+	c := callOf(r)
+	pg, err := s.page(c.params, cursor.Scope("uploads", c.caller.PersonID, c.account.ID))
+	if err != nil {
+		return err
+	}
+	after, err := pg.place()
+	if err != nil {
+		return err
+	}
+	all, err := s.Library.Uploads(r.Context(), viewerOf(c), c.account.ID, after, pg.limit+1)
+	if err != nil {
+		return err
+	}
+	all, more, next := cut(s, pg, all, func(u asset.Upload) (string, string) { return micros(u.Created), u.ID })
+	list := wire.UploadList{Data: make([]wire.Upload, 0, len(all)), HasMore: more, NextCursor: next}
+	for _, u := range all {
+		list.Data = append(list.Data, s.asUpload(u, c.caller.PersonID))
+	}
+	return reply(w, http.StatusOK, list)
+}
+
+// place is where the page before ended, in lists of the library.
+func (l listing) place() (*library.Place, error) {
+	if l.after == nil {
+		return nil, nil
+	}
+	at, err := l.time()
+	return &library.Place{Created: at, ID: l.after[1]}, err
+}
+
+func (s *Server) getUpload(w http.ResponseWriter, r *http.Request) error {
+	c := callOf(r)
+	if err := c.params.failed(); err != nil {
+		return err
+	}
+	u, err := s.Library.Upload(r.Context(), viewerOf(c), c.account.ID, r.PathValue("upload_id"))
+	if err != nil {
+		return err
+	}
+	return reply(w, http.StatusOK, s.asUpload(u, c.caller.PersonID))
+}
+
+func (s *Server) deleteUpload(w http.ResponseWriter, r *http.Request) error {
+	c := callOf(r)
+	if err := c.params.failed(); err != nil {
+		return err
+	}
+	if err := s.Library.DeleteUpload(r.Context(), viewerOf(c), c.account.ID, r.PathValue("upload_id")); err != nil {
+		return err
+	}
+	return done(w)
+}
