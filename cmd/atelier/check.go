@@ -21,7 +21,10 @@ import (
 	"atelier/internal/webhook"
 )
 
-type checkCmd struct{ jsonFlag }
+type checkCmd struct {
+	jsonFlag
+	Files bool `help:"Read every stored file as well, and compare it with its hash."`
+}
 
 func (c checkCmd) Run(p *program) error {
 	db, err := p.openDatabase(p.ctx)
@@ -47,10 +50,23 @@ func (c checkCmd) Run(p *program) error {
 	for _, v := range found {
 		list = append(list, violation{v.Check, v.Row})
 	}
+	held := fmt.Sprintf("all %d checks hold", len(checks))
+	if c.Files {
+		blobs, err := p.openBlobs(p.ctx)
+		if err != nil {
+			return err
+		}
+		defer blobs.Close()
+		kept := library.Library{DB: db, Blobs: blobs}
+		if err := kept.VerifyFiles(p.ctx, func(problem string) { list = append(list, violation{"every file is as it was stored", problem}) }); err != nil {
+			return err
+		}
+		held += ", and every file is as it was stored"
+	}
 	if c.JSON {
 		err = p.print(true, map[string]any{"violations": list}, "")
 	} else if len(list) == 0 {
-		err = p.print(false, nil, fmt.Sprintf("all %d checks hold", len(checks)))
+		err = p.print(false, nil, held)
 	} else {
 		rows := [][]string{{"ROW", "BREAKS"}}
 		for _, v := range list {

@@ -55,7 +55,7 @@ func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring
 }
 
 func (p *program) openBlobs(ctx context.Context) (blob.Store, error) {
-	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, Now: time.Now})
+	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, Leftovers: time.Duration(p.cfg.Retention.Orphans), Now: time.Now})
 }
 
 // manifests are where tools are read from, the directory's after our own.

@@ -101,6 +101,7 @@ func (serveCmd) Run(p *program) error {
 		}
 		handlers = worker.Handlers(worker.Parts{
 			DB: db, Blobs: blobs, Devices: who.devices, Tokens: who.tokens, Mail: sender, MailBox: who.mailBox(), Log: log, Now: time.Now,
+			Leftovers: time.Duration(cfg.Retention.Orphans), SweepEvery: time.Duration(cfg.Retention.Every),
 		})
 		handlers = append(handlers, work.handlers(cfg, db)...)
 	}

@@ -18,6 +18,7 @@
 package blob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,8 @@ var (
 	ErrBadKey   = errors.New("bad blob key")
 )
 
-// leftoverAge is when an unfinished Put counts as abandoned.
+// leftoverAge is when an unfinished Put counts as abandoned, unless the options
+// say otherwise.
 const leftoverAge = time.Hour
 
 // Store keeps bytes by key. All methods may be called at the same time.
@@ -92,19 +94,21 @@ type Options struct {
 	// AccessKey and SecretKey sign the requests to S3. A folder needs none.
 	AccessKey, SecretKey string
 
-	Now func() time.Time
+	// Leftovers is the age at which an unfinished Put counts as abandoned: an
+	// hour.
+	Leftovers time.Duration
+	Now       func() time.Time
 }
 
 // Open opens the store at address: file:///folder, which is made where it does
 // not exist, or s3://bucket?endpoint=https://host:port&region=name, which has
-// to exist. The region is us-east-1 where none is given. Leftovers older than
-// an hour are swept.
+// to exist. The region is us-east-1 where none is given. Leftovers are swept.
 func Open(ctx context.Context, address string, o Options) (Store, error) {
 	s, err := open(ctx, address, o)
 	if err != nil {
 		return nil, fmt.Errorf("open blob store: %w", err)
 	}
-	if err := s.Sweep(ctx, o.Now().Add(-leftoverAge)); err != nil {
+	if err := s.Sweep(ctx, o.Now().Add(-cmp.Or(o.Leftovers, leftoverAge))); err != nil {
 		return nil, fmt.Errorf("open blob store: %w", errors.Join(err, s.Close()))
 	}
 	return s, nil

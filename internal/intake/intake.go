@@ -155,8 +155,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	if m.err != nil {
 		return 0, m.err
 	}
-	if m.most >= 0 && int64(len(p)) > m.most-m.n+1 {
-		p = p[:m.most-m.n+1] // one more byte tells that there is more
+	if room := m.most - m.n; m.most >= 0 && int64(len(p))-1 > room {
+		p = p[:room+1] // one more byte tells that there is more
 	}
 	n, err := m.from.Read(p)
 	m.n += int64(n)

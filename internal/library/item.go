@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -77,11 +78,21 @@ func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, li
 	if len(v.AccountIDs) == 0 {
 		return nil, nil
 	}
-	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		all, err = items(ctx, tx, v, f, after, limit)
-		return err
+	err = l.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all = nil
+		// Each account has an index in the order of the list; all of them
+		// together would have to be sorted whole.
+		for _, id := range v.AccountIDs {
+			some, err := items(ctx, tx, Viewer{PersonID: v.PersonID, AccountIDs: []string{id}}, f, after, limit)
+			if err != nil {
+				return err
+			}
+			all = append(all, some...)
+		}
+		return nil
 	})
-	return all, err
+	slices.SortFunc(all, func(a, b Item) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ResultID, a.ResultID)) })
+	return all[:min(limit, len(all))], err
 }
 
 // Get finds one item, with the inputs of its run.

@@ -29,12 +29,12 @@ func TestItems(t *testing.T) {
 	each(t, func(w world) {
 		anna, bert := w.person(), w.person()
 		team, tool := w.team(anna, bert), w.tool()
-		b := picture(640, 360)
+		b := picture(64, 36)
 		r := w.make(made{account: team, person: anna, tool: tool, files: [][]byte{b}, prompt: "a fox", inputs: `{"prompt":"a fox"}`})
 		a := r.assets[0]
 		want := library.Item{
 			ID: r.library + ":" + r.results[0], ResultID: r.results[0], AccountID: team, RequestID: r.run, PersonID: anna, ToolID: tool, TeamID: team,
-			Created: w.Now(), Prompt: "a fox", Type: "IMG", MimeType: "image/png", Width: 640, Height: 360, Size: a.Size, SHA256: a.SHA256,
+			Created: w.Now(), Prompt: "a fox", Type: "IMG", MimeType: "image/png", Width: 64, Height: 36, Size: a.Size, SHA256: a.SHA256,
 			Blurhash: a.Blurhash, HasThumb: true,
 		}
 		if a.Blurhash == "" || a.SHA256 != sum(b) {
@@ -200,9 +200,10 @@ func TestFilters(t *testing.T) {
 		anna := w.person()
 		fox, hound := w.tool(), w.tool()
 		start := w.Now()
-		wide := w.make(made{account: anna, person: anna, tool: fox, files: [][]byte{picture(160, 90)}}).ids[0]
+		wide := w.make(made{account: anna, person: anna, tool: fox, files: [][]byte{picture(16, 9)}}).ids[0]
 		w.Pass(time.Minute)
-		square := w.make(made{account: anna, person: anna, tool: hound, files: [][]byte{picture(1536, 1536)}}).ids[0]
+		square := w.make(made{account: anna, person: anna, tool: hound, files: [][]byte{picture(3, 3)}}).ids[0]
+		w.Exec(`UPDATE result SET resolution = '2K' WHERE tool_id = $1`, hound)
 		w.Pass(time.Minute)
 		odd := w.make(made{account: anna, person: anna, tool: hound, files: [][]byte{picture(3072, 2)}}).ids[0]
 		w.OK(w.lib.SetFavorite(w.Context(), own(anna), square, true))

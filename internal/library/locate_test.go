@@ -37,7 +37,7 @@ func (w world) bytes(key string) []byte {
 func TestLocate(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.person()
-		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(640, 480), []byte("once upon a time")}})
+		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(24, 18), []byte("once upon a time")}})
 		u := w.upload(anna, anna, "my cat.PNG")
 
 		f, err := w.fetch(library.OfResult, r.results[0], library.Whole, anna)
@@ -86,7 +86,7 @@ func TestLocate(t *testing.T) {
 func TestDeletedFilesAreNotServed(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.person()
-		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(64, 48)}})
+		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(8, 6)}})
 		u := w.upload(anna, anna, "a.png")
 		w.OK(w.lib.Delete(w.Context(), own(anna), r.ids[0]))
 		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
@@ -115,8 +115,8 @@ func TestAddressesDieWithTheAccess(t *testing.T) {
 		anna, bert, carl := w.person(), w.person(), w.person()
 		team := w.team(anna, bert)
 		w.team(carl)
-		r := w.make(made{account: team, person: anna, files: [][]byte{picture(64, 48)}})
-		mine := w.make(made{account: anna, person: anna, files: [][]byte{picture(64, 48)}})
+		r := w.make(made{account: team, person: anna, files: [][]byte{picture(8, 6)}})
+		mine := w.make(made{account: anna, person: anna, files: [][]byte{picture(8, 6)}})
 		u := w.upload(team, anna, "a.png")
 		run := w.pending(team, anna)
 		w.put("preview/x.png")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -328,7 +330,10 @@ func TestManySweepers(t *testing.T) {
 			return nil
 		})
 		for i := range 205 {
-			w.put(fmt.Sprintf("media/xx/junk%d.png", i))
+			key := fmt.Sprintf("media/xx/junk%d.png", i)
+			w.OK(os.MkdirAll(filepath.Join(w.folder, "data/media/xx"), 0o700))
+			w.OK(os.WriteFile(filepath.Join(w.folder, "data", key), nil, 0o600))
+			w.touch(key)
 		}
 		kept := w.upload(anna, anna, "kept")
 		w.Exec(`UPDATE upload SET created = created + 7200000000 WHERE id = $1`, kept.ID)

@@ -1,6 +1,8 @@
 package library_test
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -180,10 +182,15 @@ func TestOddNames(t *testing.T) {
 				w.Errorf("%q: %+v, %v", name, got, err)
 			}
 		}
+		ours := regexp.MustCompile(`^media/../[0-9A-Za-z]{20}(-thumb)?\.(png|jpg)$`)
 		for _, key := range w.keys() {
-			if !strings.HasPrefix(key, "media/") || strings.Contains(key, "etc") || strings.Contains(key, "con") && !ident.Valid(key[9:29]) {
+			if !ours.MatchString(key) {
 				w.Errorf("key = %q", key)
 			}
+		}
+		outside, err := os.ReadDir(w.folder)
+		if err != nil || len(outside) != 2 { // data and tmp
+			w.Errorf("folder = %v, %v", outside, err)
 		}
 	})
 }

@@ -122,6 +122,16 @@ func (c *cleaner) take(n int) ([]byte, error) {
 	return c.out[at:], nil
 }
 
+// next shows the next few bytes, which are not kept, until the next call.
+func (c *cleaner) next(n int) ([]byte, error) {
+	b, err := c.in.Peek(n)
+	if err != nil {
+		return nil, early(Image, err)
+	}
+	_, err = c.in.Discard(n)
+	return b, err
+}
+
 // fill reads the next bytes without keeping them.
 func (c *cleaner) fill(p []byte) error {
 	if _, err := io.ReadFull(c.in, p); err != nil {

@@ -243,3 +243,25 @@ func TestCleanReadsToTheEnd(t *testing.T) {
 		t.Errorf("%d bytes are left, %v", r.Len(), err)
 	}
 }
+
+func TestHEIFPiecesInAnyOrder(t *testing.T) {
+	t.Parallel()
+	build := func(at int) string {
+		return ftyp("heic") + box("meta", be32(0),
+			box("pitm", be32(0), be16(1)),
+			box("iinf", be32(0), be16(1), box("infe", "\x02\x00\x00\x00", be16(1), be16(0), "hvc1", "\x00")),
+			// base 4 bytes, offsets and lengths 4: the second piece, the first, and the second again
+			box("iloc", be32(0), "\x44\x40", be16(1), be16(1), be16(0), be32(at), be16(3), be32(10), be32(4), be32(0), be32(4), be32(12), be32(2)),
+			box("iprp", box("ipco", box("ispe", be32(0), be32(4), be32(3))), box("ipma", "\x01\x00\x00\x01", be32(1), be32(1), "\x01", be16(1)))) +
+			box("mdat", "AAAASECRETBBBB") + box("mdat", "SECRET")
+	}
+	file := build(strings.Index(build(0), "AAAA"))
+	f, _ := sniff(file)
+	got, err := clean(f, file)
+	if want := strings.ReplaceAll(file, "SECRET", "\x00\x00\x00\x00\x00\x00"); err != nil || got != want {
+		t.Errorf("%q, %v", got, err)
+	}
+	if facts, err := examine(media.NewLab(media.Limits{}), f, got); err != nil || facts.Width != 4 || facts.Height != 3 {
+		t.Errorf("%dx%d, %v", facts.Width, facts.Height, err)
+	}
+}

@@ -100,8 +100,7 @@ func (g *gifWalk) extension() error {
 	if err != nil {
 		return err
 	}
-	var first []byte
-	var loop string
+	var first, loop string
 	for i := 0; ; i++ {
 		n, err := g.byte()
 		if err != nil {
@@ -110,12 +109,12 @@ func (g *gifWalk) extension() error {
 		if n == 0 {
 			break
 		}
-		b := make([]byte, n)
-		if err := g.fill(b); err != nil {
+		b, err := g.next(int(n))
+		if err != nil {
 			return err
 		}
 		if i == 0 {
-			first = b
+			first = string(b)
 		} else if n == 3 && b[0] == 1 {
 			loop = string(b)
 		}
@@ -125,7 +124,7 @@ func (g *gifWalk) extension() error {
 		g.out = append(append(append(g.out, 0x21, 0xf9, 4), first...), 0)
 	case label == 0xf9:
 		return broken(Image, "a control extension of the wrong length")
-	case label == 0xff && string(first) == "NETSCAPE2.0" && loop != "":
+	case label == 0xff && first == "NETSCAPE2.0" && loop != "":
 		g.out = append(g.out, "\x21\xff\x0bNETSCAPE2.0\x03"+loop+"\x00"...)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"atelier/internal/fault"
 )
@@ -13,9 +12,6 @@ import (
 // picture. A scan of some bytes can cover all of them; encoders write about
 // ten.
 const maxScans = 100
-
-// maxExif is where the way up is looked for; a segment is not longer.
-const maxExif = 1 << 16
 
 // jpegWalk goes through a JPEG file (ITU T.81, annex B).
 type jpegWalk struct {
@@ -42,11 +38,20 @@ func (j *jpegWalk) start() error {
 // segment treats one marker and what belongs to it. Bytes between segments
 // belong to nothing and are dropped, as decoders skip them.
 func (j *jpegWalk) segment() error {
-	b, err := j.byte()
-	if err != nil || b != 0xff {
+	if _, err := j.in.Peek(1); err != nil {
+		return early(Image, err)
+	}
+	ready, _ := j.in.Peek(j.in.Buffered())
+	stray := bytes.IndexByte(ready, 0xff)
+	if stray < 0 {
+		return j.drop(int64(len(ready)))
+	}
+	err := j.drop(int64(stray))
+	if err != nil {
 		return err
 	}
-	for b == 0xff { // fill bytes
+	b := byte(0xff)
+	for b == 0xff { // the marker's own, and fill bytes
 		if b, err = j.byte(); err != nil {
 			return err
 		}
@@ -63,21 +68,21 @@ func (j *jpegWalk) segment() error {
 		j.step = j.rest
 		return nil
 	}
-	var length [2]byte
-	if err := j.fill(length[:]); err != nil {
+	length, err := j.next(2)
+	if err != nil {
 		return err
 	}
-	n := int64(binary.BigEndian.Uint16(length[:])) - 2
+	head := [4]byte{0xff, b, length[0], length[1]}
+	n := int64(binary.BigEndian.Uint16(length)) - 2
 	if n < 0 {
 		return broken(Image, "a segment below its own length")
 	}
-	head := []byte{0xff, b, length[0], length[1]}
 	switch {
 	case b == 0xc0, b == 0xc1, b == 0xc2:
-		j.out = append(j.out, head...)
+		j.out = append(j.out, head[:]...)
 		return j.frame(b, int(n))
 	case b == 0xc4, b == 0xdb, b == 0xdd: // tables, restart interval
-		j.out = append(j.out, head...)
+		j.out = append(j.out, head[:]...)
 		j.let(n, false)
 		return nil
 	case b == 0xda:
@@ -87,7 +92,7 @@ func (j *jpegWalk) segment() error {
 		if j.components == 0 {
 			return broken(Image, "a scan before the frame")
 		}
-		j.out = append(j.out, head...)
+		j.out = append(j.out, head[:]...)
 		j.step = j.scan
 		_, err := j.take(int(n))
 		return err
@@ -119,41 +124,32 @@ func (j *jpegWalk) frame(marker byte, n int) error {
 
 // extra treats what is not needed to decode, and keeps little of it: what says
 // how colours are meant, and which side is up.
-func (j *jpegWalk) extra(marker byte, head []byte, n int64) error {
-	body := func() (string, error) {
-		b := make([]byte, n)
-		err := j.fill(b)
-		return string(b), err
+func (j *jpegWalk) extra(marker byte, head [4]byte, n int64) error {
+	start, err := j.in.Peek(int(min(n, 14)))
+	if err != nil {
+		return early(Image, err)
 	}
-	switch marker {
-	case 0xe0:
-		b, err := body()
-		if err == nil && !j.jfif && len(b) >= 14 && strings.HasPrefix(b, "JFIF\x00") {
-			j.jfif = true
-			j.out = append(j.out, "\xff\xe0\x00\x10"+b[:12]+"\x00\x00"...) // without its thumbnail
+	is := func(name string, least int) bool { return len(start) >= least && string(start[:len(name)]) == name }
+	switch {
+	case marker == 0xe0 && !j.jfif && is("JFIF\x00", 14):
+		j.jfif = true
+		j.out = append(append(append(j.out, 0xff, 0xe0, 0, 16), start[:12]...), 0, 0) // without its thumbnail
+	case marker == 0xe1 && j.turn == 0 && j.scans == 0 && is("Exif\x00\x00", 6):
+		b := make([]byte, n)
+		if err := j.fill(b); err != nil {
+			return err
 		}
-		return err
-	case 0xe1:
-		b, err := body()
-		if tiff, ok := strings.CutPrefix(b, "Exif\x00\x00"); err == nil && ok && j.turn == 0 && j.scans == 0 {
-			if j.turn = orientation([]byte(tiff)); j.turn > 1 {
-				j.out = append(j.out, exifTurn(j.turn)...)
-			}
+		if j.turn = orientation(b[6:]); j.turn > 1 {
+			j.out = append(j.out, exifTurn(j.turn)...)
 		}
-		return err
-	case 0xe2:
-		if b, err := j.in.Peek(int(min(n, 12))); err == nil && string(b) == "ICC_PROFILE\x00" {
-			j.out = append(j.out, head...)
-			j.let(n, false)
-			return nil
-		}
-	case 0xee:
-		b, err := body()
-		if err == nil && !j.adobe && len(b) >= 12 && strings.HasPrefix(b, "Adobe") {
-			j.adobe = true
-			j.out = append(j.out, "\xff\xee\x00\x0e"+b[:12]...)
-		}
-		return err
+		return nil
+	case marker == 0xe2 && is("ICC_PROFILE\x00", 12):
+		j.out = append(j.out, head[:]...)
+		j.let(n, false)
+		return nil
+	case marker == 0xee && !j.adobe && is("Adobe", 12):
+		j.adobe = true
+		j.out = append(append(j.out, 0xff, 0xee, 0, 14), start[:12]...)
 	}
 	return j.drop(n)
 }
@@ -207,7 +203,7 @@ func (j *jpegWalk) memory(size int64) (int64, string) {
 // orientation reads which side is up from the first directory of TIFF data, 1
 // where it does not say.
 func orientation(tiff []byte) int {
-	if len(tiff) < 8 || len(tiff) > maxExif {
+	if len(tiff) < 8 {
 		return 1
 	}
 	var order binary.ByteOrder = binary.BigEndian

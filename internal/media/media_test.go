@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -273,7 +274,7 @@ func TestFailingStorageIsNoDamage(t *testing.T) {
 			t.Errorf("clean %s: %v", s.name, err)
 		}
 	}
-	file := pngOf(flag(2000, 2000))
+	file := pngOf(flag(600, 600))
 	f, _ := sniff(file)
 	if _, err := lab.Examine(t.Context(), f, brokenDisk{file, int64(len(file)) - 100}, int64(len(file))); !errors.Is(err, errDisk) {
 		t.Errorf("a disk that breaks late: %v", err)
@@ -289,6 +290,46 @@ func TestExamineEndsWithItsContext(t *testing.T) {
 		f, _ := sniff(s.file)
 		if _, err := lab.Examine(ctx, f, strings.NewReader(s.file), int64(len(s.file))); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", s.name, err)
+		}
+	}
+}
+
+func TestOtherWaysToSayTheSame(t *testing.T) {
+	t.Parallel()
+	lab := media.NewLab(media.Limits{})
+	film := func(parts ...string) string { return ftyp("mp42") + box("moov", parts...) + box("mdat", "x") }
+	video := trak("vide", upright, 640, 360)
+	wide := box("mvhd", "\x01\x00\x00\x00", be64(0), be64(0), be32(1000), be64(2500), strings.Repeat("\x00", 80))
+	wideTrack := box("trak", box("tkhd", "\x01", strings.Repeat("\x00", 51), turned, strings.Repeat("\x00", 16), be16(640), be16(0), be16(360), be16(0)),
+		box("mdia", box("hdlr", be32(0), be32(0), "vide", strings.Repeat("\x00", 13))))
+	unknown := strings.Repeat("\xff", 8)
+	info := func(duration string) string {
+		return element("\x15\x49\xa9\x66", element("\x44\x89", duration)) // a tick is a millisecond where nothing is said
+	}
+	segment := func(parts ...string) string { return ebml("webm") + element("\x18\x53\x80\x67", parts...) }
+	for _, tt := range []struct {
+		name, file    string
+		width, height int
+		duration      time.Duration
+	}{
+		{"long numbers", film(wide, video), 640, 360, 2500 * time.Millisecond},
+		{"long numbers of a track", film(mvhd(1000, 2500), wideTrack), 360, 640, 2500 * time.Millisecond},
+		{"unknown", film(mvhd(1000, 1<<32-1), video), 640, 360, 0},
+		{"unknown as a long number", film(strings.Replace(wide, be64(2500), unknown, 1), video), 640, 360, 0},
+		{"in pieces", film(mvhd(1000, 0), box("mvex", box("mehd", be32(0), be32(2500))), video), 640, 360, 2500 * time.Millisecond},
+		{"in pieces, long", film(mvhd(1000, 0), box("mvex", box("mehd", "\x01\x00\x00\x00", be64(2500))), video), 640, 360, 2500 * time.Millisecond},
+		{"a long box", ftyp("mp42") + box("moov", mvhd(1000, 2500), video) + be32(1) + "mdat" + be64(20) + "data", 640, 360, 2500 * time.Millisecond},
+		{"a box to the end", ftyp("mp42") + box("moov", mvhd(1000, 2500), video) + be32(0) + "mdat" + "data", 640, 360, 2500 * time.Millisecond},
+		{"webm with a short number", segment(info(be32(int(math.Float32bits(2500)))), webmTracks("\x01"), cluster(0)), 320, 240, 2500 * time.Millisecond},
+		{"webm with no number", segment(info(""), webmTracks("\x01"), cluster(7)), 320, 240, 7 * time.Millisecond},
+		{"webm of no time at all", segment(info(be64(int(math.Float64bits(-5)))), webmTracks("\x01"), cluster(0)), 320, 240, 0},
+		{"wav from a pipe", "RIFF\xff\xff\xff\xffWAVE" + wavFmt(1, 1, 8000, 8) + "data\xff\xff\xff\xff" + strings.Repeat("x", 20000), 0, 0, 2500 * time.Millisecond},
+		{"flac of unknown length", flac(44100, 0), 0, 0, 0},
+		{"mono mp3 of 22 kHz", strings.Repeat("\xff\xf3\x90\xc0"+strings.Repeat("\x00", 261-4), 4), 0, 0, 104400 * time.Microsecond},
+	} {
+		facts, _, err := admit(lab, tt.file)
+		if err != nil || facts.Width != tt.width || facts.Height != tt.height || facts.Duration != tt.duration {
+			t.Errorf("%s: %dx%d, %v, %v; want %dx%d, %v", tt.name, facts.Width, facts.Height, facts.Duration, err, tt.width, tt.height, tt.duration)
 		}
 	}
 }

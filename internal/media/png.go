@@ -40,11 +40,11 @@ func (w *pngWalk) start() error {
 }
 
 func (w *pngWalk) chunk() error {
-	var head [8]byte
-	if err := w.fill(head[:]); err != nil {
+	head, err := w.next(8)
+	if err != nil {
 		return err
 	}
-	n, name := int64(binary.BigEndian.Uint32(head[:])), string(head[4:])
+	n, name := int64(binary.BigEndian.Uint32(head)), string(head[4:])
 	if n > 1<<31-1 {
 		return broken(Image, "a chunk above 2 GiB")
 	}
@@ -59,7 +59,7 @@ func (w *pngWalk) chunk() error {
 	case n > most:
 		return broken(Image, fmt.Sprintf("%s of %d bytes", name, n))
 	}
-	w.out = append(w.out, head[:]...)
+	w.out = append(w.out, head...)
 	switch name {
 	case "IHDR":
 		return w.header(n)

@@ -3,6 +3,7 @@ package media_test
 import (
 	"math"
 	"strings"
+	"sync"
 
 	"atelier/internal/media"
 )
@@ -109,7 +110,8 @@ type sample struct {
 	typ        media.Type
 }
 
-func samples() []sample {
+// samples are files that must be taken. Nobody changes them.
+var samples = sync.OnceValue(func() []sample {
 	return []sample{
 		{"jpeg", jpegOf(flag(40, 20)), "image/jpeg", media.Image},
 		{"photo", photo(flag(40, 20), 6), "image/jpeg", media.Image},
@@ -140,4 +142,4 @@ func samples() []sample {
 		{"opus", opus(120000), "audio/ogg", media.Audio},
 		{"glb", glb(scene), "model/gltf-binary", media.Model},
 	}
-}
+})

@@ -25,8 +25,12 @@ func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Pers
 	return ByID(ctx, tx, id)
 }
 
-// Recognise keeps who a person is at a provider, as of now.
+// Recognise keeps who a person is at a provider, as of now. It locks the person:
+// two sign-ins at once would take each other for another identity.
 func Recognise(ctx context.Context, tx *sqldb.Tx, i Identity) error {
+	if err := lock(ctx, tx, i.PersonID); err != nil {
+		return err
+	}
 	return upsertIdentity(ctx, tx, i)
 }
 

@@ -11,6 +11,9 @@ import (
 // OfferSetup makes a token for whoever sets up a service that has nobody yet.
 // It is "" when there is somebody. Tokens die with the first person.
 func OfferSetup(ctx context.Context, tx *sqldb.Tx) (string, error) {
+	if err := lockSetups(ctx, tx); err != nil {
+		return "", err
+	}
 	some, err := exists(ctx, tx)
 	if err != nil || some {
 		return "", err

@@ -97,8 +97,18 @@ func hasSetup(ctx context.Context, tx *sqldb.Tx, hash string) (found bool, err e
 	return found, err
 }
 
+// lockSetups lets one transaction at a time offer tokens or end them: an offer
+// that did not see the first person would outlive them.
+func lockSetups(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('setup', '') ON CONFLICT (name) DO UPDATE SET value = ''`)
+	return err
+}
+
 // takeSetups deletes all set-up tokens and gives their hashes.
 func takeSetups(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
+	if err := lockSetups(ctx, tx); err != nil {
+		return nil, err
+	}
 	return sqldb.All(ctx, tx, `DELETE FROM deployment WHERE name LIKE '`+setupRow+`%' RETURNING substr(name, $1)`, []any{len(setupRow) + 1},
 		func(row sqldb.Scanner) (hash string, err error) { return hash, row.Scan(&hash) })
 }

@@ -28,10 +28,10 @@ type Parts struct {
 	MailBox keyring.Box // that queued mail is sealed with
 	Log     *slog.Logger
 	Now     func() time.Time
+	// Leftovers is the age at which an unfinished file counts as abandoned, and
+	// SweepEvery how often such files are looked for.
+	Leftovers, SweepEvery time.Duration
 }
-
-// leftoverAge is when an unfinished file counts as abandoned.
-const leftoverAge = time.Hour
 
 // Handlers gives every kind of background job.
 func Handlers(p Parts) []queue.Handler {
@@ -47,8 +47,8 @@ func Handlers(p Parts) []queue.Handler {
 			Do: func(ctx context.Context, _ queue.Work) error { return identity.Sweep(ctx, p.DB, p.Devices, p.Tokens) },
 		},
 		{
-			Kind: "blob-sweep", Every: time.Hour, Timeout: 10 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error { return p.Blobs.Sweep(ctx, p.Now().Add(-leftoverAge)) },
+			Kind: "blob-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return p.Blobs.Sweep(ctx, p.Now().Add(-p.Leftovers)) },
 		},
 		{
 			Kind: "database-upkeep", Every: time.Hour, Timeout: 5 * time.Minute,

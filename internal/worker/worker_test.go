@@ -56,6 +56,7 @@ func TestHousekeeping(t *testing.T) {
 		handlers := worker.Handlers(worker.Parts{
 			DB: db, Blobs: blobs, Devices: site.Devices, Tokens: site.Tokens,
 			Mail: mail.Print(&sent), MailBox: site.Keys.Box("mail"), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+			Leftovers: time.Hour, SweepEvery: time.Hour,
 		})
 		done := make(chan string, 10*len(handlers))
 		for i := range handlers {
