@@ -26,10 +26,6 @@ type Guard struct {
 	special *ssrf.Guardian // refuses what IANA lists as special
 }
 
-// reserved are ranges that the library lets pass: relays from IPv4 to IPv6,
-// which are no receiver's address (RFC 7526).
-var reserved = []netip.Prefix{netip.MustParsePrefix("192.88.99.0/24")}
-
 // errBlocked marks a connection that the guard refused.
 var errBlocked = errors.New("the address is not one to send to")
 
@@ -59,11 +55,6 @@ func (g *Guard) check(ip netip.Addr) error {
 	}
 	if err := g.special.SafeAddr(ip); err != nil {
 		return fmt.Errorf("%w: %w", errBlocked, err)
-	}
-	for _, p := range reserved {
-		if p.Contains(ip) {
-			return errBlocked
-		}
 	}
 	return nil
 }
