@@ -67,6 +67,7 @@ type Server struct {
 	guesses   *throttle.Buckets // of device codes, by address
 	streams   *throttle.Places  // of event streams, by person
 	pages     pages
+	ended     endedRuns
 	document  []byte
 }
 

@@ -74,7 +74,10 @@ func (s *Server) serve(rt route) http.Handler {
 			return
 		}
 		rec.Err = err
-		if httpd.Started(w) {
+		if _, decided := errors.AsType[*fault.Error](err); !decided && r.Context().Err() != nil {
+			rec.Left = true // what went wrong then is that the client did not wait
+		}
+		if httpd.Started(w) || rec.Left {
 			panic(http.ErrAbortHandler)
 		}
 		writeError(w, rec.TraceID, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"atelier/internal/fault"
+	"atelier/internal/person"
 	"atelier/internal/ratelog"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
@@ -25,6 +26,12 @@ func (s *Service) Status(ctx context.Context, accountID, id string) (Record, err
 		return Record{}, err
 	}
 	return s.complete(ctx, r)
+}
+
+// Peek tells a run's revision, and whether it has ended: what an ended run shows
+// is the same as long as that is.
+func (s *Service) Peek(ctx context.Context, accountID, id string) (revision int64, ended bool, err error) {
+	return run.Peek(ctx, s.DB, accountID, id)
 }
 
 // StatusOf gives a run of whatever account, for the event that tells of it.
@@ -128,6 +135,9 @@ func (s *Service) Cancel(ctx context.Context, who Caller, id string) (rec Record
 		}
 		if r.PersonID != who.PersonID && !who.MayManage {
 			return fault.New(fault.Forbidden, "Only whoever started a run, or a manager of the team, can cancel it.").With("reason", "permission")
+		}
+		if err := person.Lock(ctx, tx, r.PersonID); err != nil { // always before the run
+			return err
 		}
 		r, ok, err := run.AskCancel(ctx, tx, who.AccountID, id)
 		was = !ok

@@ -119,6 +119,8 @@ type Record struct {
 	PersonID string
 	// Err is why the request failed, cause included.
 	Err error
+	// Left is whether the client went away before there was an answer.
+	Left bool
 	// Stopping is closed when the server goes down: answers that could last for
 	// ever end then.
 	Stopping <-chan struct{}
@@ -195,10 +197,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// clientLeft stands for the status of an answer that nobody waited for. Logs and
+// metrics have it, clients never do.
+const clientLeft = 499
+
 // finish counts and logs a request that was answered.
 func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span, took time.Duration) {
 	status := a.status
-	if status == 0 {
+	switch {
+	case rec.Left:
+		status = clientLeft
+	case status == 0:
 		status = http.StatusOK
 	}
 	route := rec.Route

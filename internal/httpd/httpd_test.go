@@ -133,6 +133,30 @@ func TestPanicOutsideTheAPI(t *testing.T) {
 	witness.Until(t, "the log", func() bool { return strings.Contains(log.String(), "panic: hunter2") })
 }
 
+// TestClientsThatLeave are no trouble of ours: nobody has to look at them.
+func TestClientsThatLeave(t *testing.T) {
+	t.Parallel()
+	came := make(chan struct{})
+	url, log, _, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(came)
+		<-r.Context().Done()
+		rec := httpd.RecordOf(r.Context())
+		rec.Err, rec.Left = r.Context().Err(), true
+		panic(http.ErrAbortHandler)
+	}), httpd.Options{})
+	ctx, leave := context.WithCancel(t.Context())
+	go func() { <-came; leave() }()
+	r, _ := http.NewRequestWithContext(ctx, "GET", url+"/x", nil)
+	if res, err := http.DefaultClient.Do(r); err == nil {
+		res.Body.Close()
+		t.Error("there was an answer")
+	}
+	witness.Until(t, "the log", func() bool { return strings.Contains(log.String(), "\n") })
+	if line := log.String(); !strings.Contains(line, `"status":499`) || !strings.Contains(line, `"level":"INFO"`) {
+		t.Errorf("log = %s", line)
+	}
+}
+
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()

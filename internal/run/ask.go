@@ -19,6 +19,16 @@ func Look(ctx context.Context, db *sqldb.DB, accountID, id string) (Run, error) 
 	return found(scan(db.QueryRow(ctx, byID, id, accountID)))
 }
 
+// Peek tells the revision of a run of an account, and whether it has ended. As
+// long as the revision is the same, nothing that can be seen has changed.
+func Peek(ctx context.Context, db *sqldb.DB, accountID, id string) (revision int64, ended bool, err error) {
+	err = db.QueryRow(ctx, peek, id, accountID).Scan(&revision, &ended)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return revision, ended, err
+}
+
 // Any finds a run of whatever account, for those who work on it.
 func Any(ctx context.Context, tx *sqldb.Tx, id string) (Run, error) {
 	return found(scan(tx.QueryRow(ctx, anyByID, id)))
@@ -37,7 +47,7 @@ func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]
 	return outputs(ctx, tx, runIDs)
 }
 
-// Position tells how many are before a queued run, itself counted in. It is a
+// Position is a queued run's place by age among all of its engine. It is a
 // guess: whose turn it is changes with everybody who comes.
 func Position(ctx context.Context, tx *sqldb.Tx, r Run) (int64, error) { return position(ctx, tx, r) }
 

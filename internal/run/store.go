@@ -64,12 +64,18 @@ func insertInput(ctx context.Context, tx *sqldb.Tx, runID string, in Input) erro
 	return err
 }
 
-// waits counts one more queued run of a person, or one less. A person who had
-// none waiting keeps their place: served is when they last had their turn.
-func waits(ctx context.Context, tx *sqldb.Tx, engine, personID string, by int64) error {
+// waits counts one more queued run of a person. Who had none waiting keeps
+// their place: served is when they last had their turn.
+func waits(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ($1, $2, 0, $3)
-		ON CONFLICT (engine, person_id) DO UPDATE SET waiting = run_turn.waiting + excluded.waiting`, engine, personID, by)
+		INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ($1, $2, 0, 1)
+		ON CONFLICT (engine, person_id) DO UPDATE SET waiting = run_turn.waiting + 1`, engine, personID)
+	return err
+}
+
+// leaves counts one less, which nobody served.
+func leaves(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
+	_, err := tx.Exec(ctx, `UPDATE run_turn SET waiting = waiting - 1 WHERE engine = $1 AND person_id = $2`, engine, personID)
 	return err
 }
 
@@ -88,6 +94,7 @@ func spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since 
 const (
 	anyByID = `SELECT ` + columns + ` FROM run WHERE id = $1`
 	byID    = anyByID + ` AND account_id = $2`
+	peek    = `SELECT revision, finished IS NOT NULL FROM run WHERE id = $1 AND account_id = $2`
 )
 
 func found(r Run, err error) (Run, error) {
@@ -124,7 +131,7 @@ func list(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *
 func position(ctx context.Context, tx *sqldb.Tx, r Run) (n int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT count(*) FROM (
-			SELECT 1 AS one FROM run WHERE engine = $1 AND stage = 'queued' AND created <= $2 AND id <> $3 LIMIT 1000) AS before`,
+			SELECT 1 AS one FROM run WHERE engine = $1 AND stage = 'queued' AND (created, id) < ($2, $3) LIMIT 1000) AS before`,
 		r.Engine, sqldb.At(r.Created), r.ID).Scan(&n)
 	return n + 1, err
 }
@@ -143,10 +150,12 @@ func oldest(ctx context.Context, tx *sqldb.Tx, engine, personID string) (id stri
 	return id, err
 }
 
+// take claims a run. Clocks of nodes differ a little, and a transaction may see
+// what was committed after it began: no run starts before it was created.
 func take(ctx context.Context, tx *sqldb.Tx, id, worker string, until time.Time) (Run, error) {
 	r, err := scan(tx.QueryRow(ctx, `
 		UPDATE run SET stage = 'running', attempt = attempt + 1, worker = $2, lease_until = $3, progress = NULL, preview = '',
-			started = coalesce(started, $4), revision = revision + 1
+			started = coalesce(started, CASE WHEN created > $4 THEN created ELSE $4 END), revision = revision + 1
 		WHERE id = $1 AND stage = 'queued' RETURNING `+columns, id, worker, sqldb.At(until), sqldb.At(tx.Now)))
 	if err != nil {
 		return r, err
@@ -172,9 +181,21 @@ func scanHeld(row sqldb.Scanner) (h Held, err error) {
 	return h, err
 }
 
-func renew(ctx context.Context, tx *sqldb.Tx, worker string, until time.Time) ([]Held, error) {
+func renew(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, until time.Time) ([]Held, error) {
+	places, args := numbered(ids, worker, sqldb.At(until))
 	return sqldb.All(ctx, tx, `
-		UPDATE run SET lease_until = $2 WHERE worker = $1 AND stage = 'running' RETURNING id, attempt, cancel`, []any{worker, sqldb.At(until)}, scanHeld)
+		UPDATE run SET lease_until = $2 WHERE worker = $1 AND stage = 'running' AND id IN (`+places+`) RETURNING id, attempt, cancel`, args, scanHeld)
+}
+
+// numbered gives the placeholders of a list that comes after other arguments,
+// and all arguments together.
+func numbered(ids []string, before ...any) (places string, args []any) {
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		before = append(before, id)
+		list[i] = `$` + strconv.Itoa(len(before))
+	}
+	return strings.Join(list, `, `), before
 }
 
 func held(ctx context.Context, tx *sqldb.Tx, worker string) ([]Held, error) {
@@ -196,7 +217,8 @@ func expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 
 func waitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
-		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1 LIMIT $2`,
+		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1
+			AND NOT EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = run.id AND a.ended >= $1) LIMIT $2`,
 		[]any{sqldb.At(before), int64(limit)}, scan)
 }
 
@@ -211,6 +233,12 @@ func requeue(ctx context.Context, tx *sqldb.Tx, h Held) (r Run, ok bool, err err
 	return r, err == nil, err
 }
 
+// losses counts the workers that a run was lost with.
+func losses(ctx context.Context, tx *sqldb.Tx, id string) (n int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM run_attempt WHERE run_id = $1 AND outcome = $2`, id, Lost).Scan(&n)
+	return n, err
+}
+
 func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, outcome string) error {
 	_, err := tx.Exec(ctx, `UPDATE run_attempt SET ended = $3, outcome = $4 WHERE run_id = $1 AND attempt = $2 AND ended IS NULL`, runID, attempt, sqldb.At(tx.Now), outcome)
 	return err
@@ -221,7 +249,8 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 func end(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', revision = revision + 1,
-			tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8, finished = $9
+			tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8,
+			finished = CASE WHEN coalesce(started, created) > $9 THEN coalesce(started, created) ELSE $9 END
 		WHERE id = $1 AND attempt = $2 AND stage = $3`,
 		r.ID, r.Attempt, string(r.State), string(o.State), o.TokensCharged, o.AllowanceUsed, o.ErrorCode, o.ErrorText, sqldb.At(tx.Now))
 	return n == 1, err
@@ -246,15 +275,12 @@ func askCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Run, er
 }
 
 func outputs(ctx context.Context, tx *sqldb.Tx, runIDs []string) (map[string][]Output, error) {
-	places, args := make([]string, len(runIDs)), make([]any, len(runIDs))
-	for i, id := range runIDs {
-		places[i], args[i] = `$`+strconv.Itoa(i+1), id
-	}
+	places, args := numbered(runIDs)
 	all := make(map[string][]Output, len(runIDs))
 	err := tx.Each(ctx, `
 		SELECT r.run_id, r.id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, a.thumb <> '', a.preview <> '',
 			r.deleted IS NOT NULL OR a.gone IS NOT NULL
-		FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.run_id IN (`+strings.Join(places, `, `)+`) ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
+		FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.run_id IN (`+places+`) ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
 		var runID string
 		var o Output
 		var width, height, ms *int64
@@ -277,25 +303,29 @@ func outputs(ctx context.Context, tx *sqldb.Tx, runIDs []string) (map[string][]O
 
 // answer notes that somebody is told about a run now. early is whether that is
 // sooner after the answer before than they were asked to wait; the create was
-// the first answer to whoever made the run.
+// the first answer to whoever made the run. The row is made before it is
+// looked at, so that of those who ask at once all but one are early.
 func answer(ctx context.Context, tx *sqldb.Tx, r Run, personID string) (early bool, err error) {
-	due := sqldb.At(tx.Now.Add(-r.PollAfter))
-	first := sqldb.Time{}
+	first := sqldb.At(time.UnixMicro(0))
 	if personID == r.PersonID {
 		first = sqldb.At(r.Created)
 	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO run_poll (run_id, person_id, answered) SELECT id, CAST($2 AS TEXT), CAST($3 AS BIGINT) FROM run WHERE id = $1 AND status = 'pending'
+		ON CONFLICT (run_id, person_id) DO NOTHING`, r.ID, personID, first)
+	if err != nil {
+		return false, err
+	}
 	var last sqldb.Time
 	err = tx.QueryRow(ctx, `SELECT answered FROM run_poll WHERE run_id = $1 AND person_id = $2`+tx.Dialect.ForUpdate, r.ID, personID).Scan(&last)
-	if errors.Is(err, sqldb.ErrNoRows) {
-		last, err = first, nil
+	if errors.Is(err, sqldb.ErrNoRows) { // it has ended meanwhile
+		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, `
-		INSERT INTO run_poll (run_id, person_id, answered) VALUES ($1, $2, $3)
-		ON CONFLICT (run_id, person_id) DO UPDATE SET answered = excluded.answered`, r.ID, personID, sqldb.At(tx.Now))
-	return last.After(due.Time), err
+	_, err = tx.Exec(ctx, `UPDATE run_poll SET answered = $3 WHERE run_id = $1 AND person_id = $2`, r.ID, personID, sqldb.At(tx.Now))
+	return last.After(tx.Now.Add(-r.PollAfter)), err
 }
 
 // Keys.
@@ -357,6 +387,10 @@ var Checks = []sqldb.Check{
 // Limits are what LimitChecks holds runs against.
 type Limits struct{ PerMinute, PerHour, Active int }
 
+// clockSkew is how far nodes' clocks may be apart, in microseconds: on one node
+// a run may be over a little before it is on another.
+const clockSkew = "100000"
+
 // LimitChecks are the invariants that look at the clock and at the settings.
 // Those on rates and numbers look two hours back only, as an operator may have
 // lowered the limits since; those on leases hold while somebody works.
@@ -378,7 +412,7 @@ func LimitChecks(d sqldb.Dialect, l Limits) []sqldb.Check {
 				SELECT person_id, sum(d) OVER (PARTITION BY person_id ORDER BY t, d ROWS UNBOUNDED PRECEDING) AS n FROM (
 					SELECT person_id, created AS t, 1 AS d FROM run WHERE finished IS NULL OR finished > ` + recent + `
 					UNION ALL
-					SELECT person_id, finished, -1 FROM run WHERE finished > ` + recent + `) AS steps) AS counts
+					SELECT person_id, CASE WHEN finished - created > ` + clockSkew + ` THEN finished - ` + clockSkew + ` ELSE finished END, -1 FROM run WHERE finished > ` + recent + `) AS steps) AS counts
 			WHERE n > ` + strconv.Itoa(l.Active) + ` GROUP BY person_id`},
 		{Name: "a run whose lease has ended is taken over", Query: `
 			SELECT 'run ' || id FROM run WHERE stage = 'running' AND lease_until < ` + d.Clock + ` - 60000000`},

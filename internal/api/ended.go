@@ -1,0 +1,39 @@
+package api
+
+import "sync"
+
+// shownRun is a run that has ended, as it is shown to somebody.
+type shownRun struct {
+	id, viewerID string
+	revision     int64
+}
+
+// endedRuns are the encoded records of runs that have ended, for as long as
+// their addresses would come out the same: this second.
+type endedRuns struct {
+	mu     sync.Mutex
+	second int64
+	bodies map[shownRun][]byte
+}
+
+// get gives the record that was put in the same second, nil where there is none.
+func (e *endedRuns) get(key shownRun, second int64) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.second != second {
+		return nil
+	}
+	return e.bodies[key]
+}
+
+func (e *endedRuns) put(key shownRun, second int64, body []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.second != second || len(e.bodies) >= maxEnded {
+		e.second, e.bodies = second, map[shownRun][]byte{}
+	}
+	e.bodies[key] = body
+}
+
+// maxEnded bounds how many records are kept.
+const maxEnded = 4096
