@@ -43,8 +43,8 @@ func TestFill(t *testing.T) {
 	up, item := "aB3aB3aB3aB3aB3aB3aB", "aB3aB3aB3aB3aB3aB3aB:0198c0de-aaaa-7bbb-8ccc-0123456789ab"
 	refs := []catalog.Ref{
 		{Kind: catalog.Multipart, Field: "picture", Path: "inputs.picture", Accept: []string{"image/png"}, Media: "IMG"},
-		{Kind: catalog.LibraryRef, ID: item, Field: "pictures", Path: "inputs.pictures.0", Media: "IMG"},
-		{Kind: catalog.Multipart, FileIndex: 1, Field: "pictures", Place: 1, Path: "inputs.pictures.1", Media: "IMG"},
+		{Kind: catalog.LibraryRef, ID: item, Field: "pictures", List: true, Path: "inputs.pictures.0", Media: "IMG"},
+		{Kind: catalog.Multipart, FileIndex: 1, Field: "pictures", List: true, Place: 1, Path: "inputs.pictures.1", Media: "IMG"},
 		{Kind: catalog.UploadRef, ID: up, Field: "film", Path: "inputs.film", Media: "VID"},
 		{Kind: catalog.UploadRef, ID: up, Field: "sound", Path: "inputs.sound", Media: "AUDIO"},
 		{Kind: catalog.UploadRef, ID: up, Field: "model_3d", Path: "inputs.model_3d", Media: "ASSET_3D"},

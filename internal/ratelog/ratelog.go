@@ -74,27 +74,37 @@ func Full(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (wai
 // Room is what a window has left.
 type Room struct {
 	Left int
-	// Reset is when the oldest entry leaves the window, 0 where it is empty.
+	// Reset is when the oldest entry leaves the window.
 	Reset time.Duration
 }
 
-// Rooms tells what each window has left. It takes and locks nothing.
-func Rooms(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) ([]Room, error) {
+// Admit is Take for callers who are told what each window has left.
+func Admit(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (rooms []Room, wait time.Duration, err error) {
 	if err := valid(key, windows); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	rooms := make([]Room, len(windows))
+	if err := lock(ctx, tx, key); err != nil {
+		return nil, 0, fmt.Errorf("rate of %s: %w", key, err)
+	}
+	rooms = make([]Room, len(windows))
 	for i, w := range windows {
 		n, first, err := count(ctx, tx, key, w)
 		if err != nil {
-			return nil, fmt.Errorf("rate of %s: %w", key, err)
+			return nil, 0, fmt.Errorf("rate of %s: %w", key, err)
 		}
-		rooms[i].Left = max(w.Most-n, 0)
-		if n > 0 {
+		if n >= w.Most {
+			wait, err = Full(ctx, tx, key, windows...)
+			return nil, wait, err
+		}
+		rooms[i] = Room{Left: w.Most - n - 1, Reset: w.Span}
+		if n > 0 && first.Before(tx.Now) {
 			rooms[i].Reset = first.Add(w.Span).Sub(tx.Now)
 		}
 	}
-	return rooms, nil
+	if err := insert(ctx, tx, ident.New(), key); err != nil {
+		return nil, 0, fmt.Errorf("rate of %s: %w", key, err)
+	}
+	return rooms, 0, nil
 }
 
 // Return gives back what Take admitted, as if it had not happened. What was

@@ -77,6 +77,18 @@ func count(t *testing.T, db *sqldb.DB, table string) (n int64) {
 	return n
 }
 
+func admit(t *testing.T, db *sqldb.DB, key string, windows ...ratelog.Window) (rooms []ratelog.Room, wait time.Duration) {
+	t.Helper()
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
+		rooms, wait, err = ratelog.Admit(t.Context(), tx, key, windows...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rooms, wait
+}
+
 func TestTake(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
@@ -269,6 +281,20 @@ func (m *model) room(now int64) bool {
 	return true
 }
 
+// rooms is what the windows have left once one more is admitted.
+func (m *model) rooms(now int64) (all []ratelog.Room) {
+	for _, w := range m.windows {
+		left, first := w.Most-1, now
+		for _, at := range m.at {
+			if at > now-w.Span.Microseconds() {
+				left, first = left-1, min(first, at)
+			}
+		}
+		all = append(all, ratelog.Room{Left: left, Reset: w.Span - time.Duration(now-first)*time.Microsecond})
+	}
+	return all
+}
+
 // wait tries every moment at which an entry leaves a window.
 func (m *model) wait(now int64) time.Duration {
 	moments := []int64{now}
@@ -319,11 +345,23 @@ func TestRandomSchedules(t *testing.T) {
 				if got := full(t, db, key, m.windows...); got != want {
 					t.Fatalf("full = %v, want %v", got, want)
 				}
-				id, got := take(t, db, key, m.windows...)
+				var admitted bool
+				var got time.Duration
+				if r.IntN(2) == 0 {
+					var id string
+					id, got = take(t, db, key, m.windows...)
+					admitted = id != ""
+				} else {
+					var rooms []ratelog.Room
+					rooms, got = admit(t, db, key, m.windows...)
+					if admitted = rooms != nil; admitted && !slices.Equal(rooms, m.rooms(now)) {
+						t.Fatalf("rooms = %v, want %v", rooms, m.rooms(now))
+					}
+				}
 				if got != want {
 					t.Fatalf("wait = %v, want %v, with %v at %d in %v", got, want, m.windows, now, m.at)
 				}
-				if id != "" {
+				if admitted {
 					m.at = append(m.at, now)
 					continue
 				}

@@ -67,6 +67,12 @@ func (l *sqlite) close() {
 		l.rows.close()
 	}
 	l.readers.Close()
+	for _, s := range l.writing {
+		s.Close()
+	}
+	if l.writer != nil {
+		l.writer.Close() // the last one out empties the write-ahead log
+	}
 	l.writers.Close()
 }
 

@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // target is a request that is sent again and again.
 type target struct {
 	address, path, token string
 	url                  string // as the program says it
+	body                 string // of a POST, in JSON
 }
 
 func (t target) with(path string) target {
@@ -27,72 +28,122 @@ func (t target) with(path string) target {
 
 // request is the bytes on the wire.
 func (t target) request() []byte {
-	head := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\n", t.path, t.address)
+	method := "GET"
+	if t.body != "" {
+		method = "POST"
+	}
+	head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n", method, t.path, t.address)
 	if t.token != "" {
 		head += "Authorization: Bearer " + t.token + "\r\n"
 	}
-	return []byte(head + "\r\n")
+	if t.body != "" {
+		head += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(t.body))
+	}
+	return []byte(head + "\r\n" + t.body)
+}
+
+// wire is a connection that asks one thing after another.
+type wire struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func dial(address string) (*wire, error) {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &wire{c, bufio.NewReaderSize(c, 64<<10)}, nil
+}
+
+func (w *wire) ask(request []byte, body io.Writer) error {
+	if _, err := w.Write(request); err != nil {
+		return err
+	}
+	return answer(w.in, body)
 }
 
 // fetch asks once and gives the body.
 func fetch(t target) ([]byte, error) {
-	c, err := net.Dial("tcp", t.address)
+	w, err := dial(t.address)
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
-	if _, err := c.Write(t.request()); err != nil {
-		return nil, err
-	}
+	defer w.Close()
 	var body bytes.Buffer
-	err = answer(bufio.NewReader(c), &body)
+	err = w.ask(t.request(), &body)
 	return body.Bytes(), err
 }
 
-// load asks for a while and gives answers a second.
-func load(t target) float64 {
-	rate, _ := measure(t)
-	return rate
+// rota hands out the places of a list. No two connections have the same one at
+// once, as long as the list is as long as a multiple of their number.
+type rota struct {
+	size int
+	at   [connections]int
+}
+
+func newRota(size int) *rota {
+	r := &rota{size: size}
+	for i := range r.at {
+		r.at[i] = i % size
+	}
+	return r
+}
+
+func (r *rota) next(connection int) int {
+	n := r.at[connection]
+	r.at[connection] = (n + connections) % r.size
+	return n
+}
+
+// asking is a side that asks one thing.
+func asking(name string, t target) side { return posting(name, []target{t}) }
+
+// posting is a side that asks many things in turn.
+func posting(name string, all []target) side {
+	requests := make([][]byte, len(all))
+	for i, t := range all {
+		requests[i] = t.request()
+	}
+	r := newRota(len(all))
+	return side{name, func(span time.Duration) (float64, error) {
+		rate, _, err := measure(all[0].address, requests, r, span)
+		return rate, err
+	}}
 }
 
 // measure asks on several connections for a while and gives answers a second
 // and how long each took. The client does as little as it can, since it shares
 // the machine with the server: a heavy one would hide what the server costs.
-func measure(t target) (rate float64, took []time.Duration) {
-	var group sync.WaitGroup
+func measure(address string, requests [][]byte, turns *rota, span time.Duration) (rate float64, took []time.Duration, err error) {
+	var group errgroup.Group
 	var times [connections][]time.Duration
-	end := time.Now().Add(span)
+	start := time.Now()
+	end := start.Add(span)
 	for i := range connections {
-		group.Go(func() {
-			c, err := net.Dial("tcp", t.address)
+		group.Go(func() error {
+			w, err := dial(address)
 			if err != nil {
-				fatal(err)
+				return err
 			}
-			defer c.Close()
-			request, r := t.request(), bufio.NewReaderSize(c, 64<<10)
+			defer w.Close()
 			for at := time.Now(); at.Before(end); {
-				if _, err := c.Write(request); err != nil {
-					fatal(err)
-				}
-				if err := answer(r, io.Discard); err != nil {
-					fatal(err)
+				if err := w.ask(requests[turns.next(i)], io.Discard); err != nil {
+					return err
 				}
 				now := time.Now()
 				times[i] = append(times[i], now.Sub(at))
 				at = now
 			}
+			return nil
 		})
 	}
-	start := time.Now()
-	group.Wait()
+	if err := group.Wait(); err != nil {
+		return 0, nil, err
+	}
 	elapsed := time.Since(start)
 	took = slices.Concat(times[:]...)
-	return float64(len(took)) / elapsed.Seconds(), took
-}
-
-func fatal(err error) {
-	fmt.Fprintln(os.Stderr, "bench:", err)
-	os.Exit(1)
+	return float64(len(took)) / elapsed.Seconds(), took, nil
 }
 
 // answer reads one answer, which must be a success with or without a length.
@@ -101,8 +152,9 @@ func answer(r *bufio.Reader, body io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !bytes.HasPrefix(status, []byte("HTTP/1.1 200 ")) {
-		return fmt.Errorf("answer %q", status)
+	if !bytes.HasPrefix(status, []byte("HTTP/1.1 200 ")) && !bytes.HasPrefix(status, []byte("HTTP/1.1 202 ")) {
+		rest, _ := r.Peek(r.Buffered())
+		return fmt.Errorf("answer %q, %.1000q", status, rest)
 	}
 	length, chunked := int64(-1), false
 	for {

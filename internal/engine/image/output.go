@@ -46,8 +46,8 @@ func (t task) encode(ctx context.Context, p picture) ([]byte, error) {
 		return nil, errSetup
 	}
 	e := png.Encoder{CompressionLevel: png.DefaultCompression}
-	if p.Rect.Dx()*p.Rect.Dy() > maxPixels/10 {
-		e.CompressionLevel = png.BestSpeed // a third of the time, for a tenth more bytes
+	if p.Rect.Dx()*p.Rect.Dy() > bigResult {
+		e.CompressionLevel = png.BestSpeed // half of the time, for a few more bytes
 	}
 	err := e.Encode(w, p.NRGBA)
 	return b.Bytes(), err

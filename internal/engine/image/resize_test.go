@@ -104,6 +104,7 @@ func TestSameSizeIsTheSamePicture(t *testing.T) {
 func TestCropCutsWhereItIsTold(t *testing.T) {
 	t.Parallel()
 	src := photo(200, 100)
+	file := pngFile(src)
 	for _, tt := range []struct {
 		name string
 		v    values
@@ -116,7 +117,7 @@ func TestCropCutsWhereItIsTold(t *testing.T) {
 		{"cinema, bottom", values{"ratio": "21:9", "vertical": int64(1)}, stdimage.Rect(0, 14, 200, 100)},
 		{"phone", values{"ratio": "9:16", "horizontal": 0.25}, stdimage.Rect(36, 0, 92, 100)},
 	} {
-		m := drawn(t, job("crop", tt.v, pngFile(src)))
+		m := drawn(t, job("crop", tt.v, file))
 		wantSize(t, m, tt.want.Dx(), tt.want.Dy())
 		for _, p := range []stdimage.Point{{0, 0}, {tt.want.Dx() - 1, tt.want.Dy() - 1}} {
 			if got, want := m.NRGBAAt(p.X, p.Y), src.NRGBAAt(tt.want.Min.X+p.X, tt.want.Min.Y+p.Y); got != want {
@@ -126,7 +127,7 @@ func TestCropCutsWhereItIsTold(t *testing.T) {
 	}
 	wantSize(t, drawn(t, job("crop", values{"ratio": "21:9"}, pngFile(flat(1, 1, red)))), 1, 1)
 	for _, bad := range []string{"1", "0:1", "a:b", "1:2:3", "-1:1", "1:100000", "NaN:1"} {
-		if e := refusal(t, job("crop", values{"ratio": bad}, pngFile(src))); !strings.Contains(e.Message, bad) {
+		if e := refusal(t, job("crop", values{"ratio": bad}, file)); !strings.Contains(e.Message, bad) {
 			t.Errorf("%s: %v", bad, e)
 		}
 	}
