@@ -28,7 +28,7 @@ var layers = []map[string][]string{
 		"internal/device": nil, "internal/idtoken": nil, "internal/keyring": nil, "internal/ledger": nil, "internal/mail": nil, "internal/oidc": nil,
 		"internal/media": nil, "internal/person": nil, "internal/policy": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/run": nil,
 		"internal/session": nil, "internal/throttle": nil, "internal/webhook": nil,
-		"internal/engine": nil, "internal/engine/image": {"internal/engine"}, "internal/engine/script": {"internal/engine"},
+		"internal/engine": nil, "internal/engine/raster": {"internal/engine"}, "internal/engine/script": {"internal/engine"},
 	},
 	{ // coordinators
 		"internal/access": nil, "internal/curator": nil, "internal/intake": nil, "internal/post": nil,

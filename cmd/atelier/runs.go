@@ -15,7 +15,7 @@ import (
 	"atelier/internal/catalog"
 	"atelier/internal/config"
 	"atelier/internal/engine"
-	"atelier/internal/engine/image"
+	"atelier/internal/engine/raster"
 	"atelier/internal/generation"
 	"atelier/internal/intake"
 	"atelier/internal/keyring"
@@ -146,7 +146,7 @@ func engines(c *config.Config) map[string]engine.Pool {
 		}
 		return own
 	}
-	all := map[string]engine.Pool{"image": {Engine: image.New(), Parallel: parallel(runtime.GOMAXPROCS(0))}}
+	all := map[string]engine.Pool{"image": {Engine: raster.New(), Parallel: parallel(runtime.GOMAXPROCS(0))}}
 	addTestEngines(all, parallel)
 	return all
 }

@@ -79,7 +79,16 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 			return c, err
 		}
 	}
-	rooms, err := s.admit(ctx, tx, who)
+	active, err := run.Active(ctx, tx, who.PersonID)
+	if err != nil {
+		return Created{}, err
+	}
+	// Those that ended while we waited for the lock ended before this one
+	// begins, by their times too: who looks back must never see one too many.
+	if now := s.DB.Now(); now.After(tx.Now) {
+		tx.Now = now
+	}
+	rooms, err := s.admit(ctx, tx, who, active)
 	if err != nil {
 		return Created{}, err
 	}
@@ -175,23 +184,18 @@ func tooFast(wait time.Duration) error {
 }
 
 // admit counts a create: in the rate windows, and against the runs that go on.
-func (s *Service) admit(ctx context.Context, tx *sqldb.Tx, who Caller) ([]ratelog.Room, error) {
-	key := rateKey(who.PersonID)
-	_, wait, err := ratelog.Take(ctx, tx, key, s.windows...)
+func (s *Service) admit(ctx context.Context, tx *sqldb.Tx, who Caller, active int64) ([]ratelog.Room, error) {
+	rooms, wait, err := ratelog.Admit(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
 		return nil, err
 	}
 	if wait > 0 {
 		return nil, tooFast(wait)
 	}
-	active, err := run.Active(ctx, tx, who.PersonID)
-	if err != nil {
-		return nil, err
-	}
 	if active >= int64(s.Settings.ActiveRuns) {
 		return nil, activeCap(active, s.Settings.ActiveRuns)
 	}
-	return ratelog.Rooms(ctx, tx, key, s.windows...)
+	return rooms, nil
 }
 
 func activeCap(active int64, most int) *fault.Error {

@@ -35,7 +35,13 @@ var ErrOver = errors.New("the run is over, or somebody else's")
 // End ends a run in one transaction: its state, its results, what it costs,
 // its event and the tool's history. Where r is not as the run is by now, it is
 // ErrOver and nothing changed.
+//
+// Files come before the state: where the outcome of a first try is unknown, a
+// second one fails on them and not with ErrOver, whose files may be dropped.
 func (s *Service) End(ctx context.Context, r run.Run, e Ending) error {
+	if n := int64(len(e.Results)); n > r.NumResults || (e.State == run.Succeeded) != (n > 0) {
+		return fmt.Errorf("end run %s: %s with %d results of %d", r.ID, e.State, n, r.NumResults)
+	}
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error { return s.end(ctx, tx, r, e) })
 	if err == nil {
 		failpoint.Hit("settle.after_commit")

@@ -31,7 +31,6 @@ type Settings struct {
 	CreatePerMinute  int
 	CreatePerHour    int
 	NumResults       int
-	KeyLength        int
 	KeyLifetime      time.Duration
 	KeyWait          time.Duration
 	PollMin, PollMax time.Duration

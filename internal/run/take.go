@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"atelier/internal/sqldb"
@@ -19,7 +20,7 @@ func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 			return err
 		}
 	}
-	return waits(ctx, tx, r.Engine, r.PersonID, 1)
+	return waits(ctx, tx, r.Engine, r.PersonID)
 }
 
 // Claim gives the worker the next run for an engine, with its inputs, until
@@ -46,10 +47,14 @@ func Claim(ctx context.Context, tx *sqldb.Tx, engine, worker string, lease time.
 	return r, inputs, err == nil, err
 }
 
-// Renew moves the end of all leases of a worker and gives the runs that it
-// still holds: any other that it works on is somebody else's by now.
-func Renew(ctx context.Context, tx *sqldb.Tx, worker string, lease time.Duration) ([]Held, error) {
-	return renew(ctx, tx, worker, tx.Now.Add(lease))
+// Renew moves the end of a worker's leases on the runs that it works on, and
+// gives those that it still holds: the others are somebody else's by now. What
+// the worker holds and does not work on is not renewed, so that others take it.
+func Renew(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, lease time.Duration) ([]Held, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return renew(ctx, tx, worker, ids, tx.Now.Add(lease))
 }
 
 // HeldBy gives the runs that a worker holds.
@@ -80,7 +85,7 @@ func Requeue(ctx context.Context, tx *sqldb.Tx, h Held, why string) (ok bool, er
 	if err := endAttempt(ctx, tx, h.ID, h.Attempt, why); err != nil {
 		return false, err
 	}
-	return true, waits(ctx, tx, r.Engine, r.PersonID, 1)
+	return true, waits(ctx, tx, r.Engine, r.PersonID)
 }
 
 // Expired gives runs whose worker let its lease end, and locks them.
@@ -88,22 +93,29 @@ func Expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 	return expired(ctx, tx, limit)
 }
 
-// WaitingSince gives runs that were created before a time and wait.
+// Losses counts the workers that a run was lost with. One that handed it back
+// does not count.
+func Losses(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) { return losses(ctx, tx, id) }
+
+// WaitingSince gives runs that have waited since before a time.
 func WaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
 	return waitingSince(ctx, tx, before, limit)
 }
 
 // End ends a run in the state in which r shows it, unless that has changed or
 // its attempt is over: then ok is false and nothing changed. The settlement
-// comes before, so that rows are locked in one order everywhere.
+// comes after: whoever holds an account's row waits for no run.
 func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ok bool, err error) {
+	if !slices.Contains(next[r.State], o.State) {
+		return false, nil
+	}
 	if ok, err = end(ctx, tx, r, o); err != nil || !ok {
 		return false, err
 	}
 	if r.State == Running {
 		err = endAttempt(ctx, tx, r.ID, r.Attempt, string(o.State))
 	} else {
-		err = waits(ctx, tx, r.Engine, r.PersonID, -1)
+		err = leaves(ctx, tx, r.Engine, r.PersonID)
 	}
 	if err != nil {
 		return false, err

@@ -14,7 +14,9 @@ import (
 	"atelier/internal/asset"
 	"atelier/internal/engine"
 	"atelier/internal/failpoint"
+	"atelier/internal/fault"
 	"atelier/internal/generation"
+	"atelier/internal/media"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 )
@@ -36,11 +38,11 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 	defer stop(nil)
 	j.stop = stop
 	r.mu.Lock()
-	r.current[j.run.ID] = j
+	r.current[j] = true
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
-		delete(r.current, j.run.ID)
+		delete(r.current, j)
 		r.mu.Unlock()
 	}()
 	news, unfollow := r.Hub.Follow(j.run.ID)
@@ -53,24 +55,31 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 	r.Hub.Tell(j.run.ID)
 
 	out := newSink(work, r, j)
+	if j.run.Cancel { // while it was somebody else's
+		stop(errCancelled)
+	}
 	e := r.attempt(ctx, p, j, out)
 	why := context.Cause(ctx)
 	stop(nil)
 	<-watched
 	out.close(work)
-	// The end is written whatever happened to the job's own context.
-	end := context.WithoutCancel(work)
+	// The end is written whatever happened to the job's own context, though not
+	// for ever: once its lease is over the run is somebody else's.
+	end, cancel := context.WithTimeout(context.WithoutCancel(work), r.Lease)
+	defer cancel()
 	switch {
 	case errors.Is(why, errLost):
-		out.drop(end)
+		e = generation.Ending{}
 		r.Log.Warn("a run was taken over by another worker", "run", j.run.ID, "attempt", j.run.Attempt)
-	case errors.Is(why, errStopping):
-		out.drop(end)
-		r.handBack(end, j)
 	case errors.Is(why, errCancelled):
+		e = generation.Ending{State: run.Cancelled}
+	case e.State == "": // the worker stops; what was done by then is kept
+		r.handBack(end, j)
+	}
+	if e.State != run.Succeeded {
 		out.drop(end)
-		r.finish(end, j, generation.Ending{State: run.Cancelled}, out)
-	default:
+	}
+	if e.State != "" {
 		r.finish(end, j, e, out)
 	}
 }
@@ -91,35 +100,22 @@ func (r *Runner) watch(ctx context.Context, j *job, news <-chan struct{}) {
 	}
 }
 
-// attempt runs the job with all its tries and says how it ended.
+// attempt runs the job with all its tries and says how it ended: no state
+// where it was broken off.
 func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) generation.Ending {
-	tool, err := r.Catalog.Version(ctx, j.run.ToolHash)
-	if err != nil {
-		return r.failed(j, fmt.Errorf("tool of run: %w", err))
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout, errTimeout)
-	defer cancel()
-	task := engine.Job{
-		RunID: j.run.ID, Attempt: j.run.Attempt, With: tool.Engine.With, Seed: uint32(j.run.Seed), NumResults: int(j.run.NumResults),
-		OutputType: tool.Output.Type, MimeTypes: tool.Output.MimeTypes,
-	}
-	if task.Values, task.Files, err = r.inputs(ctx, j); err != nil {
-		return r.failed(j, err)
-	}
 	for try := 0; ; try++ {
-		err := call(ctx, p.Engine, task, out)
-		if err == nil && len(out.results()) == 0 {
-			err = engine.Fail(engine.Invalid, "The tool made no result.")
-		}
+		err := r.try(ctx, p, j, out)
 		if err == nil {
-			return generation.Ending{State: run.Succeeded, Results: out.results(), Took: r.Now().Sub(j.claimed)}
+			return generation.Ending{State: run.Succeeded, Results: out.end(), Took: r.Now().Sub(j.claimed)}
 		}
 		out.drop(ctx)
-		if errors.Is(context.Cause(ctx), errTimeout) {
-			return generation.Ending{State: run.Failed, ErrorCode: timedOut, ErrorText: fmt.Sprintf("The tool took longer than %v.", tool.Timeout)}
+		if ctx.Err() != nil {
+			return generation.Ending{}
 		}
-		if ctx.Err() != nil || !engine.As(err).Transient || try >= len(r.Retry) {
-			return r.failed(j, err)
+		if e := engine.As(err); !e.Transient || try >= len(r.Retry) {
+			// The person is told only what the engine says.
+			r.Log.Warn("a run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "error", err)
+			return generation.Ending{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
 		}
 		r.Log.Info("an engine failed; it is tried again", "run", j.run.ID, "engine", p.name, "try", try+1, "error", err)
 		select {
@@ -129,8 +125,45 @@ func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) genera
 	}
 }
 
-// timedOut is the code of runs that took too long.
-const timedOut = "TIMED_OUT"
+// timedOut is the code of runs that took too long, with all their tries.
+const timedOut engine.Code = "TIMED_OUT"
+
+// try runs the job once.
+func (r *Runner) try(ctx context.Context, p *pool, j *job, out *sink) error {
+	tool, err := r.Catalog.Version(ctx, j.run.ToolHash)
+	if err != nil {
+		return accident("read the tool", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout-r.Now().Sub(j.claimed), errTimeout)
+	defer cancel()
+	task := engine.Job{
+		RunID: j.run.ID, Attempt: j.run.Attempt, With: tool.Engine.With, Seed: uint32(j.run.Seed), NumResults: int(j.run.NumResults),
+		OutputType: tool.Output.Type, MimeTypes: tool.Output.MimeTypes,
+	}
+	if task.Values, task.Files, err = r.inputs(ctx, j); err != nil {
+		err = accident("read the inputs", err)
+	} else {
+		out.expect(media.Type(tool.Output.Type))
+		err = call(ctx, p.Engine, task, out)
+	}
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errTimeout):
+		return engine.Fail(timedOut, fmt.Sprintf("The tool took longer than %v.", tool.Timeout)).Because(err)
+	case err == nil && out.count() == 0:
+		return engine.Fail(engine.Invalid, "The tool made no result.")
+	}
+	return err
+}
+
+// accident is a failure of ours, which is worth another try where the database
+// or the blob store is away.
+func accident(what string, err error) error {
+	err = fmt.Errorf("%s: %w", what, err)
+	if fault.Is(err, fault.Unavailable) {
+		return engine.Again(engine.Unavailable, "The tool could not be run just now.").Because(err)
+	}
+	return err
+}
 
 // call runs the engine. A panic is a failure like any other, and an engine that
 // does not end when it is told to is left alone.
@@ -163,14 +196,6 @@ func call(ctx context.Context, e engine.Engine, task engine.Job, out *sink) erro
 // stopWait is how long an engine may take to notice that it shall end.
 const stopWait = 5 * time.Second
 
-// failed is the ending for an error, which is logged here: the person is told
-// only what the engine says.
-func (r *Runner) failed(j *job, err error) generation.Ending {
-	e := engine.As(err)
-	r.Log.Warn("a run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "error", err)
-	return generation.Ending{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
-}
-
 // finish ends the run, trying for as long as the lease may last: what was made
 // shall not be lost because the database was away for a moment.
 func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *sink) {
@@ -179,16 +204,20 @@ func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *s
 		if err == nil {
 			return
 		}
-		if errors.Is(err, generation.ErrOver) || wait > r.Lease/2 {
+		over := errors.Is(err, generation.ErrOver)
+		if over || wait > r.Lease/2 || ctx.Err() != nil {
 			r.Log.Warn("a run could not be ended here", "run", j.run.ID, "error", err)
 			// Where the commit may have happened after all, the sweep decides
 			// which files belong to nobody.
-			if errors.Is(err, generation.ErrOver) {
+			if over && wait == 50*time.Millisecond {
 				out.drop(ctx)
 			}
 			return
 		}
-		time.Sleep(wait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
 	}
 }
 

@@ -19,7 +19,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,7 +33,6 @@ import (
 	"atelier/internal/generation"
 	"atelier/internal/ident"
 	"atelier/internal/intake"
-	"atelier/internal/queue"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 )
@@ -56,7 +58,7 @@ type Settings struct {
 	// Retry is how long to wait after each failure that may be over at the next
 	// try; a run has len(Retry)+1 tries.
 	Retry []time.Duration
-	// Attempts is how many workers a run may take down before it is given up.
+	// Attempts is how many workers a run may be lost with before it is given up.
 	Attempts int
 	// MaxWait is how long a run may wait for an engine.
 	MaxWait time.Duration
@@ -73,7 +75,7 @@ type Runner struct {
 	pools  map[string]*pool
 
 	mu      sync.Mutex
-	current map[string]*job // by run
+	current map[*job]bool
 	renewed time.Time
 }
 
@@ -85,6 +87,7 @@ type pool struct {
 	// until somebody is idle.
 	wake  chan struct{}
 	offer chan struct{}
+	free  atomic.Bool // a place is
 }
 
 // The reasons for which a job's context ends.
@@ -102,7 +105,7 @@ const (
 
 // New makes a runner.
 func New(p Parts) *Runner {
-	r := &Runner{Parts: p, worker: ident.New(), pools: map[string]*pool{}, current: map[string]*job{}}
+	r := &Runner{Parts: p, worker: ident.New(), pools: map[string]*pool{}, current: map[*job]bool{}}
 	for name, one := range p.Pools {
 		r.pools[name] = &pool{Pool: one, name: name, wake: make(chan struct{}, 1), offer: make(chan struct{})}
 	}
@@ -118,8 +121,8 @@ func (r *Runner) Notice(engine string) bool {
 	}
 	select {
 	case p.wake <- struct{}{}:
-		return true
-	default: // it was woken already and has not come to it: it is busy, or about to look
+		return p.free.Load()
+	default: // it was woken already and has not come to it: it may take that one only
 		return false
 	}
 }
@@ -189,6 +192,7 @@ func (r *Runner) every(ctx context.Context, span time.Duration, what string, do 
 // feed keeps a pool's places busy.
 func (r *Runner) feed(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) {
 	places := make(chan struct{}, p.Parallel)
+	defer p.free.Store(false)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -197,6 +201,7 @@ func (r *Runner) feed(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) 
 		case <-ctx.Done():
 			return
 		}
+		p.free.Store(true)
 		j, ok := r.claim(ctx, p)
 		for !ok {
 			select {
@@ -208,6 +213,7 @@ func (r *Runner) feed(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) 
 			}
 			j, ok = r.claim(ctx, p)
 		}
+		p.free.Store(false)
 		jobs.Go(func() {
 			defer func() { <-places }()
 			r.do(work, p, j)
@@ -215,8 +221,14 @@ func (r *Runner) feed(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) 
 	}
 }
 
-// claim takes the next run, if there is one.
+// claim takes the next run, if there is one. It is not broken off in the
+// middle, or the run would wait for the end of a lease that nobody knows of.
 func (r *Runner) claim(ctx context.Context, p *pool) (*job, bool) {
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Lease)
+	defer cancel()
 	var j *job
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		j = nil
@@ -227,9 +239,7 @@ func (r *Runner) claim(ctx context.Context, p *pool) (*job, bool) {
 		return err
 	})
 	if err != nil {
-		if ctx.Err() == nil {
-			r.Log.Warn("runner: cannot claim a run", "engine", p.name, "error", err)
-		}
+		r.Log.Warn("runner: cannot claim a run", "engine", p.name, "error", err)
 		return nil, false
 	}
 	return j, j != nil
@@ -237,13 +247,16 @@ func (r *Runner) claim(ctx context.Context, p *pool) (*job, bool) {
 
 // look ends the jobs whose runs were cancelled, here or elsewhere.
 func (r *Runner) look(ctx context.Context) error {
-	if !r.busy() {
+	jobs := r.jobs()
+	if len(jobs) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, r.Lease)
+	defer cancel()
 	var held []run.Held
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { held, err = run.HeldBy(ctx, tx, r.worker); return err })
 	if err == nil {
-		r.compare(held)
+		compare(jobs, held)
 	}
 	return err
 }
@@ -251,12 +264,19 @@ func (r *Runner) look(ctx context.Context) error {
 // renew keeps the leases. Where that fails for as long as a lease lasts, the
 // runs may be somebody else's, and the jobs are dropped.
 func (r *Runner) renew(ctx context.Context) error {
-	if !r.busy() {
+	jobs := r.jobs()
+	if len(jobs) == 0 {
 		return nil
 	}
+	ids := make([]string, len(jobs))
+	for i, j := range jobs {
+		ids[i] = j.run.ID
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Lease)
+	defer cancel()
 	var held []run.Held
 	asked := r.Now()
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { held, err = run.Renew(ctx, tx, r.worker, r.Lease); return err })
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { held, err = run.Renew(ctx, tx, r.worker, ids, r.Lease); return err })
 	r.mu.Lock()
 	if err == nil {
 		r.renewed = asked
@@ -264,117 +284,36 @@ func (r *Runner) renew(ctx context.Context) error {
 	overdue := r.Now().Sub(r.renewed) > r.Lease
 	r.mu.Unlock()
 	if err == nil {
-		r.compare(held)
+		compare(jobs, held)
 	} else if overdue {
-		r.compare(nil)
+		compare(jobs, nil)
 	}
 	return err
 }
 
-// busy tells whether anything runs here. While nothing does, there is no lease
-// to renew.
-func (r *Runner) busy() bool {
+// jobs are what runs here now. While nothing does, there is no lease to renew.
+func (r *Runner) jobs() []*job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.current) == 0 {
 		r.renewed = r.Now()
-		return false
 	}
-	return true
+	return slices.Collect(maps.Keys(r.current))
 }
 
-// compare drops the jobs that the database says are over.
-func (r *Runner) compare(held []run.Held) {
+// compare drops the jobs that the database says are over. They must have been
+// here before it was asked: of those that came since it says nothing.
+func compare(jobs []*job, held []run.Held) {
 	ours := make(map[string]run.Held, len(held))
 	for _, h := range held {
 		ours[h.ID] = h
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id, j := range r.current {
-		switch h, ok := ours[id]; {
+	for _, j := range jobs {
+		switch h, ok := ours[j.run.ID]; {
 		case !ok || h.Attempt != j.run.Attempt:
 			j.stop(errLost)
 		case h.Cancel:
 			j.stop(errCancelled)
 		}
-	}
-}
-
-// reapBatch is how many lost runs are looked at in one go.
-const reapBatch = 100
-
-// reap takes over runs whose worker died, and ends those that nobody takes.
-func (r *Runner) reap(ctx context.Context) error {
-	var over []run.Run
-	requeued := map[string]bool{}
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		over = nil
-		lost, err := run.Expired(ctx, tx, reapBatch)
-		if err != nil {
-			return err
-		}
-		for _, one := range lost {
-			if one.Attempt >= int64(r.Attempts) || one.Cancel {
-				over = append(over, one)
-				continue
-			}
-			if _, err := run.Requeue(ctx, tx, run.Held{ID: one.ID, Attempt: one.Attempt}, run.Lost); err != nil {
-				return err
-			}
-			requeued[one.Engine] = true
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for name := range requeued {
-		r.Notice(name)
-	}
-	for _, one := range over {
-		e := generation.Ending{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "The tool stopped working again and again."}
-		if one.Cancel {
-			e = generation.Ending{State: run.Cancelled}
-		}
-		if err := r.Runs.End(ctx, one, e); err != nil && !errors.Is(err, generation.ErrOver) {
-			return err
-		}
-	}
-	return r.giveUp(ctx)
-}
-
-// giveUp ends runs that waited too long.
-func (r *Runner) giveUp(ctx context.Context) error {
-	var waiting []run.Run
-	err := r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		waiting, err = run.WaitingSince(ctx, tx, tx.Now.Add(-r.MaxWait), reapBatch)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, one := range waiting {
-		err := r.Runs.End(ctx, one, generation.Ending{
-			State: run.Failed, ErrorCode: string(engine.Unavailable), ErrorText: "Nothing was free to run this tool in time.",
-		})
-		if err != nil && !errors.Is(err, generation.ErrOver) {
-			return err
-		}
-	}
-	return nil
-}
-
-// TicketKind is the kind of the jobs that spread work over nodes.
-const TicketKind = "run-ticket"
-
-// Tickets handles the tickets of other nodes.
-func (r *Runner) Tickets() queue.Handler {
-	return queue.Handler{
-		Kind: TicketKind, Timeout: time.Minute, Parallel: max(len(r.pools), 1),
-		Do: func(ctx context.Context, w queue.Work) error {
-			r.Offer(ctx, string(w.Args[1:len(w.Args)-1]))
-			return nil
-		},
 	}
 }

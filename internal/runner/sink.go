@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -27,13 +26,15 @@ type sink struct {
 	j *job
 
 	mu       sync.Mutex
+	want     media.Type
 	taken    []intake.Taken
 	progress *int64
-	picture  []byte // a preview to be stored
-	moved    bool   // something is to be told
-	key      string // of the preview that is shown
-	shown    int    // how many there were
-	closed   bool   // the engine should have ended
+	picture  []byte   // a preview to be stored
+	moved    bool     // something is to be told
+	key      string   // of the preview that is shown
+	stored   []string // keys of previews that are to be deleted
+	shown    int      // how many there were
+	closed   bool     // the engine should have ended
 
 	stop chan struct{}
 	done chan struct{}
@@ -73,25 +74,36 @@ func (s *sink) Preview(picture []byte) {
 }
 
 func (s *sink) Output(ctx context.Context, r io.Reader) error {
-	if int64(len(s.results())) >= s.j.run.NumResults {
+	s.mu.Lock()
+	want, late, full := s.want, s.closed, s.full()
+	s.mu.Unlock()
+	switch {
+	case late:
+		return errLate
+	case full:
 		return nil // more than was asked for is not kept, and not paid
 	}
-	one, err := s.r.Intake.Take(ctx, r, intake.Want{MaxBytes: s.r.OutputBytes, Text: true})
+	one, err := s.r.Intake.Take(ctx, r, intake.Want{MaxBytes: s.r.OutputBytes, Types: []media.Type{want}, Text: want == media.Text})
 	if err != nil {
-		if f, ok := err.(*fault.Error); ok && f.Code != fault.Unavailable {
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Unavailable {
 			return engine.Fail(engine.Invalid, "The tool made something that is no result: "+f.Message).Because(err)
 		}
-		return fmt.Errorf("store result: %w", err)
+		return accident("store a result", err)
 	}
 	s.mu.Lock()
-	if late := s.closed; late {
-		s.mu.Unlock()
-		s.r.Intake.Drop(ctx, one)
-		return errLate
+	// Others may have come first while this one was stored.
+	late, full = s.closed, s.full()
+	if !late && !full {
+		s.taken = append(s.taken, one)
 	}
-	s.taken = append(s.taken, one)
 	first := len(s.taken) == 1
 	s.mu.Unlock()
+	if late || full {
+		s.r.Intake.Drop(ctx, one)
+	}
+	if late {
+		return errLate
+	}
 	if first {
 		failpoint.Hit("engine.after_first_result")
 	}
@@ -101,9 +113,27 @@ func (s *sink) Output(ctx context.Context, r io.Reader) error {
 // errLate is for an engine that goes on after its end.
 var errLate = errors.New("the run is over")
 
-func (s *sink) results() []intake.Taken {
+// full tells whether there are as many results as were asked for.
+func (s *sink) full() bool { return int64(len(s.taken)) >= s.j.run.NumResults }
+
+// expect says what the results have to be.
+func (s *sink) expect(t media.Type) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.want = t
+}
+
+func (s *sink) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.taken)
+}
+
+// end gives the results, and takes no more.
+func (s *sink) end() []intake.Taken {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 	return s.taken
 }
 
@@ -111,7 +141,7 @@ func (s *sink) results() []intake.Taken {
 func (s *sink) drop(ctx context.Context) {
 	s.mu.Lock()
 	taken := s.taken
-	s.taken, s.progress = nil, nil
+	s.taken, s.progress, s.moved = nil, nil, s.moved || s.progress != nil
 	s.mu.Unlock()
 	s.r.Intake.Drop(ctx, taken...)
 }
@@ -141,14 +171,13 @@ func (s *sink) tell(ctx context.Context) error {
 	if !moved {
 		return nil
 	}
-	before := s.key
 	if f, ok := media.Sniff(picture); ok && (f.Ext == "jpg" || f.Ext == "png") {
 		s.shown++
 		key := "preview/" + s.j.run.ID + "/" + strconv.FormatInt(s.j.run.Attempt, 10) + "-" + strconv.Itoa(s.shown) + "." + f.Ext
 		if _, err := s.r.Blobs.Put(ctx, key, bytes.NewReader(picture)); err != nil {
 			return err
 		}
-		s.key = key
+		s.key, s.stored = key, append(s.stored, key)
 	}
 	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := run.Report(ctx, tx, s.j.held(), progress, s.key)
@@ -158,8 +187,11 @@ func (s *sink) tell(ctx context.Context) error {
 		return err
 	}
 	s.r.Hub.Tell(s.j.run.ID)
-	if before != "" && before != s.key {
-		return s.r.Blobs.Delete(ctx, before)
+	for len(s.stored) > 1 {
+		if err := s.r.Blobs.Delete(ctx, s.stored[0]); err != nil {
+			return err
+		}
+		s.stored = s.stored[1:]
 	}
 	return nil
 }
@@ -171,8 +203,10 @@ func (s *sink) close(ctx context.Context) {
 	s.mu.Unlock()
 	close(s.stop)
 	<-s.done
-	if s.key != "" {
-		if err := s.r.Blobs.Delete(context.WithoutCancel(ctx), s.key); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.r.Lease)
+	defer cancel()
+	for _, key := range s.stored {
+		if err := s.r.Blobs.Delete(ctx, key); err != nil {
 			s.r.Log.Debug("a preview was left for the sweep", "run", s.j.run.ID, "error", err)
 		}
 	}

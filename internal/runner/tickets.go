@@ -72,3 +72,21 @@ func (l *Relay) Run(ctx context.Context) {
 		}
 	}
 }
+
+// TicketKind is the kind of the jobs that spread work over nodes.
+const TicketKind = "run-ticket"
+
+// Tickets handles the tickets of other nodes.
+func (r *Runner) Tickets() queue.Handler {
+	return queue.Handler{
+		Kind: TicketKind, Timeout: time.Minute, Parallel: max(len(r.pools), 1),
+		Do: func(ctx context.Context, w queue.Work) error {
+			name, err := strconv.Unquote(string(w.Args))
+			if err != nil {
+				return queue.GiveUp(err)
+			}
+			r.Offer(ctx, name)
+			return nil
+		},
+	}
+}

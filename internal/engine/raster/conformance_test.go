@@ -1,0 +1,64 @@
+package raster_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/enginetest"
+	"atelier/internal/engine/raster"
+)
+
+// Not parallel: the suite counts goroutines.
+func TestConformance(t *testing.T) {
+	picture := pngFile(photo(60, 40))
+	small := size(48, 32)
+	for _, tt := range []struct {
+		name   string
+		job    engine.Job
+		many   int
+		seeded bool
+	}{
+		{"gradient", job("gradient", values{"style": "mesh", "size": small}), 3, true},
+		{"pattern", job("pattern", values{"motif": "cells", "size": small}), 3, true},
+		{"resize", job("resize", values{"size": small}, picture), 2, false},
+		{"upscale", job("upscale", values{"factor": int64(2)}, picture), 1, false},
+		{"crop", job("crop", nil, jpegFile(photo(60, 40))), 1, false},
+		{"adjust", job("adjust", values{"exposure": 0.5}, picture), 1, false},
+		{"palette", job("palette", values{"colours": int64(2), "labels": false}, picture), 1, false},
+		{"collage", job("collage", values{"width": int64(96)}, picture, picture, picture, picture), 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.job.NumResults = tt.many
+			enginetest.Run(t, enginetest.Case{Engine: raster.New(), Job: tt.job, Deterministic: true, Seeded: tt.seeded})
+		})
+	}
+}
+
+// TestLargeWorkEndsSoon ends jobs that are far from done.
+func TestLargeWorkEndsSoon(t *testing.T) {
+	t.Parallel()
+	for name, j := range map[string]engine.Job{
+		"upscale": job("upscale", values{"factor": int64(8)}, pngFile(photo(300, 200))),
+		"pattern": job("pattern", values{"motif": "clouds", "size": size(2048, 2048)}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			var ended time.Time
+			r := enginetest.Recorder{OnProgress: func(f float64) {
+				if f > 0.03 && ended.IsZero() {
+					ended = time.Now()
+					cancel()
+				}
+			}}
+			if err := raster.New().Run(ctx, j, &r); !errors.Is(err, context.Canceled) {
+				t.Errorf("run = %v, want the context's end", err)
+			}
+			if took := time.Since(ended); took > 2*time.Second {
+				t.Errorf("it took %v to end", took)
+			}
+		})
+	}
+}

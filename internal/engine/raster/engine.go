@@ -1,0 +1,162 @@
+// Package raster is the engine that ships: picture tools in plain Go, for
+// which nothing else has to be installed.
+//
+// A tool's manifest names one of the operations. Those that make pictures
+// (gradient, pattern) follow from the seed; result 0 of a job is what a job
+// for one result gives, and each further one has a seed of its own. Those that
+// work on pictures (resize, upscale, crop, adjust, palette, collage) give the
+// same bytes for the same input, whatever the seed.
+//
+// Pictures are held as 8 bits per channel with straight alpha; a job holds at
+// most its input, its result and the encoded result, of up to 50 megapixels.
+package raster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"image"
+
+	"atelier/internal/engine"
+)
+
+// Engine runs the operations. It keeps nothing between jobs.
+type Engine struct{}
+
+// New makes the engine.
+func New() *Engine { return &Engine{} }
+
+var _ engine.Engine = (*Engine)(nil)
+
+// picture is pixels and the format that they came in or should go out in.
+type picture struct {
+	*image.NRGBA
+	format format
+}
+
+// operation makes the result for a seed.
+type operation func(ctx context.Context, t task, s span, seed uint32) (picture, error)
+
+// operations are what a manifest can name.
+var operations = map[string]struct {
+	do     operation
+	seeded bool // each result differs
+}{
+	"adjust":   {do: adjust},
+	"collage":  {do: collage},
+	"crop":     {do: crop},
+	"gradient": {do: gradient, seeded: true},
+	"palette":  {do: palette},
+	"pattern":  {do: pattern, seeded: true},
+	"resize":   {do: resize},
+	"upscale":  {do: upscale},
+}
+
+var errSetup = engine.Fail(engine.Failed, "This tool is not set up rightly. Tell the operator.")
+
+// Run does the job.
+func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
+	var with struct {
+		Operation string `json:"operation"`
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(j.With)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&with); err != nil {
+		return errSetup.Because(err)
+	}
+	op, ok := operations[with.Operation]
+	if !ok {
+		return errSetup
+	}
+	t := task{Job: j, out: out}
+	whole := span{bar: &bar{out: out}, to: 1}
+	whole.at(0)
+	var file []byte
+	for i := range j.NumResults {
+		s := whole.part(float64(i)/float64(j.NumResults), float64(i+1)/float64(j.NumResults))
+		if i == 0 || op.seeded {
+			p, err := op.do(ctx, t, s.part(0, 0.85), seedOf(j.Seed, i))
+			if err != nil {
+				return err
+			}
+			if file, err = t.encode(ctx, p); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := out.Output(ctx, bytes.NewReader(file)); err != nil {
+			return err
+		}
+		s.at(1)
+	}
+	return nil
+}
+
+// seedOf gives the seed of the ith result.
+func seedOf(seed uint32, i int) uint32 {
+	if i == 0 {
+		return seed
+	}
+	return scatter(seed, uint32(i), 0)
+}
+
+// scatter gives numbers without visible order for places in a grid.
+func scatter(seed, x, y uint32) uint32 {
+	return stir(stir(seed+x*0x9e3779b1) + y*0x85ebca77)
+}
+
+func stir(h uint32) uint32 {
+	h ^= h >> 16
+	h *= 0x7feb352d
+	h ^= h >> 15
+	h *= 0x846ca68b
+	return h ^ h>>16
+}
+
+// unit is scatter as a number from 0 to 1.
+func unit(seed, x, y uint32) float64 { return float64(scatter(seed, x, y)) / (1 << 32) }
+
+// bar tells progress that only grows, in steps worth telling.
+type bar struct {
+	out  engine.Sink
+	last float64
+}
+
+// span is a stretch of the bar that belongs to one piece of work.
+type span struct {
+	bar      *bar
+	from, to float64
+}
+
+func (s span) part(from, to float64) span {
+	width := s.to - s.from
+	return span{s.bar, s.from + from*width, s.from + to*width}
+}
+
+func (s span) at(fraction float64) {
+	const step = 0.02
+	f := min(s.from+fraction*(s.to-s.from), 1)
+	if f >= s.bar.last+step || f == 1 && s.bar.last < 1 {
+		s.bar.last = f
+		s.bar.out.Progress(f)
+	}
+}
+
+// rows does work for rows 0 to n-1. It looks at ctx every few of them, so that
+// the largest picture is left soon.
+func rows(ctx context.Context, s span, n int, do func(y int)) error {
+	const band = 16
+	for y := range n {
+		if y%band == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			s.at(float64(y) / float64(n))
+		}
+		do(y)
+	}
+	s.at(1)
+	return ctx.Err()
+}

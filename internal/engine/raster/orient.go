@@ -1,0 +1,101 @@
+package raster
+
+import (
+	"encoding/binary"
+	"image"
+)
+
+// orientation is how a camera was held, as Exif counts it from 1 to 8.
+type orientation int
+
+const upright orientation = 1
+
+// orientationOf finds the orientation in the first segments of a JPEG. Anything
+// odd counts as upright: a picture that lies on its side is better than none.
+func orientationOf(jpeg []byte) orientation {
+	for b := jpeg[2:]; len(b) >= 4 && b[0] == 0xff; {
+		marker, length := b[1], int(binary.BigEndian.Uint16(b[2:]))
+		if marker == 0xda || length < 2 || len(b) < 2+length {
+			break
+		}
+		if body := b[4 : 2+length]; marker == 0xe1 && len(body) > 6 && string(body[:6]) == "Exif\x00\x00" {
+			return exifOrientation(body[6:])
+		}
+		b = b[2+length:]
+	}
+	return upright
+}
+
+// exifOrientation reads the tag 0x0112 of the first directory of a TIFF header.
+func exifOrientation(b []byte) orientation {
+	if len(b) < 8 {
+		return upright
+	}
+	var order binary.ByteOrder = binary.BigEndian
+	if string(b[:2]) == "II" {
+		order = binary.LittleEndian
+	}
+	at := uint64(order.Uint32(b[4:]))
+	if at+2 > uint64(len(b)) {
+		return upright
+	}
+	entries := b[at+2:]
+	for range order.Uint16(b[at:]) {
+		if len(entries) < 12 {
+			break
+		}
+		if order.Uint16(entries) == 0x0112 {
+			if o := orientation(order.Uint16(entries[8:])); o >= 1 && o <= 8 {
+				return o
+			}
+			break
+		}
+		entries = entries[12:]
+	}
+	return upright
+}
+
+// swaps tells whether width and height change places.
+func (o orientation) swaps() bool { return o >= 5 }
+
+// apply turns a picture upright.
+func (o orientation) apply(src *image.NRGBA) *image.NRGBA {
+	if o == upright {
+		return src
+	}
+	w, h := src.Rect.Dx(), src.Rect.Dy()
+	// Where the pixel at (0,0) goes, and how far apart in the result the
+	// neighbours of a row and of a column lie.
+	dw, dh := w, h
+	if o.swaps() {
+		dw, dh = h, w
+	}
+	dst := image.NewNRGBA(image.Rect(0, 0, dw, dh))
+	right, down := 4, dst.Stride
+	lastX, lastY := 4*(dw-1), dst.Stride*(dh-1)
+	var start, alongX, alongY int
+	switch o {
+	case 2:
+		start, alongX, alongY = lastX, -right, down
+	case 3:
+		start, alongX, alongY = lastX+lastY, -right, -down
+	case 4:
+		start, alongX, alongY = lastY, right, -down
+	case 5:
+		start, alongX, alongY = 0, down, right
+	case 6:
+		start, alongX, alongY = lastX, down, -right
+	case 7:
+		start, alongX, alongY = lastX+lastY, -down, -right
+	case 8:
+		start, alongX, alongY = lastY, -down, right
+	}
+	for y := range h {
+		from, to := src.Pix[y*src.Stride:], start+y*alongY
+		for x := range w {
+			copy(dst.Pix[to:to+4], from[4*x:4*x+4])
+			to += alongX
+		}
+	}
+	return dst
+}

@@ -1,0 +1,103 @@
+package raster
+
+import (
+	"context"
+	"image"
+	"math"
+)
+
+// sharpen raises the contrast of edges as wide as the factor by which the
+// picture was enlarged. Differences of a level or two, which are noise, stay
+// as they are, and no edge gets a halo that is brighter or darker than limit.
+// It works on brightness alone, so that edges get no coloured fringes.
+func sharpen(ctx context.Context, s span, m *image.NRGBA, strength, factor float64) error {
+	const (
+		limit = 24.0
+		noise = 2.0
+	)
+	if strength == 0 {
+		s.at(1)
+		return nil
+	}
+	w, h := m.Rect.Dx(), m.Rect.Dy()
+	kernel := gauss(0.3 + 0.45*factor)
+	reach := len(kernel) / 2
+	amount := float32(1.4 * strength)
+	b := blur{m: m, kernel: kernel, line: make([]float32, 2*w), rows: make([][]float32, len(kernel))}
+	for i := range b.rows {
+		b.rows[i] = make([]float32, 2*w)
+	}
+	for y := range min(reach, h) {
+		b.take(y)
+	}
+	return rows(ctx, s, h, func(y int) {
+		// Row y is changed only after all rows that it is compared with are taken.
+		if y+reach < h {
+			b.take(y + reach)
+		}
+		pix := m.Pix[y*m.Stride:][:4*w]
+		for x := range w {
+			var sum, weight float32
+			for k, share := range kernel {
+				if sy := y + k - reach; sy >= 0 && sy < h {
+					row := b.rows[sy%len(kernel)]
+					sum += share * row[2*x]
+					weight += share * row[2*x+1]
+				}
+			}
+			p := pix[4*x:][:4]
+			if p[3] == 0 || weight == 0 {
+				continue
+			}
+			d := luma(p) - sum/weight
+			d *= d * d / (d*d + noise*noise) * amount
+			d = min(max(d, -limit), limit)
+			p[0], p[1], p[2] = byteOf(float32(p[0])+d), byteOf(float32(p[1])+d), byteOf(float32(p[2])+d)
+		}
+	})
+}
+
+// blur holds rows of brightness, blurred along the row, each pixel with its
+// weight: what is transparent has none.
+type blur struct {
+	m      *image.NRGBA
+	kernel []float32
+	line   []float32
+	rows   [][]float32
+}
+
+func (b *blur) take(y int) {
+	w := b.m.Rect.Dx()
+	pix := b.m.Pix[y*b.m.Stride:][:4*w]
+	for x := range w {
+		p := pix[4*x:][:4]
+		a := float32(p[3]) / 255
+		b.line[2*x], b.line[2*x+1] = luma(p)*a, a
+	}
+	reach := len(b.kernel) / 2
+	into := b.rows[y%len(b.rows)]
+	for x := range w {
+		var sum, weight float32
+		for k, share := range b.kernel {
+			if sx := x + k - reach; sx >= 0 && sx < w {
+				sum += share * b.line[2*sx]
+				weight += share * b.line[2*sx+1]
+			}
+		}
+		into[2*x], into[2*x+1] = sum, weight
+	}
+}
+
+func luma(p []uint8) float32 {
+	return 0.2126*float32(p[0]) + 0.7152*float32(p[1]) + 0.0722*float32(p[2])
+}
+
+func gauss(sigma float64) []float32 {
+	reach := int(math.Ceil(2.5 * sigma))
+	k := make([]float32, 2*reach+1)
+	for i := range k {
+		d := float64(i-reach) / sigma
+		k[i] = float32(math.Exp(-d * d / 2))
+	}
+	return k
+}

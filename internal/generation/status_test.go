@@ -1,0 +1,277 @@
+package generation_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"atelier/internal/fault"
+	"atelier/internal/generation"
+	"atelier/internal/generation/generationtest"
+	"atelier/internal/run"
+	"atelier/internal/sqldb/dbtest"
+)
+
+func units(h *house, personID string) int64 {
+	h.Helper()
+	return h.Count(`SELECT count(*) FROM rate_log WHERE key = $1`, "create/person/"+personID)
+}
+
+func TestPolls(t *testing.T) {
+	generationtest.Worlds(t, nil, func(h *house) {
+		anna, bert, team := h.Person(0), h.Person(0), h.Team(0)
+		r := h.Create(h.Draft(in(anna, team), "free"))
+		if r.PollAfter != 2*time.Second {
+			h.Fatalf("poll after %v", r.PollAfter)
+		}
+		poll := func(who generation.Caller, what string, wantAnna, wantBert int64) {
+			h.Helper()
+			rec, err := h.Runs.Poll(h.Context(), who, r.ID)
+			if err != nil || rec.ID != r.ID {
+				h.Errorf("%s: %v", what, err)
+			}
+			if a, b := units(h, anna), units(h, bert); a != wantAnna || b != wantBert {
+				h.Errorf("%s: %d and %d units, want %d and %d", what, a, b, wantAnna, wantBert)
+			}
+		}
+		poll(in(anna, team), "at once", 2, 0)
+		h.Pass(2 * time.Second)
+		poll(in(anna, team), "in time", 2, 0)
+		h.Pass(2*time.Second - time.Microsecond)
+		poll(in(anna, team), "a moment early", 3, 0)
+		poll(in(bert, team), "his first", 3, 0)
+		poll(in(bert, team), "his own account of polls", 3, 1)
+
+		before := h.Rows()
+		for _, who := range []generation.Caller{own(anna), own(bert), in(bert, "other")} {
+			_, err := h.Runs.Poll(h.Context(), who, r.ID)
+			refused(h, "another account", err, fault.NotFound)
+		}
+		_, err := h.Runs.Poll(h.Context(), in(anna, team), uuid.NewString())
+		refused(h, "no such run", err, fault.NotFound)
+		if after := h.Rows(); after != before {
+			h.Errorf("a foreign poll left %s, was %s", after, before)
+		}
+
+		for units(h, anna) < 10 {
+			poll(in(anna, team), "until it is full", units(h, anna)+1, 1)
+		}
+		before = h.Rows()
+		_, err = h.Runs.Poll(h.Context(), in(anna, team), r.ID)
+		if f := refused(h, "too often", err, fault.RateLimited); f.RetryAfter <= 0 {
+			h.Errorf("retry after %v", f.RetryAfter)
+		}
+		_, err = create(h, h.Draft(own(anna), "free"))
+		refused(h, "polls count as creates", err, fault.RateLimited)
+		if h.Rows() != before {
+			h.Error("a refused poll left a trace")
+		}
+		h.Pass(2 * time.Second) // from the last answer: what was refused is none
+		poll(in(anna, team), "in time, though all is used up", 10, 1)
+		poll(in(bert, team), "another has all of his", 10, 1)
+
+		h.OK(h.Runs.End(h.Context(), h.Claim("worker"), generation.Ending{State: run.Cancelled}))
+		for range 3 {
+			poll(in(anna, team), "after the end", 10, 1)
+		}
+		if n := h.Count(`SELECT count(*) FROM run_poll`); n != 0 {
+			h.Errorf("%d polls are kept", n)
+		}
+	})
+}
+
+func TestCancel(t *testing.T) {
+	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+		anna, bert, team := h.Person(0), h.Person(0), h.Team(100)
+		manager := in(bert, team)
+		manager.MayManage = true
+		cancel := func(who generation.Caller, id string) (generation.Record, bool) {
+			h.Helper()
+			rec, was, err := h.Runs.Cancel(h.Context(), who, id)
+			h.OK(err)
+			return rec, was
+		}
+		d := h.Draft(in(anna, team), "cost")
+		d.WebhookURL = "https://example.com/hook"
+		r := h.Create(d)
+		before := h.Rows()
+		_, _, err := h.Runs.Cancel(h.Context(), in(bert, team), r.ID)
+		if f := refused(h, "another member", err, fault.Forbidden); f.Details["reason"] != "permission" {
+			h.Errorf("details = %v", f.Details)
+		}
+		for _, who := range []generation.Caller{own(bert), own(anna)} {
+			_, _, err = h.Runs.Cancel(h.Context(), who, r.ID)
+			refused(h, "another account", err, fault.NotFound)
+		}
+		if h.Rows() != before || h.Run(r.ID).Cancel {
+			h.Error("a refusal left a trace")
+		}
+
+		news, stop := h.Hub.Follow(r.ID)
+		defer stop()
+		rec, was := cancel(in(anna, team), r.ID)
+		if was || rec.State != run.Cancelled || rec.TokensCharged != 0 || rec.Webhook == nil {
+			h.Errorf("cancelled = %+v, %v", rec, was)
+		}
+		if b := h.Balance(team); b.Held != 0 || b.Tokens != 100 {
+			h.Errorf("balance = %+v: the hold ends at once", b)
+		}
+		select {
+		case <-news:
+		default:
+			h.Error("who follows it heard nothing")
+		}
+		again, was := cancel(in(anna, team), r.ID)
+		if !was || fmt.Sprint(again.Run) != fmt.Sprint(rec.Run) {
+			h.Errorf("once more = %+v, %v, was %+v", again, was, rec)
+		}
+
+		r = h.Create(d)
+		if rec, was := cancel(manager, r.ID); was || rec.State != run.Cancelled {
+			h.Errorf("by a manager = %+v", rec)
+		}
+
+		h.Create(d)
+		running := h.Claim("worker")
+		news, stop = h.Hub.Follow(running.ID)
+		defer stop()
+		rec, was = cancel(in(anna, team), running.ID)
+		if was || rec.State != run.Running || !rec.Cancel || h.Balance(team).Held != 3 {
+			h.Errorf("while it runs = %+v", rec)
+		}
+		select {
+		case <-news:
+		default:
+			h.Error("who works on it heard nothing")
+		}
+		h.OK(h.Runs.End(h.Context(), running, generation.Ending{State: run.Cancelled}))
+		done, was := cancel(in(anna, team), running.ID)
+		if !was || done.State != run.Cancelled {
+			h.Errorf("after its end = %+v, %v", done, was)
+		}
+		if n := h.Count(`SELECT count(*) FROM webhook_event`); n != 3 {
+			h.Errorf("%d events, want 3", n)
+		}
+	})
+}
+
+// TestCancellingAtOnce has many cancel a run that somebody gives up at the same
+// time.
+func TestCancellingAtOnce(t *testing.T) {
+	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+		anna := h.Person(100)
+		for range 4 {
+			r := h.Create(h.Draft(own(anna), "cost"))
+			var first atomic.Int64
+			dbtest.Together(12, func(i int) {
+				if i == 0 {
+					err := h.Runs.End(h.Context(), r, generation.Ending{State: run.Failed, ErrorCode: "ENGINE_UNAVAILABLE"})
+					if err != nil && !errors.Is(err, generation.ErrOver) {
+						h.Errorf("end: %v", err)
+					}
+					return
+				}
+				_, was, err := h.Runs.Cancel(h.Context(), own(anna), r.ID)
+				if err != nil {
+					h.Errorf("cancel: %v", err)
+				}
+				if !was {
+					first.Add(1)
+				}
+			})
+			now := h.Run(r.ID)
+			if want := map[run.State]int64{run.Cancelled: 1, run.Failed: 0}[now.State]; first.Load() != want || !now.State.Ended() {
+				h.Errorf("it is %s and %d cancelled it", now.State, first.Load())
+			}
+		}
+		if b := h.Balance(anna); b.Tokens != 100 || b.Held != 0 {
+			h.Errorf("balance = %+v", b)
+		}
+	})
+}
+
+func TestRecords(t *testing.T) {
+	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+		anna, bert := h.Person(100), h.Person(100)
+		d := h.Draft(own(anna), "many")
+		d.WebhookURL = "https://example.com/"
+		done := h.Create(d)
+		h.OK(h.Runs.End(h.Context(), h.Claim("worker"), generation.Ending{State: run.Succeeded, Results: h.Results(2), Took: 6 * time.Second}))
+		h.Pass(time.Second)
+		running := h.Create(h.Draft(own(anna), "free"))
+		h.Claim("worker")
+		h.Pass(time.Second)
+		other := h.Create(h.Draft(own(bert), "free"))
+		h.Pass(time.Second)
+		queued := h.Create(h.Draft(own(anna), "free"))
+
+		list, err := h.Runs.List(h.Context(), anna, run.Filter{}, nil, 10)
+		h.OK(err)
+		var ids []string
+		for _, rec := range list {
+			ids = append(ids, rec.ID)
+			one, err := h.Runs.Status(h.Context(), anna, rec.ID)
+			h.OK(err)
+			any, err := h.Runs.StatusOf(h.Context(), rec.ID)
+			h.OK(err)
+			if a, b, c := fmt.Sprintf("%+v", flat(rec)), fmt.Sprintf("%+v", flat(one)), fmt.Sprintf("%+v", flat(any)); a != b || a != c {
+				h.Errorf("listed %s, status %s, event %s", a, b, c)
+			}
+		}
+		if want := []string{queued.ID, running.ID, done.ID}; !slices.Equal(ids, want) {
+			h.Errorf("list = %v, want %v", ids, want)
+		}
+		if q, r, s := list[0], list[1], list[2]; q.Position != 2 || r.Position != 0 || len(s.Outputs) != 2 || s.Webhook == nil || s.Webhook.Attempts != 0 ||
+			q.Webhook != nil || len(q.Outputs) != 0 || s.TokensCharged != 4 {
+			h.Errorf("records = %+v", list)
+		}
+		for _, id := range []string{other.ID, uuid.NewString()} {
+			_, err := h.Runs.Status(h.Context(), anna, id)
+			refused(h, "status", err, fault.NotFound)
+		}
+	})
+}
+
+// flat shows what pointers in a record point at.
+func flat(r generation.Record) any {
+	hook := ""
+	if r.Webhook != nil {
+		hook = fmt.Sprint(*r.Webhook)
+	}
+	r.Webhook, r.Progress = nil, nil
+	return []any{r, hook}
+}
+
+func TestFollowing(t *testing.T) {
+	t.Parallel()
+	hub := generation.NewHub()
+	first, stopFirst := hub.Follow("a")
+	second, stopSecond := hub.Follow("a")
+	other, stopOther := hub.Follow("b")
+	defer stopOther()
+	hub.Tell("a")
+	hub.Tell("a")
+	hub.Tell("nobody")
+	for name, ch := range map[string]<-chan struct{}{"first": first, "second": second} {
+		if len(ch) != 1 {
+			t.Errorf("%s heard %d times, want once", name, len(ch))
+		}
+	}
+	if len(other) != 0 {
+		t.Error("another's news")
+	}
+	<-first
+	<-second
+	stopFirst()
+	hub.Tell("a")
+	if len(first) != 0 || len(second) != 1 {
+		t.Errorf("after one stopped: %d and %d", len(first), len(second))
+	}
+	stopSecond()
+	stopSecond()
+}

@@ -1,0 +1,100 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"atelier/internal/engine"
+	"atelier/internal/generation"
+	"atelier/internal/run"
+	"atelier/internal/sqldb"
+)
+
+// reapBatch is how many lost runs are looked at in one go.
+const reapBatch = 100
+
+// reap takes over runs whose worker died, and ends those that nobody takes.
+func (r *Runner) reap(ctx context.Context) error {
+	for _, batch := range []func(context.Context) (int, error){r.takeBack, r.giveUp} {
+		for n := reapBatch; n == reapBatch; {
+			var err error
+			if n, err = batch(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// takeBack puts lost runs into the queue again, and says how many it found.
+func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
+	var over []run.Run
+	requeued := map[string]bool{}
+	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		over = nil
+		clear(requeued)
+		lost, err := run.Expired(ctx, tx, reapBatch)
+		if err != nil {
+			return err
+		}
+		found = len(lost)
+		// In one order everywhere, or two who do this wait for each other.
+		slices.SortFunc(lost, func(a, b run.Run) int {
+			return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.PersonID, b.PersonID))
+		})
+		for _, one := range lost {
+			before, err := run.Losses(ctx, tx, one.ID)
+			if err != nil {
+				return err
+			}
+			if before+1 >= int64(r.Attempts) || one.Cancel {
+				over = append(over, one)
+				continue
+			}
+			if _, err := run.Requeue(ctx, tx, run.Held{ID: one.ID, Attempt: one.Attempt}, run.Lost); err != nil {
+				return err
+			}
+			requeued[one.Engine] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	for name := range requeued {
+		r.Notice(name)
+	}
+	for _, one := range over {
+		e := generation.Ending{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "The tool stopped working again and again."}
+		if one.Cancel {
+			e = generation.Ending{State: run.Cancelled}
+		}
+		if err := r.Runs.End(ctx, one, e); err != nil && !errors.Is(err, generation.ErrOver) {
+			return 0, err
+		}
+	}
+	return found, nil
+}
+
+// giveUp ends runs that waited too long, and says how many it found.
+func (r *Runner) giveUp(ctx context.Context) (found int, err error) {
+	var waiting []run.Run
+	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		waiting, err = run.WaitingSince(ctx, tx, tx.Now.Add(-r.MaxWait), reapBatch)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, one := range waiting {
+		err := r.Runs.End(ctx, one, generation.Ending{
+			State: run.Failed, ErrorCode: string(engine.Unavailable), ErrorText: "Nothing was free to run this tool in time.",
+		})
+		if err != nil && !errors.Is(err, generation.ErrOver) {
+			return 0, err
+		}
+	}
+	return len(waiting), nil
+}
