@@ -35,7 +35,7 @@ func TestVersions(t *testing.T) {
 		version(first, "A")
 		version(second, "A2")
 		version(other, "B")
-		if version(first, "A") != version(first, "A") {
+		if again := version(first, "A"); again != version(first, "A") {
 			w.Error("a version is decoded again")
 		}
 		f["a.yaml"].Data = []byte(named("A"))

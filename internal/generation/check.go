@@ -3,6 +3,7 @@ package generation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -130,7 +131,7 @@ func (s *Service) resolve(ctx context.Context, d Draft, refs []catalog.Ref) (inp
 }
 
 func missing(err error) *fault.Error {
-	if f, ok := err.(*fault.Error); ok && f.Code == fault.NotFound {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.NotFound {
 		return f
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"atelier/internal/asset"
 	"atelier/internal/catalog"
 	"atelier/internal/failpoint"
@@ -16,8 +18,6 @@ import (
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/webhook"
-
-	"github.com/google/uuid"
 )
 
 // Ending is how a run ended.
