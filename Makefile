@@ -6,7 +6,7 @@ TOOL    := $(GO) tool -modfile=build/tools/go.mod
 RACE    := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check generate bench clean
+.PHONY: help build run test check generate bench chaos clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +32,11 @@ check: ## format, vet, staticcheck, lint, and whether generated files are fresh
 generate: ## write generated files anew
 	$(GO) generate ./...
 
-bench: ## measure against a bare handler, in one run
+bench: ## measure against a bare handler and the bare SQL, in one run
 	$(GO) run ./test/bench
+
+chaos: ## kill the program 200 times on either database, under load
+	$(GO) test -count=1 -timeout 60m -v -run TestChaos ./test/chaos -args -kills 200
 
 clean: ## remove what was built
 	rm -rf bin

@@ -1,0 +1,156 @@
+package chaos
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"atelier/internal/sqldb"
+	"atelier/internal/sqldb/dbtest"
+)
+
+// punctual is how old an event may be when it arrives. Senders are stopped for
+// a few seconds at times.
+const punctual = lease + 8*time.Second
+
+// judgeEvents expects one event for every run that has a receiver, delivered,
+// signed and true.
+func (w *world) judgeEvents(runs map[string]record) {
+	told := map[string][]delivery{}
+	for _, d := range w.sink.heard() {
+		id, _ := d.body.Data["request_id"].(string)
+		r := runs[id]
+		if r == nil || !w.order(r).plan.webhook {
+			w.t.Errorf("an event for nothing: %s", d.raw)
+			continue
+		}
+		told[id] = append(told[id], d)
+		w.judgeDelivery(d, r)
+	}
+	for id, r := range runs {
+		if !w.order(r).plan.webhook {
+			continue
+		}
+		var good []time.Time
+		for _, d := range told[id] {
+			if d.id != told[id][0].id {
+				w.t.Errorf("run %s has the events %s and %s", id, told[id][0].id, d.id)
+			}
+			if d.status == http.StatusOK {
+				good = append(good, d.at)
+			}
+		}
+		if len(good) == 0 {
+			w.t.Errorf("the event of run %s was not delivered", id)
+		}
+		// After a success that was written down nothing more is sent.
+		for i := 1; i < len(good); i++ {
+			if !slices.ContainsFunc(w.faults, func(f fault) bool { return f.to.After(good[i-1]) && f.from.Before(good[i]) }) {
+				w.t.Errorf("the event of run %s was delivered at %v and again at %v, and nothing had gone wrong", id, good[i-1], good[i])
+			}
+		}
+	}
+}
+
+// judgeDelivery holds one attempt against the run that it tells of.
+func (w *world) judgeDelivery(d delivery, r record) {
+	i := slices.IndexFunc(w.accounts, func(a *account) bool { return a.id == w.order(r).account.id })
+	hook, err := standardwebhooks.NewWebhook(w.accounts[i].secret)
+	if err == nil {
+		err = hook.VerifyIgnoringTimestamp(d.raw, d.header)
+	}
+	if err != nil {
+		w.t.Errorf("event %s: %v", d.id, err)
+	}
+	stamp, err := strconv.ParseInt(d.header.Get("webhook-timestamp"), 10, 64)
+	if age := d.at.Sub(time.Unix(stamp, 0)); err != nil || age < -time.Second || age > punctual {
+		w.t.Errorf("event %s is from %v before it came", d.id, age)
+	}
+	if d.body.Type != "generation."+r["status"].(string) {
+		w.t.Errorf("event %s is %s, the run ended as %v", d.id, d.body.Type, r["status"])
+	}
+	// How the event itself fares is not known before.
+	was, is := maps.Clone(d.body.Data), maps.Clone(r)
+	delete(was, "webhook")
+	delete(is, "webhook")
+	if fixed(was) != fixed(is) {
+		w.t.Errorf("event %s tells of %s, the run is %s", d.id, fixed(was), fixed(is))
+	}
+}
+
+// judgeFiles starts the program once more, without patience for files that
+// belong to nothing, and expects those that the database names and no others.
+func (w *world) judgeFiles() {
+	for _, p := range w.servers {
+		p.end()
+	}
+	db := dbtest.Open(w.t, w.database)
+	// Background work that died with its worker would wait for the end of its
+	// lease.
+	queries := []string{`DELETE FROM job WHERE state = 'running'`}
+	if db.Pool() != nil {
+		queries = []string{`DELETE FROM river_job WHERE state = 'running'`, `DELETE FROM river_leader`}
+	}
+	err := db.Write(w.t.Context(), func(tx *sqldb.Tx) error {
+		for _, q := range queries {
+			if _, err := tx.Exec(w.t.Context(), q); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.env = append(w.env, "ATELIER_RETENTION_ORPHANS=1ms")
+	w.servers[0].start()
+	deadline := time.Now().Add(time.Minute)
+	for tick := time.Tick(200 * time.Millisecond); ; <-tick {
+		// Also what the database names is swept, once nobody needs it.
+		named, there := w.named(db), w.files()
+		if maps.Equal(there, named) {
+			break
+		}
+		if time.Now().After(deadline) {
+			w.t.Errorf("of %d files these are missing: %v; these belong to nothing: %v", len(named), without(named, there), without(there, named))
+			break
+		}
+	}
+	w.check()
+}
+
+// named are the keys of the files that the database names.
+func (w *world) named(db *sqldb.DB) map[string]bool {
+	w.t.Helper()
+	keys := map[string]bool{}
+	err := db.Read(w.t.Context(), func(tx *sqldb.Tx) error {
+		clear(keys)
+		return tx.Each(w.t.Context(), `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL`, nil, func(row sqldb.Scanner) error {
+			var all [3]string
+			err := row.Scan(&all[0], &all[1], &all[2])
+			for _, key := range all {
+				keys[key] = true
+			}
+			return err
+		})
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	delete(keys, "")
+	return keys
+}
+
+// without gives the keys of one set that are not in the other.
+func without(keys, others map[string]bool) (rest []string) {
+	for key := range keys {
+		if !others[key] {
+			rest = append(rest, key)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,344 @@
+package chaos
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// record is a run as the program tells of it.
+type record = map[string]any
+
+// judge waits until all is quiet, and then holds everything that is known
+// against everything else.
+func (w *world) judge() {
+	if *history != "" {
+		name := strings.ReplaceAll(w.t.Name(), "/", "-") + ".jsonl"
+		if err := w.log.write(*history, name); err != nil {
+			w.t.Error(err)
+		}
+	}
+	w.wait("all runs to end", toolLimit+lease+time.Minute, func(r record) bool { return r["status"] != "pending" })
+	// The lease of an event outlives its sender by half a minute.
+	w.wait("all events to be delivered", 2*time.Minute, func(r record) bool {
+		hook, ok := r["webhook"].(map[string]any)
+		return !ok || hook["state"] == "delivered"
+	})
+	runs := w.runs()
+	w.judgeAnswers(runs)
+	w.judgeRuns(runs)
+	w.judgeRates(runs)
+	w.judgeMoney(runs)
+	w.judgeEvents(runs)
+	w.judgeStarts(runs)
+	for id, r := range runs {
+		w.judgeResults(id, r)
+	}
+	w.check()
+	w.judgeFiles()
+	for _, r := range runs {
+		w.statuses[r["status"].(string)]++
+	}
+}
+
+// wait asks for all runs until each is so.
+func (w *world) wait(what string, limit time.Duration, so func(record) bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(limit)
+	for tick := time.Tick(200 * time.Millisecond); ; <-tick {
+		rest := slices.DeleteFunc(slices.Collect(maps.Values(w.runs())), so)
+		if len(rest) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("waited %v in vain for %s: %d are not, such as %v", limit, what, len(rest), rest[0])
+		}
+	}
+}
+
+// runs are all runs of all accounts by request_id, whoever knows of them.
+func (w *world) runs() map[string]record {
+	w.t.Helper()
+	all := map[string]record{}
+	for _, a := range w.accounts {
+		for next := ""; ; {
+			page := w.ask(a, "/api/v2/generations?limit=100&team_id="+a.team+next)
+			for _, one := range page["data"].([]any) {
+				r := one.(record)
+				all[r["request_id"].(string)] = r
+			}
+			if page["has_more"] == false {
+				break
+			}
+			next = "&cursor=" + page["next_cursor"].(string)
+		}
+	}
+	return all
+}
+
+// order is the create that a run came from.
+func (w *world) order(r record) *order {
+	metadata, _ := r["metadata"].(map[string]any)
+	for _, c := range w.clients {
+		for _, o := range c.orders {
+			if o.id == metadata["order"] {
+				return o
+			}
+		}
+	}
+	w.t.Fatalf("nobody asked for this run: %v", r)
+	return nil
+}
+
+// judgeAnswers holds what clients were told against the runs there are.
+func (w *world) judgeAnswers(runs map[string]record) {
+	good := map[string][]int{"create": {202, 402, 409, 429}, "poll": {200, 429}, "cancel": {200, 202}, "upload": {201}}
+	first, fresh, unknown, accepted := map[string]*call{}, map[string]int{}, map[string]bool{}, 0
+	for _, c := range w.log.all() {
+		if c.Status == 0 {
+			unknown[c.Order] = true
+			continue
+		}
+		if !slices.Contains(good[c.Op], c.Status) || c.Status == 429 && c.retryAfter == "" || c.Status == 409 && !strings.Contains(string(c.body), "in_flight") {
+			w.t.Errorf("%s of client %d at %v = %d %s", c.Op, c.Client, c.Invoked, c.Status, c.body)
+			continue
+		}
+		if c.Op == "poll" || c.Op == "cancel" {
+			w.judgeSeen(c, runs[c.Run])
+		}
+		if c.Op != "create" || c.Status != 202 {
+			continue
+		}
+		if !c.replayed {
+			fresh[c.Order]++
+			accepted++
+		}
+		was := first[c.Order]
+		if was == nil {
+			was = c
+			first[c.Order] = c
+		}
+		if was.Run != c.Run || string(was.body) != string(c.body) || was.retryAfter != c.retryAfter {
+			w.t.Errorf("order %s was answered %s and %s", c.Order, was.body, c.body)
+		}
+		v, r := c.decoded(w.t), runs[c.Run]
+		if r == nil {
+			w.t.Errorf("run %s was accepted and is lost", c.Run)
+			continue
+		}
+		for _, name := range []string{"request_id", "created", "estimated_seconds", "retry_after_seconds"} {
+			if fmt.Sprint(v[name]) != fmt.Sprint(r[name]) {
+				w.t.Errorf("run %s was accepted with %s %v and has %v", c.Run, name, v[name], r[name])
+			}
+		}
+	}
+	byOrder := map[string]string{}
+	for id, r := range runs {
+		o := w.order(r)
+		if other, twice := byOrder[o.id]; twice {
+			w.t.Errorf("order %s has the runs %s and %s", o.id, other, id)
+		}
+		byOrder[o.id] = id
+		if was := first[o.id]; was != nil && was.Run != id || was == nil && !unknown[o.id] {
+			w.t.Errorf("run %s of order %s is not what the client was told", id, o.id)
+		}
+	}
+	for id := range first {
+		if fresh[id] > 1 || fresh[id] == 0 && !unknown[id] {
+			w.t.Errorf("order %s had %d answers that were no replay", id, fresh[id])
+		}
+	}
+	if accepted == 0 {
+		w.t.Error("nothing was accepted: there was nothing to judge")
+	}
+}
+
+// judgeSeen holds what a client saw of a run against its end: what had ended
+// stays as it was.
+func (w *world) judgeSeen(c *call, r record) {
+	if c.Status == 429 {
+		return
+	}
+	v := c.decoded(w.t)
+	if v["status"] == "pending" {
+		return
+	}
+	for _, name := range []string{"status", "finished", "tokens_charged", "started", "error"} {
+		if fmt.Sprint(v[name]) != fmt.Sprint(r[name]) {
+			w.t.Errorf("run %s had ended with %s %v and has %v", c.Run, name, v[name], r[name])
+		}
+	}
+}
+
+// judgeRuns holds how runs ended against what they were to do.
+func (w *world) judgeRuns(runs map[string]record) {
+	cancelled := map[string]bool{}
+	for _, c := range w.log.all() {
+		if c.Op == "cancel" {
+			cancelled[c.Run] = true
+		}
+	}
+	for id, r := range runs {
+		p := w.order(r).plan
+		outputs, charged := len(r["outputs"].([]any)), int(r["tokens_charged"].(float64))
+		ok := charged == outputs*unit && r["tokens_held"] == 0.0
+		switch r["status"] {
+		case "succeeded":
+			ok = ok && !p.fails && outputs == p.delivered
+		case "failed":
+			problem := r["error"].(map[string]any)
+			ok = ok && p.fails && outputs == 0 && problem["code"] == "ENGINE_FAILED"
+		case "cancelled":
+			ok = ok && cancelled[id] && outputs == 0
+		default:
+			ok = false
+		}
+		if !ok {
+			w.t.Errorf("run %s was to do %+v and ended as %v", id, p, r)
+		}
+	}
+}
+
+// judgeRates looks for windows with too many runs of one person. Times are
+// told to the second: two that differ by 59 are less than a minute apart, two
+// that differ by 60 may not be.
+func (w *world) judgeRates(runs map[string]record) {
+	times := map[*person][]time.Time{}
+	for _, r := range runs {
+		at, err := time.Parse(time.RFC3339, r["created"].(string))
+		if err != nil {
+			w.t.Error(err)
+		}
+		p := w.order(r).p
+		times[p] = append(times[p], at)
+	}
+	for p, all := range times {
+		slices.SortFunc(all, time.Time.Compare)
+		for most, span := range map[int]time.Duration{perMinute: time.Minute, perHour: time.Hour} {
+			for i := most; i < len(all); i++ {
+				if d := all[i].Sub(all[i-most]); d < span {
+					w.t.Errorf("%s created %d runs in %v", p.name, most+1, d)
+				}
+			}
+		}
+	}
+}
+
+// judgeMoney expects every account to have what it was granted, less what its
+// runs cost.
+func (w *world) judgeMoney(runs map[string]record) {
+	spent := map[string]int64{}
+	for _, r := range runs {
+		spent[w.order(r).account.id] += int64(r["tokens_charged"].(float64))
+	}
+	for _, a := range w.accounts {
+		found := false
+		for _, one := range w.ask(a, "/api/v2/me")["accounts"].([]any) {
+			if v := one.(map[string]any); v["id"] == a.id {
+				found = true
+				balance := v["balance"].(map[string]any)
+				if got := int64(balance["tokens"].(float64)); got != a.granted-spent[a.id] || balance["held"] != 0.0 {
+					w.t.Errorf("account %s has %v, want %d less %d", a.id, balance, a.granted, spent[a.id])
+				}
+			}
+		}
+		if !found {
+			w.t.Errorf("account %s is not in /me", a.id)
+		}
+	}
+}
+
+// judgeStarts expects every attempt that the engine saw to be one of a run's,
+// seen once, and every run with results to have been begun.
+func (w *world) judgeStarts(runs map[string]record) {
+	text, err := os.ReadFile(w.count)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	attempts, begun := map[string]int{}, map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		id, _, _ := strings.Cut(line, " ")
+		if attempts[line]++; attempts[line] > 1 || runs[id] == nil {
+			w.t.Errorf("the engine began %d times with %s", attempts[line], line)
+		}
+		begun[id]++
+	}
+	for id, r := range runs {
+		if r["status"] != "cancelled" && begun[id] == 0 {
+			w.t.Errorf("run %s ended as %v and was never begun", id, r["status"])
+		}
+	}
+}
+
+// judgeResults reads a run three times and downloads what it made.
+func (w *world) judgeResults(id string, listed record) {
+	a := w.order(listed).account
+	want := fixed(listed)
+	for range 3 {
+		r := w.ask(a, "/api/v2/generate/"+id+a.query())
+		if got := fixed(r); got != want {
+			w.t.Errorf("run %s was %s and is %s", id, want, got)
+		}
+		listed = r
+	}
+	for _, one := range listed["outputs"].([]any) {
+		output := one.(map[string]any)
+		for _, p := range w.servers {
+			c := call{Method: "GET", Path: path(output["url"].(string)), account: &account{}}
+			w.send(p, &c, nil, "")
+			sum := sha256.Sum256(c.body)
+			if got := hex.EncodeToString(sum[:]); c.Status != http.StatusOK || got != output["sha256"] || float64(len(c.body)) != output["size_bytes"] {
+				w.t.Errorf("result %v = %d %s with hash %s, want %v", output["id"], c.Status, c.Problem, got, output["sha256"])
+			}
+		}
+	}
+}
+
+// fixed is a run as text, without the addresses, which are made at each read.
+func fixed(r record) string {
+	r = maps.Clone(r)
+	var outputs []any
+	for _, one := range r["outputs"].([]any) {
+		output := maps.Clone(one.(map[string]any))
+		for _, name := range []string{"url", "thumb_url", "preview_url"} {
+			delete(output, name)
+		}
+		outputs = append(outputs, output)
+	}
+	r["outputs"] = outputs
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// files are the keys of the files on disk; unfinished ones are among them.
+func (w *world) files() map[string]bool {
+	w.t.Helper()
+	root := filepath.Join(w.data, "blobs")
+	keys := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if os.IsNotExist(err) { // a folder goes with its last file
+			return nil
+		}
+		if err == nil && d.Type().IsRegular() {
+			var key string
+			key, err = filepath.Rel(root, path)
+			keys[strings.TrimPrefix(filepath.ToSlash(key), "data/")] = true
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return keys
+}

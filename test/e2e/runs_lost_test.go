@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/witness"
+)
+
+// running starts runs on a node and waits until all of them are running there.
+func (n *node) running(count int, o order) {
+	n.t.Helper()
+	for i := range count {
+		a, err := n.create(n.token, "", o, nil, "Idempotency-Key", fmt.Sprint("key-", i))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		a.want(n.t, 202)
+	}
+	n.until(n.token, "", func(r map[string]any) bool { return r["stage"] == "running" })
+}
+
+// TestKilledWithRunsInHand kills a worker with ten runs going: another takes
+// them soon.
+func TestKilledWithRunsInHand(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			const lease = 3 * time.Second
+			s := newStage(t, engine, "ATELIER_RUNS_LEASE="+lease.String())
+			token := s.token("anna@example.com")
+			s.grant("--email", "anna@example.com", 10*unit)
+			n := s.serve()
+			n.token = token
+			count := filepath.Join(t.TempDir(), "count")
+			n.running(10, n.order(1, countTo(count), pause(3*time.Second), picture))
+			n.kill()
+			lost := time.Now()
+			n = s.serve()
+			all := n.settled(token, "")
+			took := time.Since(lost)
+			t.Logf("all had ended %v after the kill", took.Round(time.Millisecond))
+			if took > lease+time.Minute {
+				t.Errorf("that is later than a minute after the lease")
+			}
+			for _, r := range all {
+				if r["status"] != "succeeded" || r["tokens_charged"] != float64(unit) || len(r["outputs"].([]any)) != 1 {
+					t.Errorf("a run = %v", r)
+				}
+			}
+			if starts := started(t, count); len(all) != 10 || len(starts) != 20 || len(slices.Compact(slices.Sorted(slices.Values(starts)))) != 20 {
+				t.Errorf("%d runs, begun in %q; want ten, each in two attempts", len(all), starts)
+			}
+			if tokens, held := n.balance(token, ""); tokens != 0 || held != 0 {
+				t.Errorf("balance = %v with %v held, want nothing", tokens, held)
+			}
+			n.stop()
+			s.check()
+		})
+	}
+}
+
+// TestPausedWorkerChangesNothing stops a worker past its leases. When it goes
+// on, its runs were ended by another, and stay as they are.
+func TestPausedWorkerChangesNothing(t *testing.T) {
+	t.Parallel()
+	const runs = 5
+	s := newStage(t, "postgres", "ATELIER_RUNS_LEASE=2s")
+	token := s.token("anna@example.com")
+	s.grant("--email", "anna@example.com", 100*unit)
+	first := s.serve()
+	first.token = token
+	count := filepath.Join(t.TempDir(), "count")
+	first.running(runs, first.order(2, countTo(count), picture, pause(1500*time.Millisecond), picture))
+	if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	second := s.serve()
+	before := second.settled(token, "")
+	if err := first.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	witness.Until(t, "the first worker to give its runs up", func() bool {
+		log := first.stderr.String()
+		return strings.Count(log, "a run was taken over by another worker")+strings.Count(log, "a run could not be ended here") == runs
+	})
+	after := second.runs(token, "")
+	for id, r := range before {
+		if r["status"] != "succeeded" || r["tokens_charged"] != 2.0*unit {
+			t.Errorf("a run = %v", r)
+		}
+		if was, is := fixed(t, r), fixed(t, after[id]); was != is {
+			t.Errorf("a run was %s and is %s", was, is)
+		}
+	}
+	want := map[string]int{}
+	for id := range before {
+		want[id+" 1"], want[id+" 2"] = 1, 1
+	}
+	got := map[string]int{}
+	for _, line := range started(t, count) {
+		got[line]++
+	}
+	if len(before) != runs || !maps.Equal(got, want) {
+		t.Errorf("%d runs, begun in %v; want %d, each in two attempts", len(before), got, runs)
+	}
+	if tokens, held := second.balance(token, ""); tokens != (100-2*runs)*unit || held != 0 {
+		t.Errorf("balance = %v with %v held", tokens, held)
+	}
+	s.keptFiles()
+	first.stop()
+	second.stop()
+	s.check()
+}
+
+// fixed is a run as text, without the addresses, which are made at each read.
+func fixed(t *testing.T, r map[string]any) string {
+	t.Helper()
+	r = maps.Clone(r)
+	var outputs []any
+	for _, one := range r["outputs"].([]any) {
+		output := maps.Clone(one.(map[string]any))
+		for _, name := range []string{"url", "thumb_url", "preview_url"} {
+			delete(output, name)
+		}
+		outputs = append(outputs, output)
+	}
+	r["outputs"] = outputs
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
