@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -49,6 +50,9 @@ type service struct {
 	keeper *curator.Curator
 	parts  api.Parts
 	runner *runner.Runner // nil until somebody works
+
+	folder  string        // of the files
+	arrived *atomic.Int64 // bytes that the listener has read
 }
 
 var limits = api.Limits{
@@ -59,11 +63,12 @@ var limits = api.Limits{
 func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	blobs, err := blob.Open(t.Context(), "file://"+t.TempDir(), blob.Options{Now: time.Now})
+	folder := t.TempDir()
+	blobs, err := blob.Open(t.Context(), "file://"+folder, blob.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, db: db, client: apitest.Client(t), site: identitytest.New(t, db, identitytest.Options{})}
+	s := &service{t: t, db: db, folder: folder, arrived: new(atomic.Int64), client: apitest.Client(t), site: identitytest.New(t, db, identitytest.Options{})}
 	cat := catalog.New(db, log)
 	s.keeper = &curator.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	s.parts = api.Parts{
@@ -74,7 +79,9 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(httpd.New(h, httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now}))
+	server := httptest.NewUnstartedServer(httpd.New(h, httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now}))
+	server.Listener = counted{server.Listener, s.arrived}
+	server.Start()
 	t.Cleanup(server.Close)
 	s.url, s.token = server.URL, s.person("anna@example.com")
 	return s

@@ -25,6 +25,10 @@ const framing = 1 << 20
 // nothing to us.
 const maxParts = 64
 
+// partHead is how many bytes may stand before the content of a part: its
+// headers, and what is between the parts.
+const partHead = 64 << 10
+
 // How slowly a large body may come: this long to begin with, and then no less
 // than this many bytes a second.
 const (
@@ -54,6 +58,48 @@ func (p *patient) Read(b []byte) (int, error) {
 	_ = p.conn.SetWriteDeadline(until.Add(bodyGrace))
 	n, err := p.ReadCloser.Read(b)
 	p.n += int64(n)
+	return n, err
+}
+
+// between reads a multipart body. What stands between the contents of parts
+// is kept in memory while it is read, and so it is bounded.
+type between struct {
+	io.ReadCloser
+	left int64 // below zero: as much as there is
+}
+
+func (b *between) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return b.ReadCloser.Read(p)
+	}
+	if b.left == 0 {
+		return 0, fault.New(fault.Invalid, "The headers of a part are too long.").Field("body", "A part has headers that are too long.")
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// next gives the next part. All of the one before must have been read.
+func (b *between) next(parts *multipart.Reader) (*multipart.Part, error) {
+	b.left = partHead
+	part, err := parts.NextRawPart()
+	b.left = -1
+	return part, err
+}
+
+// heard remembers how reading failed, so that a sender who stopped is not
+// taken for a store that failed.
+type heard struct {
+	io.Reader
+	err error
+}
+
+func (h *heard) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		h.err = err
+	}
 	return n, err
 }
 
@@ -104,14 +150,15 @@ func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool
 			f = form{}
 		}
 	}()
-	r.Body = http.MaxBytesReader(w, r.Body, s.Limits.RequestBytes+s.Limits.JSONBytes+framing)
+	body := &between{ReadCloser: http.MaxBytesReader(w, r.Body, s.Limits.RequestBytes+s.Limits.JSONBytes+framing)}
+	r.Body = body
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return f, fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The boundary is missing.").Because(err)
 	}
 	left := s.Limits.RequestBytes
 	for n := 0; ; n++ {
-		part, err := parts.NextRawPart()
+		part, err := body.next(parts)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -131,7 +178,9 @@ func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool
 			if len(f.digests) == s.Limits.InputFiles {
 				return f, generation.TooManyFiles(s.Limits.InputFiles)
 			}
-			left, err = s.receiveFile(r.Context(), part, &f, known, left)
+			if left, err = s.receiveFile(r.Context(), part, &f, known, left); err != nil {
+				return f, err
+			}
 		default: // it is for somebody else
 			_, err = io.Copy(io.Discard, part)
 		}
@@ -162,15 +211,22 @@ func (s *Server) receiveFile(ctx context.Context, part *multipart.Part, f *form,
 	if known {
 		h := sha256.New()
 		n, err := io.Copy(h, io.LimitReader(part, most+1))
-		if err == nil && n > most {
-			err = s.oversized(most)
+		if err != nil {
+			return left, s.brokenPart(err)
+		}
+		if n > most {
+			return left, s.oversized(most)
 		}
 		f.digests = append(f.digests, hex.EncodeToString(h.Sum(nil)))
-		return left - n, err
+		return left - n, nil
 	}
-	one, err := s.Intake.Take(ctx, part, intake.Want{MaxBytes: most, Declared: part.Header.Get("Content-Type")})
+	from := &heard{Reader: part}
+	one, err := s.Intake.Take(ctx, from, intake.Want{MaxBytes: most, Declared: part.Header.Get("Content-Type")})
 	if fault.Is(err, fault.UploadTooLarge) {
 		err = s.oversized(most)
+	}
+	if from.err != nil {
+		return left, s.brokenPart(from.err)
 	}
 	if err != nil {
 		return left, atFile(err, len(f.digests))

@@ -44,6 +44,9 @@ func (s *Server) streamGeneration(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	e := events{w: w, conn: http.NewResponseController(w), s: s, viewerID: c.caller.PersonID, seen: lastEvent(r.Header)}
+	if e.seen > rec.Revision {
+		e.seen = 0 // this run never sent it
+	}
 	if rec.State.Ended() && rec.Revision <= e.seen {
 		return done(w) // tells browsers not to come back
 	}

@@ -51,7 +51,7 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	created, err := s.accept(r, c, f, key, known)
-	if err != nil || created.Replayed {
+	if refused(err) || created.Replayed {
 		s.Intake.Drop(r.Context(), f.files...)
 	}
 	if err != nil {
@@ -67,6 +67,13 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 	h["Vary"] = varies
 	send(w, http.StatusAccepted, created.Response)
 	return nil
+}
+
+// refused tells whether a create was refused for sure. After any other failure
+// the run may be there, and need its files; where it is not, they are swept.
+func refused(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Code != fault.Unavailable && f.Details["reason"] != "in_flight"
 }
 
 // accept makes a run of what was received, or finds the answer that its key
@@ -194,7 +201,11 @@ func rateLimit(rooms []ratelog.Room) string {
 // tellFull tells a caller whose rate is used up for how long.
 func (s *Server) tellFull(w http.ResponseWriter, err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.RateLimited {
-		w.Header().Set("RateLimit", fmt.Sprintf(`"%s";r=0;t=%d`, minuteWindow, int64(math.Ceil(f.RetryAfter.Seconds()))))
+		full := minuteWindow
+		if f.RetryAfter > time.Minute {
+			full = hourWindow
+		}
+		w.Header().Set("RateLimit", fmt.Sprintf(`"%s";r=0;t=%d`, full, int64(math.Ceil(f.RetryAfter.Seconds()))))
 	}
 	return err
 }

@@ -52,9 +52,6 @@ func (s *Server) createUpload(w http.ResponseWriter, r *http.Request) error {
 	taken, given, err := s.receiveUpload(r)
 	if err != nil {
 		w.Header().Set("Connection", "close")
-		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-			return s.oversized(most)
-		}
 		return err
 	}
 	if name == "" {
@@ -77,47 +74,53 @@ func (s *Server) receiveUpload(r *http.Request) (taken intake.Taken, name string
 	}
 	if kind != "multipart/form-data" {
 		want.Declared = kind
-		taken, err = s.Intake.Take(r.Context(), r.Body, want)
-		return taken, "", s.uploadFailed(err)
+		taken, err = s.takeUpload(r, r.Body, want)
+		return taken, "", err
 	}
+	body := &between{ReadCloser: r.Body}
+	r.Body = body
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return taken, "", fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The boundary is missing.").Because(err)
 	}
 	for range maxParts {
-		part, err := parts.NextRawPart()
+		part, err := body.next(parts)
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if err == nil && part.FormName() != "file" {
+			_, err = io.Copy(io.Discard, part) // it is for somebody else
+		} else if err == nil {
+			want.Declared = part.Header.Get("Content-Type")
+			taken, err = s.takeUpload(r, part, want)
+			return taken, part.FileName(), err
+		}
 		if err != nil {
-			return taken, "", s.uploadFailed(err)
+			return taken, "", s.brokenUpload(err)
 		}
-		if part.FormName() != "file" {
-			continue
-		}
-		want.Declared = part.Header.Get("Content-Type")
-		taken, err = s.Intake.Take(r.Context(), part, want)
-		return taken, part.FileName(), s.uploadFailed(err)
 	}
 	return taken, "", fault.New(fault.Invalid, "The request has no file.").Field("file", "This part is required.")
 }
 
-// uploadFailed is why a file was not taken.
-func (s *Server) uploadFailed(err error) error {
-	if err == nil {
-		return nil
+// takeUpload takes the bytes of an upload.
+func (s *Server) takeUpload(r *http.Request, body io.Reader, want intake.Want) (intake.Taken, error) {
+	from := &heard{Reader: body}
+	taken, err := s.Intake.Take(r.Context(), from, want)
+	if from.err != nil {
+		return taken, s.brokenUpload(from.err)
 	}
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.Invalid && len(f.Fields) == 0 {
+		return taken, f.On("file")
+	}
+	return taken, err
+}
+
+// brokenUpload is why an upload could not be read on.
+func (s *Server) brokenUpload(err error) error {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return err
+		return s.oversized(s.Limits.FileBytes)
 	}
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok {
-		return notWhole(err)
-	}
-	if f.Code == fault.Invalid && len(f.Fields) == 0 {
-		return f.On("file")
-	}
-	return f
+	return s.brokenPart(err)
 }
 
 func (s *Server) asUpload(u asset.Upload, viewerID string) wire.Upload {

@@ -8,6 +8,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -20,7 +21,14 @@ const (
 type Rules struct {
 	phrases phrases
 	regexps *regexp.Regexp // all of them at once; nil: none
+
+	// long lets one long text at a time be looked at: it takes a while, and
+	// nobody shall have all processors with it.
+	long sync.Mutex
 }
+
+// longText is from where on texts are looked at one request at a time.
+const longText = 16 << 10
 
 // Parse reads rules, one on each line; blank lines and those that begin with #
 // say nothing. A rule is a phrase, whose words must stand in a text one after
@@ -117,6 +125,14 @@ func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 func (r *Rules) Match(texts []Text) (path string, refused bool) {
 	if path, refused = tooMuch(texts); refused || r == nil {
 		return path, refused
+	}
+	total := 0
+	for _, t := range texts {
+		total += len(t.Value)
+	}
+	if total > longText {
+		r.long.Lock()
+		defer r.long.Unlock()
 	}
 	folded := make([]string, len(texts))
 	for i, t := range texts {
