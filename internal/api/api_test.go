@@ -50,6 +50,7 @@ type service struct {
 	keeper *curator.Curator
 	parts  api.Parts
 	runner *runner.Runner // nil until somebody works
+	shut   func()         // waits for all requests, and takes no more
 
 	folder  string        // of the files
 	arrived *atomic.Int64 // bytes that the listener has read
@@ -82,7 +83,8 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	server := httptest.NewUnstartedServer(httpd.New(h, httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now}))
 	server.Listener = counted{server.Listener, s.arrived}
 	server.Start()
-	t.Cleanup(server.Close)
+	s.shut = server.Close
+	t.Cleanup(s.shut)
 	s.url, s.token = server.URL, s.person("anna@example.com")
 	return s
 }
