@@ -48,7 +48,7 @@ var layers = []map[string][]string{
 var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
 	"internal/browser", "internal/identity/identitytest", "internal/mail/mailtest", "internal/oidc/oidctest",
 	"internal/engine/enginetest", "internal/generation/generationtest",
-	"test/report", "test/bench", "test/chaos", "test/e2e", "test/visitor"}
+	"test/report", "test/bench", "test/chaos", "test/e2e", "test/program", "test/visitor"}
 
 // https are the packages that may use net/http: to serve, or, blob, oidc, policy
 // and webhook, to call.

@@ -12,16 +12,13 @@ package chaos
 
 import (
 	"flag"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"atelier/internal/sqldb/dbtest"
+	"atelier/test/program"
 )
 
 var (
@@ -30,27 +27,7 @@ var (
 	history = flag.String("history", "", "folder to write the log of all calls to")
 )
 
-// binary builds the program once, with the engine that tests dictate to.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "atelier-chaos-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "atelier")
-	out, err := exec.Command("go", "build", "-tags", "failpoint", "-o", path, "atelier/cmd/atelier").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build: %w: %s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := binary(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m) }
 
 // TestChaos has clients at work while the program is killed again and again:
 // the only process with SQLite, one of two with PostgreSQL.

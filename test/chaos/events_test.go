@@ -11,6 +11,7 @@ import (
 
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/test/program"
 )
 
 // punctual is how old an event may be when it arrives. Senders are stopped for
@@ -89,29 +90,13 @@ func (w *world) judgeFiles() {
 		p.end()
 	}
 	db := dbtest.Open(w.t, w.database)
-	// Background work that died with its worker would wait for the end of its
-	// lease.
-	queries := []string{`DELETE FROM job WHERE state = 'running'`}
-	if db.Pool() != nil {
-		queries = []string{`DELETE FROM river_job WHERE state = 'running'`, `DELETE FROM river_leader`}
-	}
-	err := db.Write(w.t.Context(), func(tx *sqldb.Tx) error {
-		for _, q := range queries {
-			if _, err := tx.Exec(w.t.Context(), q); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	program.ForgetDead(w.t, db)
 	w.env = append(w.env, "ATELIER_RETENTION_ORPHANS=1ms")
 	w.servers[0].start()
 	deadline := time.Now().Add(time.Minute)
 	for tick := time.Tick(200 * time.Millisecond); ; <-tick {
 		// Also what the database names is swept, once nobody needs it.
-		named, there := w.named(db), w.files()
+		named, there := w.named(db), program.Files(w.t, w.data)
 		if maps.Equal(there, named) {
 			break
 		}

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -319,26 +318,4 @@ func fixed(r record) string {
 		return err.Error()
 	}
 	return string(text)
-}
-
-// files are the keys of the files on disk; unfinished ones are among them.
-func (w *world) files() map[string]bool {
-	w.t.Helper()
-	root := filepath.Join(w.data, "blobs")
-	keys := map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if os.IsNotExist(err) { // a folder goes with its last file
-			return nil
-		}
-		if err == nil && d.Type().IsRegular() {
-			var key string
-			key, err = filepath.Rel(root, path)
-			keys[strings.TrimPrefix(filepath.ToSlash(key), "data/")] = true
-		}
-		return err
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return keys
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"atelier/internal/witness"
+	"atelier/test/program"
 )
 
 // server is a process of the program, at an address that it keeps when it is
@@ -46,7 +47,7 @@ func freeAddress(t *testing.T) string {
 
 func (w *world) command(args ...string) *exec.Cmd {
 	w.t.Helper()
-	path, err := binary()
+	path, err := program.Binary()
 	if err != nil {
 		w.t.Fatal(err)
 	}

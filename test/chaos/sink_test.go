@@ -4,18 +4,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
+
+	"atelier/test/program"
 )
 
 // sink receives events, and fails at times.
 type sink struct {
 	*httptest.Server
+	roots string // file with who vouches for it
 
 	mu     sync.Mutex
 	chance *rand.Rand
@@ -37,10 +39,7 @@ type delivery struct {
 
 func newSink(t *testing.T, seed uint64) *sink {
 	s := &sink{chance: rand.New(rand.NewPCG(seed, 1<<32))}
-	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.hear))
-	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // senders die
-	s.StartTLS()
-	t.Cleanup(s.Close)
+	s.Server, s.roots = program.Receiver(t, s.hear)
 	return s
 }
 

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"encoding/pem"
 	"fmt"
 	"maps"
 	"net/http"
@@ -92,11 +91,10 @@ func newWorld(t *testing.T, engine string, servers int, seed uint64) *world {
 		t: t, seed: seed, data: filepath.Join(dir, "data"), database: dbtest.URL(t, engine), count: filepath.Join(dir, "count"),
 		sink: newSink(t, seed), statuses: map[string]int{},
 	}
-	tools, trusted := filepath.Join(dir, "tools"), filepath.Join(dir, "trusted.pem")
+	tools := filepath.Join(dir, "tools")
 	for _, err := range []error{
 		os.Mkdir(tools, 0o700),
 		os.WriteFile(filepath.Join(tools, "scripted.yaml"), []byte(manifest), 0o600),
-		os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.sink.Certificate().Raw}), 0o600),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +116,7 @@ func newWorld(t *testing.T, engine string, servers int, seed uint64) *world {
 		"ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_RUNS_LEASE=" + lease.String(), "ATELIER_RUNS_ATTEMPTS=10000",
 		"ATELIER_RETENTION_ORPHANS=" + orphans.String(), "ATELIER_RETENTION_EVERY=1s",
 		fmt.Sprint("ATELIER_TOKENS_SIGNUP_GRANT=", signupGrant),
-		"SSL_CERT_FILE=" + trusted, "ATELIER_WEBHOOK_ALLOW_NETWORKS=127.0.0.0/8", "ATELIER_WEBHOOK_TIMEOUT=4s", // a receiver that is slow to run is not asked twice
+		"SSL_CERT_FILE=" + w.sink.roots, "ATELIER_WEBHOOK_ALLOW_NETWORKS=127.0.0.0/8", "ATELIER_WEBHOOK_TIMEOUT=4s", // a receiver that is slow to run is not asked twice
 		"ATELIER_WEBHOOK_RETRY_SCHEDULE=" + strings.TrimSuffix(strings.Repeat("200ms,", 30), ","),
 	}
 	w.populate()

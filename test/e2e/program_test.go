@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,29 +21,10 @@ import (
 	"atelier/internal/api/apitest"
 	"atelier/internal/sqldb/dbtest"
 	"atelier/internal/witness"
+	"atelier/test/program"
 )
 
-// binary builds the program once, with its crash points.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "atelier-e2e-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "atelier")
-	out, err := exec.Command("go", "build", "-tags", "failpoint", "-o", path, "atelier/cmd/atelier").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build: %w: %s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := binary(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Main(m) }
 
 // site is one installation: a data folder and a database.
 type site struct {
@@ -76,7 +56,7 @@ func newSite(t *testing.T) *site {
 
 func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
 	s.t.Helper()
-	path, err := binary()
+	path, err := program.Binary()
 	if err != nil {
 		s.t.Fatal(err)
 	}

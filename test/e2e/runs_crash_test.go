@@ -5,14 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"image"
 	"image/png"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +17,7 @@ import (
 	"time"
 
 	"atelier/internal/sqldb/dbtest"
+	"atelier/test/program"
 )
 
 // crash is a named point, and what is true when the program died there.
@@ -105,14 +102,7 @@ const granted = 100
 func perform(t *testing.T, engine, point string, file bool) *act {
 	t.Helper()
 	a := &act{t: t, key: "key-of-" + strings.ReplaceAll(point, ":", "-"), count: filepath.Join(t.TempDir(), "count")}
-	receiver := httptest.NewUnstartedServer(http.HandlerFunc(a.hear))
-	receiver.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // senders die
-	receiver.StartTLS()
-	t.Cleanup(receiver.Close)
-	trusted := filepath.Join(t.TempDir(), "trusted.pem")
-	if err := os.WriteFile(trusted, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: receiver.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	receiver, trusted := program.Receiver(t, a.hear)
 	a.s = newStage(t, engine, "SSL_CERT_FILE="+trusted, "ATELIER_WEBHOOK_ALLOW_NETWORKS=127.0.0.0/8", "ATELIER_WEBHOOK_TIMEOUT=1s", "ATELIER_WEBHOOK_RETRY_SCHEDULE=1s,1s,1s")
 	a.token = a.s.token("anna@example.com")
 	a.s.grant("--email", "anna@example.com", granted)
@@ -221,7 +211,7 @@ func (c crash) try(t *testing.T, engine string) {
 	a.told(1, 1)
 	if c.litters {
 		// Now that nothing goes on, no file is too young to be swept.
-		a.s.forgetDead()
+		program.ForgetDead(a.t, dbtest.Open(a.t, a.s.database))
 		a.s.env = append(slices.Clone(a.env), "ATELIER_RETENTION_ORPHANS=1ms", "ATELIER_RETENTION_EVERY=1s")
 		a.n = a.s.serve()
 		defer a.n.stop()

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +18,7 @@ import (
 	"atelier/internal/api/apitest"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/test/program"
 )
 
 // unit is what one result of the scripted tool costs.
@@ -226,54 +225,9 @@ func (s *site) keptFiles() {
 	}
 	// Which node starts periodic jobs takes PostgreSQL a while to settle.
 	deadline := time.Now().Add(time.Minute)
-	for tick := time.Tick(100 * time.Millisecond); !maps.Equal(s.files(), named()); <-tick {
+	for tick := time.Tick(100 * time.Millisecond); !maps.Equal(program.Files(s.t, s.data), named()); <-tick {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("the files are %v, the database names %v", s.files(), named())
+			s.t.Fatalf("the files are %v, the database names %v", program.Files(s.t, s.data), named())
 		}
 	}
-}
-
-// forgetDead lets background work go on at once that died with its worker: it
-// would wait for leases to end, for half a minute with SQLite and for longer
-// with PostgreSQL. No server may be running.
-func (s *site) forgetDead() {
-	s.t.Helper()
-	db := dbtest.Open(s.t, s.database)
-	queries := []string{`DELETE FROM job WHERE state = 'running'`}
-	if db.Pool() != nil {
-		queries = []string{`DELETE FROM river_job WHERE state = 'running'`, `DELETE FROM river_leader`}
-	}
-	err := db.Write(s.t.Context(), func(tx *sqldb.Tx) error {
-		for _, q := range queries {
-			if _, err := tx.Exec(s.t.Context(), q); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// files are the keys of the files on disk; unfinished ones are among them.
-func (s *site) files() map[string]bool {
-	s.t.Helper()
-	root := filepath.Join(s.data, "blobs")
-	keys := map[string]bool{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if os.IsNotExist(err) { // a folder goes with its last file
-			return nil
-		}
-		if err == nil && d.Type().IsRegular() {
-			var key string
-			key, err = filepath.Rel(root, path)
-			keys[strings.TrimPrefix(filepath.ToSlash(key), "data/")] = true
-		}
-		return err
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return keys
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"image"
 	"image/color"
@@ -14,10 +13,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/textproto"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +21,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"atelier/internal/api/apitest"
+	"atelier/internal/witness"
+	"atelier/test/program"
 )
 
 // delivery is a webhook as it arrived.
@@ -38,21 +36,15 @@ type delivery struct {
 func receiver(t *testing.T) (address, roots string, came <-chan delivery) {
 	t.Helper()
 	ch := make(chan delivery, 100)
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server, roots := program.Receiver(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
 		ch <- delivery{r.Header, body}
 		w.WriteHeader(http.StatusNoContent)
-	}))
-	t.Cleanup(s.Close)
-	roots = filepath.Join(t.TempDir(), "roots.pem")
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	if err := os.WriteFile(roots, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return s.URL + "/hook", roots, ch
+	})
+	return server.URL + "/hook", roots, ch
 }
 
 // plainPicture makes a PNG of one colour.
@@ -248,7 +240,7 @@ func TestOneRun(t *testing.T) {
 			}
 			return ""
 		}
-		eventually(t, "the first runs and the second waits", func() bool { return stage(running) == "running" && stage(waiting) == "queued" })
+		witness.Until(t, "the first runs and the second waits", func() bool { return stage(running) == "running" && stage(waiting) == "queued" })
 		balance := func() (tokens, held float64) {
 			b := n.json("/api/v2/me")["accounts"].([]any)[0].(map[string]any)["balance"].(map[string]any)
 			return b["tokens"].(float64), b["held"].(float64)
@@ -260,7 +252,7 @@ func TestOneRun(t *testing.T) {
 			t.Errorf("cancel of a queued run = %v", rec)
 		}
 		n.call("POST", "/api/v2/generate/"+running+"/cancel", "").want(t, 202)
-		eventually(t, "the run is cancelled", func() bool { return stage(running) == "" })
+		witness.Until(t, "the run is cancelled", func() bool { return stage(running) == "" })
 		if a := n.call("POST", "/api/v2/generate/"+running+"/cancel", ""); a.want(t, 200)["status"] != "cancelled" {
 			t.Errorf("cancel of an ended run = %s", a.body)
 		}
@@ -270,16 +262,4 @@ func TestOneRun(t *testing.T) {
 		s.check()
 		n.stop()
 	})
-}
-
-// eventually looks again and again until something is so.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for range 200 {
-		if so() {
-			return
-		}
-		<-time.After(50 * time.Millisecond)
-	}
-	t.Fatal("it never came that " + what)
 }
