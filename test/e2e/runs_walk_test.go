@@ -14,6 +14,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -261,5 +263,21 @@ func TestOneRun(t *testing.T) {
 		}
 		s.check()
 		n.stop()
+
+		// A file that rots is found.
+		if v := s.do("check", "--files"); fmt.Sprint(v["violations"]) != "[]" {
+			t.Errorf("violations: %v", v)
+		}
+		for key := range program.Files(t, s.data) {
+			if strings.HasPrefix(key, "media/") && !strings.Contains(key, "-thumb") {
+				if err := os.WriteFile(filepath.Join(s.data, "blobs", "data", key), []byte("rotten"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+		}
+		if v, err := s.try("check", "--files"); err == nil {
+			t.Errorf("a rotten file passes: %v", v)
+		}
 	})
 }
