@@ -120,15 +120,13 @@ func TestOddForms(t *testing.T) {
 		note := part{name: "note", file: "x.html", kind: "text/html", data: "<script>"}
 		for name, parts := range map[string][]part{
 			"as they should be": {p, f}, "the payload last": {f, p}, "the payload as a file": {asFile, f}, "a file without a name": {p, bare}, "parts for others": {note, p, note, f, {name: "", data: "x"}, {name: "Payload", data: "{"}, {name: "file", data: "x"}},
-			"no files": {good}, "64 parts": append(repeated(note, 62), p, f),
+			"no files": {good}, "64 parts": append(repeated(note, 62), p, f), "a PNG that says it is a JPEG": {p, claimed(f, "image/jpeg")},
 		} {
 			m.createForm(parts).want(t, name, 202, "")
 		}
 		svg := part{name: "files", file: "a.png", kind: "image/png", data: "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"}
 		cut := f
 		cut.data = cut.data[:40]
-		jpeg := f
-		jpeg.kind = "image/jpeg"
 		m.unchanged("odd forms", func() {
 			for _, x := range []struct {
 				name   string
@@ -149,7 +147,7 @@ func TestOddForms(t *testing.T) {
 				{"a sound that is a picture", []part{payload(m.body("one", `,"inputs":{"sound":{"kind":"MULTIPART","file_index":0}}`)), f}, 400, "INVALID_REQUEST", "inputs.sound"},
 				{"SVG", []part{p, svg}, 415, "UNSUPPORTED_MEDIA_TYPE", ""},
 				{"an empty file", []part{p, file(nil)}, 415, "UNSUPPORTED_MEDIA_TYPE", ""},
-				{"a PNG that says it is a JPEG", []part{p, jpeg}, 415, "UNSUPPORTED_MEDIA_TYPE", "image/png"},
+				{"a PNG that says it is a page", []part{p, claimed(f, "text/html")}, 415, "UNSUPPORTED_MEDIA_TYPE", ""},
 				{"half a picture", []part{p, cut}, 400, "INVALID_REQUEST", "files.0"},
 				{"half a second picture", []part{payload(m.body("one", named(2))), f, cut}, 400, "INVALID_REQUEST", "files.1"},
 			} {
@@ -160,6 +158,12 @@ func TestOddForms(t *testing.T) {
 		})
 		m.oddBytes(p, f)
 	})
+}
+
+// claimed is a part that says what kind it is.
+func claimed(p part, kind string) part {
+	p.kind = kind
+	return p
 }
 
 // oddBytes sends forms that no writer of forms makes.
