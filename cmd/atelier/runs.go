@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"atelier/internal/api"
@@ -47,7 +48,7 @@ type runs struct {
 
 // openRuns builds them. Settings that follow from the address are filled in by
 // now.
-func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, log *slog.Logger) (*runs, error) {
+func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, log *slog.Logger, metrics prometheus.Registerer) (*runs, error) {
 	c := p.cfg
 	rules, err := p.policy()
 	if err != nil {
@@ -84,7 +85,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		return rs, nil
 	}
 	rs.runner = runner.New(runner.Parts{
-		DB: db, Blobs: blobs, Intake: rs.intake, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: engines(c), Log: log, Now: time.Now,
+		DB: db, Blobs: blobs, Intake: rs.intake, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: engines(c), Log: log, Metrics: metrics, Now: time.Now,
 		Settings: runner.Settings{
 			Lease: time.Duration(c.Runs.Lease), Retry: spans(c.Runs.Retry), Attempts: c.Runs.Attempts, MaxWait: time.Duration(c.Runs.MaxWait),
 			Drain: drainTime(c), OutputBytes: int64(c.Runs.OutputBytes),

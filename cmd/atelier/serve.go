@@ -89,7 +89,8 @@ func (serveCmd) Run(p *program) error {
 
 	// Background work. A node without it can still add to the queue.
 	who := p.openPeople(db, keys)
-	work, err := p.openRuns(db, keys, blobs, tools, log)
+	metrics := telemetry.Registry(version())
+	work, err := p.openRuns(db, keys, blobs, tools, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,6 @@ func (serveCmd) Run(p *program) error {
 	work.employ(db, jobs, log)
 
 	// The edges.
-	metrics := telemetry.Registry(version())
 	root := http.NotFoundHandler()
 	if cfg.Has("api") {
 		calls, err := api.New(api.Parts{

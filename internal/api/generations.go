@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -40,38 +41,24 @@ func (s *Server) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	revision, ended, err := s.Runs.Peek(r.Context(), c.account.ID, id)
-	if err != nil {
-		return err
-	}
-	if ended {
-		return s.replyEnded(w, r, c, id, revision)
+	key, now := shownRun{id, c.account.ID, c.caller.PersonID}, s.Links.Now().Unix()
+	if body := s.ended.get(key, now); body != nil {
+		w.Header()["Vary"] = varies
+		send(w, http.StatusOK, body)
+		return nil
 	}
 	rec, err := s.Runs.Poll(r.Context(), s.runsFor(c), id)
 	if err != nil {
 		return err
 	}
-	return s.replyRun(w, http.StatusOK, c, rec)
-}
-
-// replyEnded answers with a run that has ended. Nothing about it changes but
-// the addresses, and those once a second.
-func (s *Server) replyEnded(w http.ResponseWriter, r *http.Request, c *call, id string, revision int64) error {
-	key := shownRun{id, c.caller.PersonID, revision}
-	now := s.Links.Now().Unix()
-	body := s.ended.get(key, now)
-	if body == nil {
-		rec, err := s.Runs.Status(r.Context(), c.account.ID, id)
-		if err == nil {
-			body, err = json.Marshal(asGeneration(s.Links, rec, c.caller.PersonID))
-		}
-		if err != nil {
-			return err
-		}
-		if rec.Revision == revision {
-			s.ended.put(key, now, body)
-		}
+	if !rec.State.Ended() {
+		return s.replyRun(w, http.StatusOK, c, rec)
 	}
+	body, err := json.Marshal(asGeneration(s.Links, rec, c.caller.PersonID))
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	s.ended.put(key, now, body)
 	w.Header()["Vary"] = varies
 	send(w, http.StatusOK, body)
 	return nil
@@ -197,6 +184,7 @@ func (s *Server) redeliverWebhook(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
+	s.ended.forget()
 	return reply(w, http.StatusAccepted, asWebhook(state))
 }
 

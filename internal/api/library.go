@@ -122,6 +122,7 @@ func (s *Server) deleteLibraryItem(w http.ResponseWriter, r *http.Request) error
 	if err := s.Library.Delete(r.Context(), viewerOf(c), r.PathValue("library_id")); err != nil {
 		return err
 	}
+	s.ended.forget()
 	return done(w)
 }
 

@@ -28,12 +28,6 @@ func (s *Service) Status(ctx context.Context, accountID, id string) (Record, err
 	return s.complete(ctx, r)
 }
 
-// Peek tells a run's revision, and whether it has ended: what an ended run shows
-// is the same as long as that is.
-func (s *Service) Peek(ctx context.Context, accountID, id string) (revision int64, ended bool, err error) {
-	return run.Peek(ctx, s.DB, accountID, id)
-}
-
 // StatusOf gives a run of whatever account, for the event that tells of it.
 func (s *Service) StatusOf(ctx context.Context, id string) (rec Record, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {

@@ -129,16 +129,7 @@ func setFavorite(ctx context.Context, tx *sqldb.Tx, personID, resultID string, o
 
 func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (deleted bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE result SET deleted = $2 WHERE id = $1 AND deleted IS NULL`, id, sqldb.At(tx.Now))
-	if err != nil || n == 0 {
-		return false, err
-	}
-	return true, shown(ctx, tx, `SELECT run_id FROM result WHERE id = $1`, id)
-}
-
-// shown notes that runs show something new: their records tell what has expired.
-func shown(ctx context.Context, tx *sqldb.Tx, runs string, args ...any) error {
-	_, err := tx.Exec(ctx, `UPDATE run SET revision = revision + 1 WHERE id IN (`+runs+`)`, args...)
-	return err
+	return n == 1, err
 }
 
 // References.
@@ -188,15 +179,9 @@ func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored
 // expire marks what was created before a time as deleted, some of it, and says
 // of how much.
 func expire(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) (int64, error) {
-	ids, err := sqldb.All(ctx, tx, `
+	return tx.Exec(ctx, `
 		UPDATE `+table+` SET deleted = $1 WHERE deleted IS NULL AND id IN (
-			SELECT id FROM `+table+` WHERE deleted IS NULL AND created < $2 ORDER BY created LIMIT $3)
-		RETURNING id`, []any{sqldb.At(tx.Now), before.UnixMicro(), batch}, one[string])
-	if err == nil && table == "result" && len(ids) > 0 {
-		q := &query{}
-		err = shown(ctx, tx, `SELECT run_id FROM result WHERE id IN `+q.list(ids), q.args...)
-	}
-	return int64(len(ids)), err
+			SELECT id FROM `+table+` WHERE deleted IS NULL AND created < $2 ORDER BY created LIMIT $3)`, sqldb.At(tx.Now), before.UnixMicro(), batch)
 }
 
 // unowned are files that have bytes and that nobody has needed since the time $1.

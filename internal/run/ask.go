@@ -19,16 +19,6 @@ func Look(ctx context.Context, db *sqldb.DB, accountID, id string) (Run, error) 
 	return found(scan(db.QueryRow(ctx, byID, id, accountID)))
 }
 
-// Peek tells the revision of a run of an account, and whether it has ended. As
-// long as the revision is the same, nothing that can be seen has changed.
-func Peek(ctx context.Context, db *sqldb.DB, accountID, id string) (revision int64, ended bool, err error) {
-	err = db.QueryRow(ctx, peek, id, accountID).Scan(&revision, &ended)
-	if errors.Is(err, sqldb.ErrNoRows) {
-		err = ErrNotFound
-	}
-	return revision, ended, err
-}
-
 // Any finds a run of whatever account, for those who work on it.
 func Any(ctx context.Context, tx *sqldb.Tx, id string) (Run, error) {
 	return found(scan(tx.QueryRow(ctx, anyByID, id)))

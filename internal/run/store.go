@@ -94,7 +94,6 @@ func spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since 
 const (
 	anyByID = `SELECT ` + columns + ` FROM run WHERE id = $1`
 	byID    = anyByID + ` AND account_id = $2`
-	peek    = `SELECT revision, finished IS NOT NULL FROM run WHERE id = $1 AND account_id = $2`
 )
 
 func found(r Run, err error) (Run, error) {

@@ -45,6 +45,7 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 		delete(r.current, j)
 		r.mu.Unlock()
 	}()
+	count := r.metrics.begin(p.name)
 	news, unfollow := r.Hub.Follow(j.run.ID)
 	defer unfollow()
 	watched := make(chan struct{})
@@ -82,6 +83,7 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 	if e.State != "" {
 		r.finish(end, j, e, out)
 	}
+	count(e, r.Now().Sub(j.claimed))
 }
 
 // watch ends the job as soon as somebody on this node has cancelled its run.

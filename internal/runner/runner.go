@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"atelier/internal/blob"
@@ -47,6 +48,7 @@ type Parts struct {
 	Hub     *generation.Hub
 	Pools   map[string]engine.Pool // by the name that manifests have
 	Log     *slog.Logger
+	Metrics prometheus.Registerer // nil: none
 	Now     func() time.Time
 	Settings
 }
@@ -71,8 +73,9 @@ type Settings struct {
 // Runner runs runs. Run may be called once.
 type Runner struct {
 	Parts
-	worker string // a name of its own for this process
-	pools  map[string]*pool
+	worker  string // a name of its own for this process
+	pools   map[string]*pool
+	metrics *metrics
 
 	mu      sync.Mutex
 	current map[*job]bool
@@ -105,7 +108,7 @@ const (
 
 // New makes a runner.
 func New(p Parts) *Runner {
-	r := &Runner{Parts: p, worker: ident.New(), pools: map[string]*pool{}, current: map[*job]bool{}}
+	r := &Runner{Parts: p, worker: ident.New(), metrics: newMetrics(p.Metrics), pools: map[string]*pool{}, current: map[*job]bool{}}
 	for name, one := range p.Pools {
 		r.pools[name] = &pool{Pool: one, name: name, wake: make(chan struct{}, 1), offer: make(chan struct{})}
 	}

@@ -77,9 +77,6 @@ func again(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err err
 	n, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET state = 'waiting', next_at = $2
 		WHERE run_id = $1 AND (lease_until IS NULL OR lease_until <= $2)`, runID, sqldb.At(tx.Now))
-	if err == nil && n > 0 {
-		err = shown(ctx, tx, runID)
-	}
 	if err != nil || n > 0 {
 		return n > 0, err
 	}
@@ -168,17 +165,9 @@ func insertAttempt(ctx context.Context, tx *sqldb.Tx, e due, o outcome) error {
 }
 
 func settle(ctx context.Context, tx *sqldb.Tx, e due, c course) error {
-	if _, err := tx.Exec(ctx, `
+	_, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET state = $2, attempts = $3, next_at = $4, lease_until = NULL WHERE id = $1`,
-		e.id, c.state, c.attempts, sqldb.At(c.next)); err != nil {
-		return err
-	}
-	return shown(ctx, tx, e.runID)
-}
-
-// shown notes that a run shows something new: its record tells of the webhook.
-func shown(ctx context.Context, tx *sqldb.Tx, runID string) error {
-	_, err := tx.Exec(ctx, `UPDATE run SET revision = revision + 1 WHERE id = $1`, runID)
+		e.id, c.state, c.attempts, sqldb.At(c.next))
 	return err
 }
 

@@ -77,7 +77,7 @@ CREATE TABLE run (
     cancel          BOOLEAN NOT NULL, -- asked for
     progress        BIGINT, -- thousandths
     preview         TEXT    NOT NULL, -- key of the newest, empty: none
-    revision        BIGINT  NOT NULL, -- grows with everything that can be seen from outside
+    revision        BIGINT  NOT NULL, -- grows with everything that happens to it until it has ended
     error_code      TEXT    NOT NULL,
     error_message   TEXT    NOT NULL,
 

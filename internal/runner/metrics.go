@@ -1,0 +1,53 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"atelier/internal/generation"
+	"atelier/internal/run"
+)
+
+// metrics are what Prometheus is told. Engines are few.
+type metrics struct {
+	running *prometheus.GaugeVec
+	ended   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+}
+
+func newMetrics(to prometheus.Registerer) *metrics {
+	m := &metrics{
+		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "atelier_runs_running", Help: "Runs that this node works on, by engine.",
+		}, []string{"engine"}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "atelier_runs_ended_total", Help: "Runs that this node worked on, by engine and how that ended.",
+		}, []string{"engine", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "atelier_run_seconds", Help: "Time that runs which succeeded took, by engine.",
+			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 25, 60, 150, 300, 600},
+		}, []string{"engine"}),
+	}
+	if to != nil {
+		to.MustRegister(m.running, m.ended, m.seconds)
+	}
+	return m
+}
+
+// begin counts a run until the function that it gives is called with how the
+// work on it ended; no state is for one that goes on elsewhere.
+func (m *metrics) begin(engine string) (end func(e generation.Ending, took time.Duration)) {
+	m.running.WithLabelValues(engine).Inc()
+	return func(e generation.Ending, took time.Duration) {
+		m.running.WithLabelValues(engine).Dec()
+		outcome := string(e.State)
+		if outcome == "" {
+			outcome = "elsewhere"
+		}
+		m.ended.WithLabelValues(engine, outcome).Inc()
+		if e.State == run.Succeeded {
+			m.seconds.WithLabelValues(engine).Observe(took.Seconds())
+		}
+	}
+}
