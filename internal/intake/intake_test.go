@@ -240,14 +240,10 @@ func (f calling) Read([]byte) (int, error) {
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	p := open(t)
-	if err := os.Chmod(p.folder+"/tmp", 0o500); err != nil {
+	if err := os.RemoveAll(p.folder + "/tmp"); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := os.Create(p.folder + "/tmp/probe"); err == nil {
-		f.Close()
-		t.Skip("this user writes where nobody may")
-	}
-	if _, err := p.Take(t.Context(), bytes.NewReader(pngBytes(4, 4)), intake.Want{MaxBytes: much}); !errors.Is(err, os.ErrPermission) {
+	if _, err := p.Take(t.Context(), bytes.NewReader(pngBytes(4, 4)), intake.Want{MaxBytes: much}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("take = %v, want the store's failure", err)
 	}
 }
