@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"atelier/internal/ident"
@@ -91,6 +92,16 @@ func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 func version(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
 	err = db.QueryRow(ctx, `SELECT definition FROM tool_version WHERE hash = $1`, hash).Scan(&definition)
 	return definition, err
+}
+
+// Live gives the hash of a tool as it is at this moment; ok is false where it is
+// no longer offered. What this node has in memory may be a moment older.
+func Live(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT hash FROM tool WHERE id = $1 AND NOT removed`, toolID).Scan(&hash)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return "", false, nil
+	}
+	return hash, err == nil, err
 }
 
 // durationsKept is how many finished runs of a tool its average is made of.

@@ -36,10 +36,10 @@ type accepted struct {
 func (s *Service) check(ctx context.Context, d Draft, pricing bool) (accepted, error) {
 	tool, ok := s.Catalog.Snapshot().View(d.Caller.Audience).Tool(d.ToolID)
 	if !ok {
-		return accepted{}, fault.New(fault.NotFound, "There is no such tool.")
+		return accepted{}, errNoTool
 	}
 	if d.ToolHash != tool.Hash {
-		return accepted{}, fault.New(fault.ToolSchemaStale, "The tool changed since you read it. Fetch it again.").With("expected_tool_fields_hash", tool.Hash)
+		return accepted{}, stale(tool.Hash)
 	}
 	a := accepted{tool: tool}
 	filled, problems := tool.Fill(d.Inputs, catalog.FillOptions{Draft: pricing, Files: len(d.Files)})
@@ -67,6 +67,27 @@ func (s *Service) check(ctx context.Context, d Draft, pricing bool) (accepted, e
 		return accepted{}, err
 	}
 	return a, nil
+}
+
+var errNoTool = fault.New(fault.NotFound, "There is no such tool.")
+
+func stale(live string) error {
+	return fault.New(fault.ToolSchemaStale, "The tool changed since you read it. Fetch it again.").With("expected_tool_fields_hash", live)
+}
+
+// still makes sure that the tool is as the draft was checked against: another
+// node may have changed it a moment ago.
+func still(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
+	live, ok, err := catalog.Live(ctx, tx, t.ID)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return errNoTool
+	case live != t.Hash:
+		return stale(live)
+	}
+	return nil
 }
 
 // problems are those of everything beside the inputs.

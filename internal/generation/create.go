@@ -79,6 +79,9 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 			return c, err
 		}
 	}
+	if err := still(ctx, tx, a.tool); err != nil {
+		return Created{}, err
+	}
 	active, err := run.Active(ctx, tx, who.PersonID)
 	if err != nil {
 		return Created{}, err

@@ -217,6 +217,25 @@ func TestPriceIsWhatIsHeld(t *testing.T) {
 	})
 }
 
+// TestAChangeOnAnotherNode is not yet in this node's memory when somebody
+// creates.
+func TestAChangeOnAnotherNode(t *testing.T) {
+	generationtest.Worlds(t, nil, func(h *house) {
+		anna := h.Person(10)
+		d := h.Draft(own(anna), "cost")
+		h.ApplyElsewhere(map[string]string{"cost": "price: {type: COST, tokens: 5}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"})
+		before := h.Rows()
+		_, err := create(h, d)
+		live := refused(h, "the old price", err, fault.ToolSchemaStale).Details["expected_tool_fields_hash"]
+		h.ApplyElsewhere(map[string]string{"free": generationtest.Manifest("free")})
+		_, err = create(h, d)
+		refused(h, "a tool that is gone", err, fault.NotFound)
+		if live == d.ToolHash || h.Rows() != before {
+			h.Errorf("live hash %v, rows %s, then %s", live, before, h.Rows())
+		}
+	})
+}
+
 // TestThePriceOfTheHash changes a price between the look and the create.
 func TestThePriceOfTheHash(t *testing.T) {
 	generationtest.Worlds(t, nil, func(h *house) {

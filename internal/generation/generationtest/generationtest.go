@@ -114,6 +114,14 @@ func Unlimited(s *generation.Settings) {
 // name.
 func (h *House) Apply(manifests map[string]string) {
 	h.Helper()
+	h.ApplyElsewhere(manifests)
+	_, err := h.Catalog.Refresh(h.Context())
+	h.OK(err)
+}
+
+// ApplyElsewhere is Apply on a node that this one has not heard from yet.
+func (h *House) ApplyElsewhere(manifests map[string]string) {
+	h.Helper()
 	files := fstest.MapFS{}
 	for slug, text := range manifests {
 		files[slug+".yaml"] = &fstest.MapFile{Data: []byte("name: " + slug + "\n" + text)}
@@ -124,8 +132,6 @@ func (h *House) Apply(manifests map[string]string) {
 		h.Fatalf("manifests: %v", set.Problems)
 	}
 	_, err = catalog.Apply(h.Context(), h.DB, set)
-	h.OK(err)
-	_, err = h.Catalog.Refresh(h.Context())
 	h.OK(err)
 }
 
