@@ -101,12 +101,11 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 		}
 		return rt.do(w, r)
 	}
-	c := call{params: paramsOf(r)}
-	shown := access.Presented{
+	c := call{params: paramsOf(r), gate: s.Gate, rule: rt.rule}
+	c.presented = access.Presented{
 		Authorization: r.Header["Authorization"], DeviceID: r.Header["X-Device-Id"], TeamID: c.params.values["team_id"], Address: rec.Addr.String(),
 	}
-	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, shown)
-	c.still = func(ctx context.Context) error { _, _, err := s.Gate.Admit(ctx, rt.rule, shown); return err }
+	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, c.presented)
 	bucket, key := s.addresses, addressKey(rec.Addr)
 	if rec.PersonID = c.caller.PersonID; rec.PersonID != "" {
 		bucket, key = s.persons, rec.PersonID
@@ -125,8 +124,16 @@ type call struct {
 	caller  access.Caller
 	account access.Account
 	params  *params
-	// still asks again whether the request may, for answers that last.
-	still func(context.Context) error
+
+	gate      *access.Gate
+	rule      access.Rule
+	presented access.Presented
+}
+
+// still asks again whether the request may, for answers that last.
+func (c *call) still(ctx context.Context) error {
+	_, _, err := c.gate.Admit(ctx, c.rule, c.presented)
+	return err
 }
 
 type callKey struct{}
