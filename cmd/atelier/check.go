@@ -52,7 +52,7 @@ func (c checkCmd) Run(p *program) error {
 	}
 	held := fmt.Sprintf("all %d checks hold", len(checks))
 	if c.Files {
-		blobs, err := p.openBlobs(p.ctx)
+		blobs, err := p.openBlobs(p.ctx, -1)
 		if err != nil {
 			return err
 		}

@@ -54,8 +54,10 @@ func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring
 	return ring, db.Write(ctx, func(tx *sqldb.Tx) error { return ring.Confirm(ctx, tx) })
 }
 
-func (p *program) openBlobs(ctx context.Context) (blob.Store, error) {
-	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, Leftovers: time.Duration(p.cfg.Retention.Orphans), Now: time.Now})
+// openBlobs opens the store of files and sweeps what is as old as leftovers;
+// below zero it leaves all as it is.
+func (p *program) openBlobs(ctx context.Context, leftovers time.Duration) (blob.Store, error) {
+	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, Leftovers: leftovers, Now: time.Now})
 }
 
 // manifests are where tools are read from, the directory's after our own.

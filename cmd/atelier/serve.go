@@ -61,7 +61,7 @@ func (serveCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	blobs, err := p.openBlobs(ctx)
+	blobs, err := p.openBlobs(ctx, time.Duration(cfg.Retention.Orphans))
 	if err != nil {
 		return err
 	}
@@ -124,8 +124,7 @@ func (serveCmd) Run(p *program) error {
 			Limits: api.Limits{
 				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize, PageDefault: cfg.Limits.PageDefault,
 				ToolsPageDefault: cfg.Limits.ToolsPageDefault, RequestsPerMinute: cfg.Limits.RequestsPerMinute,
-				FileBytes: int64(cfg.Limits.FileBytes), RequestBytes: int64(cfg.Limits.RequestBytes), InputFiles: cfg.Limits.InputFiles,
-				KeyLength: cfg.Limits.IdempotencyKeyLength, CreatePerMinute: cfg.Limits.CreatePerMinute, CreatePerHour: cfg.Limits.CreatePerHour,
+				FileBytes: int64(cfg.Limits.FileBytes), RequestBytes: int64(cfg.Limits.RequestBytes), KeyLength: cfg.Limits.IdempotencyKeyLength,
 			},
 		})
 		if err != nil {

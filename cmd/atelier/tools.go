@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"time"
 
 	"atelier/internal/catalog"
 	"atelier/internal/curator"
@@ -55,7 +56,7 @@ func (c applyCmd) Run(p *program) error {
 		return err
 	}
 	defer db.Close()
-	blobs, err := p.openBlobs(p.ctx)
+	blobs, err := p.openBlobs(p.ctx, time.Duration(p.cfg.Retention.Orphans))
 	if err != nil {
 		return err
 	}

@@ -53,10 +53,7 @@ type Limits struct {
 	RequestsPerMinute int
 	FileBytes         int64
 	RequestBytes      int64
-	InputFiles        int
 	KeyLength         int
-	CreatePerMinute   int
-	CreatePerHour     int
 }
 
 // Server answers the API's requests.

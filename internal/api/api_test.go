@@ -58,7 +58,7 @@ type service struct {
 
 var limits = api.Limits{
 	JSONBytes: 1 << 20, JSONDepth: 64, PageSize: 100, PageDefault: 24, ToolsPageDefault: 100,
-	FileBytes: 50 << 20, RequestBytes: 250 << 20, InputFiles: 12, KeyLength: 255, CreatePerMinute: 10, CreatePerHour: 100,
+	FileBytes: 50 << 20, RequestBytes: 250 << 20, KeyLength: 255,
 }
 
 func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {

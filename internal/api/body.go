@@ -175,8 +175,8 @@ func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool
 			}
 			f.payload, err = readJSON(http.MaxBytesReader(w, part, s.Limits.JSONBytes), s.Limits)
 		case "files":
-			if len(f.digests) == s.Limits.InputFiles {
-				return f, generation.TooManyFiles(s.Limits.InputFiles)
+			if most := s.Runs.Settings.InputFiles; len(f.digests) == most {
+				return f, generation.TooManyFiles(most)
 			}
 			if left, err = s.receiveFile(r.Context(), part, &f, known, left); err != nil {
 				return f, err

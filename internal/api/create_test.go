@@ -16,7 +16,9 @@ import (
 )
 
 func TestCreateIsAccepted(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		m := newMaker(t, db, limits, asUsual)
 		a := m.create(m.body("wide", `,"num_results":3,"plugin":"blender","metadata":null,"inputs":null,"webhook_url":null,"unknown":[1]`))
 		a.want(t, "create", 202, "")
 		got := read[wire.GenerationCreated](t, a)

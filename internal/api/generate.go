@@ -184,7 +184,7 @@ func (s *Server) runsFor(c *call) generation.Caller {
 const minuteWindow, hourWindow = "minute", "hour"
 
 func (s *Server) tellPolicy(w http.ResponseWriter) {
-	w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=60, "%s";q=%d;w=3600`, minuteWindow, s.Limits.CreatePerMinute, hourWindow, s.Limits.CreatePerHour))
+	w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=60, "%s";q=%d;w=3600`, minuteWindow, s.Runs.Settings.CreatePerMinute, hourWindow, s.Runs.Settings.CreatePerHour))
 }
 
 func rateLimit(rooms []ratelog.Room) string {

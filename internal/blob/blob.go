@@ -95,7 +95,7 @@ type Options struct {
 	AccessKey, SecretKey string
 
 	// Leftovers is the age at which an unfinished Put counts as abandoned: an
-	// hour.
+	// hour. Below zero Open leaves all as it is.
 	Leftovers time.Duration
 	Now       func() time.Time
 }
@@ -107,6 +107,9 @@ func Open(ctx context.Context, address string, o Options) (Store, error) {
 	s, err := open(ctx, address, o)
 	if err != nil {
 		return nil, fmt.Errorf("open blob store: %w", err)
+	}
+	if o.Leftovers < 0 {
+		return s, nil
 	}
 	if err := s.Sweep(ctx, o.Now().Add(-cmp.Or(o.Leftovers, leftoverAge))); err != nil {
 		return nil, fmt.Errorf("open blob store: %w", errors.Join(err, s.Close()))

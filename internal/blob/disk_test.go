@@ -123,12 +123,16 @@ func TestDiskPutsAndDeletesInOneFolder(t *testing.T) {
 func TestDiskSweepsAtOpen(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name string
-		age  time.Duration
-		left int
+		name      string
+		age       time.Duration
+		leftovers time.Duration
+		left      int
 	}{
-		{"a Put that may still run", 59 * time.Minute, 1},
-		{"what a killed process left", 61 * time.Minute, 0},
+		{"a Put that may still run", 59 * time.Minute, 0, 1},
+		{"what a killed process left", 61 * time.Minute, 0, 0},
+		{"what is as old as the options say", 61 * time.Second, time.Minute, 0},
+		{"what is younger than the options say", 59 * time.Second, time.Minute, 1},
+		{"somebody who only looks", 61 * time.Minute, -1, 1},
 	} {
 		folder := t.TempDir()
 		openDisk(t, folder)
@@ -137,7 +141,7 @@ func TestDiskSweepsAtOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := func() time.Time { return time.Now().Add(tt.age) }
-		open(t, "file://"+folder, blob.Options{Now: later})
+		open(t, "file://"+folder, blob.Options{Leftovers: tt.leftovers, Now: later})
 		if got := len(files(t, folder)); got != tt.left {
 			t.Errorf("%s: %d files, want %d", tt.name, got, tt.left)
 		}

@@ -9,7 +9,6 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
 	"atelier/test/program"
 )
@@ -78,8 +77,8 @@ func (w *world) judgeDelivery(d delivery, r record) {
 	was, is := maps.Clone(d.body.Data), maps.Clone(r)
 	delete(was, "webhook")
 	delete(is, "webhook")
-	if fixed(was) != fixed(is) {
-		w.t.Errorf("event %s tells of %s, the run is %s", d.id, fixed(was), fixed(is))
+	if program.Fixed(w.t, was) != program.Fixed(w.t, is) {
+		w.t.Errorf("event %s tells of %s, the run is %s", d.id, program.Fixed(w.t, was), program.Fixed(w.t, is))
 	}
 }
 
@@ -93,49 +92,6 @@ func (w *world) judgeFiles() {
 	program.ForgetDead(w.t, db)
 	w.env = append(w.env, "ATELIER_RETENTION_ORPHANS=1ms")
 	w.servers[0].start()
-	deadline := time.Now().Add(time.Minute)
-	for tick := time.Tick(200 * time.Millisecond); ; <-tick {
-		// Also what the database names is swept, once nobody needs it.
-		named, there := w.named(db), program.Files(w.t, w.data)
-		if maps.Equal(there, named) {
-			break
-		}
-		if time.Now().After(deadline) {
-			w.t.Errorf("of %d files these are missing: %v; these belong to nothing: %v", len(named), without(named, there), without(there, named))
-			break
-		}
-	}
+	program.KeptFiles(w.t, db, w.data)
 	w.check()
-}
-
-// named are the keys of the files that the database names.
-func (w *world) named(db *sqldb.DB) map[string]bool {
-	w.t.Helper()
-	keys := map[string]bool{}
-	err := db.Read(w.t.Context(), func(tx *sqldb.Tx) error {
-		clear(keys)
-		return tx.Each(w.t.Context(), `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL`, nil, func(row sqldb.Scanner) error {
-			var all [3]string
-			err := row.Scan(&all[0], &all[1], &all[2])
-			for _, key := range all {
-				keys[key] = true
-			}
-			return err
-		})
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	delete(keys, "")
-	return keys
-}
-
-// without gives the keys of one set that are not in the other.
-func without(keys, others map[string]bool) (rest []string) {
-	for key := range keys {
-		if !others[key] {
-			rest = append(rest, key)
-		}
-	}
-	return rest
 }

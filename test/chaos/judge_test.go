@@ -3,7 +3,6 @@ package chaos
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"atelier/test/program"
 )
 
 // record is a run as the program tells of it.
@@ -280,10 +281,10 @@ func (w *world) judgeStarts(runs map[string]record) {
 // judgeResults reads a run three times and downloads what it made.
 func (w *world) judgeResults(id string, listed record) {
 	a := w.order(listed).account
-	want := fixed(listed)
+	want := program.Fixed(w.t, listed)
 	for range 3 {
 		r := w.ask(a, "/api/v2/generate/"+id+a.query())
-		if got := fixed(r); got != want {
+		if got := program.Fixed(w.t, r); got != want {
 			w.t.Errorf("run %s was %s and is %s", id, want, got)
 		}
 		listed = r
@@ -299,23 +300,4 @@ func (w *world) judgeResults(id string, listed record) {
 			}
 		}
 	}
-}
-
-// fixed is a run as text, without the addresses, which are made at each read.
-func fixed(r record) string {
-	r = maps.Clone(r)
-	var outputs []any
-	for _, one := range r["outputs"].([]any) {
-		output := maps.Clone(one.(map[string]any))
-		for _, name := range []string{"url", "thumb_url", "preview_url"} {
-			delete(output, name)
-		}
-		outputs = append(outputs, output)
-	}
-	r["outputs"] = outputs
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
 }

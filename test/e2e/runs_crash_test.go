@@ -216,7 +216,7 @@ func (c crash) try(t *testing.T, engine string) {
 		a.n = a.s.serve()
 		defer a.n.stop()
 	}
-	a.s.keptFiles()
+	program.KeptFiles(a.s.t, dbtest.Open(a.s.t, a.s.database), a.s.data)
 	a.s.check()
 }
 

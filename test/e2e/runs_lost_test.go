@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"atelier/internal/sqldb/dbtest"
 	"atelier/internal/witness"
+	"atelier/test/program"
 )
 
 // running starts runs on a node and waits until all of them are running there.
@@ -98,7 +98,7 @@ func TestPausedWorkerChangesNothing(t *testing.T) {
 		if r["status"] != "succeeded" || r["tokens_charged"] != 2.0*unit {
 			t.Errorf("a run = %v", r)
 		}
-		if was, is := fixed(t, r), fixed(t, after[id]); was != is {
+		if was, is := program.Fixed(t, r), program.Fixed(t, after[id]); was != is {
 			t.Errorf("a run was %s and is %s", was, is)
 		}
 	}
@@ -116,28 +116,8 @@ func TestPausedWorkerChangesNothing(t *testing.T) {
 	if tokens, held := second.balance(token, ""); tokens != (100-2*runs)*unit || held != 0 {
 		t.Errorf("balance = %v with %v held", tokens, held)
 	}
-	s.keptFiles()
+	program.KeptFiles(s.t, dbtest.Open(s.t, s.database), s.data)
 	first.stop()
 	second.stop()
 	s.check()
-}
-
-// fixed is a run as text, without the addresses, which are made at each read.
-func fixed(t *testing.T, r map[string]any) string {
-	t.Helper()
-	r = maps.Clone(r)
-	var outputs []any
-	for _, one := range r["outputs"].([]any) {
-		output := maps.Clone(one.(map[string]any))
-		for _, name := range []string{"url", "thumb_url", "preview_url"} {
-			delete(output, name)
-		}
-		outputs = append(outputs, output)
-	}
-	r["outputs"] = outputs
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

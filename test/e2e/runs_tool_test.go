@@ -16,9 +16,7 @@ import (
 	"time"
 
 	"atelier/internal/api/apitest"
-	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
-	"atelier/test/program"
 )
 
 // unit is what one result of the scripted tool costs.
@@ -199,35 +197,4 @@ func started(t *testing.T, path string) []string {
 		t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-}
-
-// keptFiles fails unless the files on disk are those that the database names.
-func (s *site) keptFiles() {
-	s.t.Helper()
-	db := dbtest.Open(s.t, s.database)
-	named := func() map[string]bool {
-		keys := map[string]bool{}
-		err := db.Read(s.t.Context(), func(tx *sqldb.Tx) error {
-			return tx.Each(s.t.Context(), `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL`, nil, func(row sqldb.Scanner) error {
-				var all [3]string
-				err := row.Scan(&all[0], &all[1], &all[2])
-				for _, key := range all {
-					keys[key] = true
-				}
-				return err
-			})
-		})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		delete(keys, "")
-		return keys
-	}
-	// Which node starts periodic jobs takes PostgreSQL a while to settle.
-	deadline := time.Now().Add(time.Minute)
-	for tick := time.Tick(100 * time.Millisecond); !maps.Equal(program.Files(s.t, s.data), named()); <-tick {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the files are %v, the database names %v", program.Files(s.t, s.data), named())
-		}
-	}
 }

@@ -4,10 +4,12 @@
 package program
 
 import (
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"atelier/internal/sqldb"
 )
@@ -81,6 +84,77 @@ func Files(t testing.TB, data string) map[string]bool {
 		t.Fatal(err)
 	}
 	return keys
+}
+
+// named are the keys of the files that the database names.
+func named(t testing.TB, db *sqldb.DB) map[string]bool {
+	t.Helper()
+	keys := map[string]bool{}
+	err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
+		clear(keys)
+		return tx.Each(t.Context(), `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL`, nil, func(row sqldb.Scanner) error {
+			var all [3]string
+			err := row.Scan(&all[0], &all[1], &all[2])
+			for _, key := range all {
+				keys[key] = true
+			}
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(keys, "")
+	return keys
+}
+
+// KeptFiles fails the test unless the files in a data folder come to be those
+// that the database names, which are swept as well once nobody needs them.
+func KeptFiles(t testing.TB, db *sqldb.DB, data string) {
+	t.Helper()
+	// Which node starts periodic jobs takes PostgreSQL a while to settle.
+	deadline := time.Now().Add(time.Minute)
+	for tick := time.Tick(100 * time.Millisecond); ; <-tick {
+		want, there := named(t, db), Files(t, data)
+		if maps.Equal(there, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("of %d files these are missing: %v; these belong to nothing: %v", len(want), without(want, there), without(there, want))
+			return
+		}
+	}
+}
+
+// without gives the keys of one set that are not in the other.
+func without(keys, others map[string]bool) (rest []string) {
+	for key := range keys {
+		if !others[key] {
+			rest = append(rest, key)
+		}
+	}
+	return rest
+}
+
+// Fixed is the record of a run as text, without the addresses, which are made
+// at each read.
+func Fixed(t testing.TB, record map[string]any) string {
+	t.Helper()
+	record = maps.Clone(record)
+	var outputs []any
+	for _, one := range record["outputs"].([]any) {
+		output := maps.Clone(one.(map[string]any))
+		for _, name := range []string{"url", "thumb_url", "preview_url"} {
+			delete(output, name)
+		}
+		outputs = append(outputs, output)
+	}
+	record["outputs"] = outputs
+	text, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // ForgetDead lets background work go on at once that died with its worker: it
