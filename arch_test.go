@@ -21,7 +21,7 @@ var layers = []map[string][]string{
 	{ // ground
 		"api": nil, "tools": nil,
 		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/plain": nil, "internal/config": nil, "internal/telemetry": nil,
-		"internal/sqldb": {"internal/fault", "internal/failpoint"},
+		"internal/border": nil, "internal/sqldb": {"internal/fault", "internal/failpoint"},
 	},
 	{ // capabilities, which do not know each other
 		"internal/asset": nil, "internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,
@@ -29,6 +29,18 @@ var layers = []map[string][]string{
 		"internal/media": nil, "internal/person": nil, "internal/policy": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/run": nil,
 		"internal/session": nil, "internal/throttle": nil, "internal/webhook": nil,
 		"internal/engine": nil, "internal/engine/raster": {"internal/engine"}, "internal/engine/script": {"internal/engine"},
+		"internal/engine/sketch": nil, "internal/engine/backend": {"internal/engine"}, "internal/engine/child": {"internal/engine"},
+		"internal/engine/cog":       {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/comfyui":   {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/openai":    {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/a1111":     {"internal/engine", "internal/engine/backend"},
+		"internal/engine/replicate": {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/fal":       {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/command":   {"internal/engine", "internal/engine/child"},
+		"internal/engine/speech":    {"internal/engine", "internal/engine/child"},
+		"internal/engine/music":     {"internal/engine", "internal/engine/child"},
+		"internal/engine/video":     {"internal/engine", "internal/engine/child"},
+		"internal/provenance":       nil,
 	},
 	{ // coordinators
 		"internal/access": nil, "internal/curator": nil, "internal/intake": nil, "internal/post": nil,
@@ -50,10 +62,11 @@ var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "inte
 	"internal/engine/enginetest", "internal/generation/generationtest",
 	"test/report", "test/bench", "test/chaos", "test/e2e", "test/program", "test/visitor"}
 
-// https are the packages that may use net/http: to serve, or, blob, oidc, policy
-// and webhook, to call.
+// https are the packages that may use net/http: to serve, or, blob, oidc, policy,
+// webhook and the engines of model servers, to call.
 var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/oidc", "internal/policy", "internal/signin",
-	"internal/telemetry", "internal/webhook", "cmd/atelier"}
+	"internal/telemetry", "internal/webhook", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
+	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
 
 // configs are the packages that may read settings.
 var configs = []string{"cmd/atelier"}

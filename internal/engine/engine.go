@@ -24,6 +24,14 @@ type Engine interface {
 	Run(ctx context.Context, j Job, out Sink) error
 }
 
+// Prober is an engine that works with a server, which may be away.
+type Prober interface {
+	Engine
+	// Probe asks whether the server would take work now, and answers soon: nil,
+	// or why not.
+	Probe(ctx context.Context) error
+}
+
 // Pool is an engine and how many jobs this process gives it at once.
 type Pool struct {
 	Engine   Engine
@@ -53,6 +61,9 @@ type Job struct {
 	// OutputType and MimeTypes are what the tool's manifest says it makes.
 	OutputType string
 	MimeTypes  []string
+	// Left is the last note that an earlier try of this run left with
+	// Sink.Leave, "" for none.
+	Left string
 }
 
 // File is a media input.
@@ -60,6 +71,9 @@ type File struct {
 	MimeType      string
 	Size          int64
 	Width, Height int // 0 where it has none
+	// Address makes a URL that answers with the file for a while, for servers
+	// that can reach us; nil where there is none.
+	Address func() string
 	// Open reads the file from its start. The reader has to be closed.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
@@ -76,7 +90,14 @@ type Sink interface {
 	// engine thinks. An error means that the result was not taken, and is to be
 	// returned from Run: it is the sink's reason, not the engine's.
 	Output(ctx context.Context, r io.Reader) error
+	// Leave notes what another worker has to know if this one dies now, such as
+	// the name of work that goes on elsewhere. It is stored when Leave returns,
+	// and replaces the note before; "" is none. At most MaxNote bytes.
+	Leave(ctx context.Context, note string) error
 }
+
+// MaxNote bounds what an engine can leave.
+const MaxNote = 4 << 10
 
 // Code says what kind of failure ended a job. Codes are public API.
 type Code string

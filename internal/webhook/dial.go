@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"atelier/internal/border"
 	"atelier/internal/failpoint"
 )
 
@@ -44,7 +45,7 @@ func (c *caller) transport() *http.Transport {
 	return &http.Transport{
 		Proxy: nil, // the guard would look at the proxy's address and not at the receiver's
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return nil, &stepError{failBlocked, errBlocked} // plain HTTP
+			return nil, &stepError{failBlocked, border.ErrBlocked} // plain HTTP
 		},
 		DialTLSContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return c.dial(ctx, address) },
 		DisableKeepAlives:      true,
@@ -89,7 +90,7 @@ func (c *caller) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 		return nil, &stepError{failDNS, err}
 	}
 	for _, ip := range addrs {
-		if err := c.guard.check(ip); err != nil {
+		if err := c.guard.border.Check(ip); err != nil {
 			return nil, &stepError{failBlocked, err}
 		}
 	}
@@ -108,7 +109,7 @@ func (c *caller) reach(ctx context.Context, addrs []netip.Addr, port string) (co
 			break
 		}
 	}
-	if errors.Is(err, errBlocked) {
+	if errors.Is(err, border.ErrBlocked) {
 		return nil, &stepError{failBlocked, err}
 	}
 	if err != nil {
@@ -123,14 +124,14 @@ func (c *caller) reach(ctx context.Context, addrs []netip.Addr, port string) (co
 func (c *caller) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return errBlocked
+		return border.ErrBlocked
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
-		return errBlocked
+		return border.ErrBlocked
 	}
 	if n, err := strconv.ParseUint(port, 10, 32); err != nil || !goodPort(n) {
-		return errBlocked
+		return border.ErrBlocked
 	}
-	return c.guard.check(ip)
+	return c.guard.border.Check(ip)
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"atelier/internal/border"
 )
 
 // denied are addresses nobody may have us send to: the edges of every range and
@@ -60,20 +62,20 @@ func TestDeniedAddresses(t *testing.T) {
 	g := NewGuard(nil)
 	for _, a := range denied {
 		ip := netip.MustParseAddr(a)
-		if err := g.check(ip); !errors.Is(err, errBlocked) {
+		if err := g.border.Check(ip); !errors.Is(err, border.ErrBlocked) {
 			t.Errorf("%s = %v, want it blocked", a, err)
 		}
-		if ip.Is4() && !errors.Is(g.check(netip.AddrFrom16(ip.As16())), errBlocked) {
+		if ip.Is4() && !errors.Is(g.border.Check(netip.AddrFrom16(ip.As16())), border.ErrBlocked) {
 			t.Errorf("%s passes as ::ffff:%s", a, a)
 		}
 	}
 	for _, a := range public {
-		if err := g.check(netip.MustParseAddr(a)); err != nil {
+		if err := g.border.Check(netip.MustParseAddr(a)); err != nil {
 			t.Errorf("%s = %v, want it to pass", a, err)
 		}
 	}
 	for name, ip := range map[string]netip.Addr{"none": {}, "with a zone": netip.MustParseAddr("2606:4700::1%eth0")} {
-		if g.check(ip) == nil {
+		if g.border.Check(ip) == nil {
 			t.Errorf("an address %s passes", name)
 		}
 	}
@@ -91,7 +93,7 @@ func TestAllowedNetworks(t *testing.T) {
 		"192.168.7.0": true, "192.168.7.255": true, "192.168.6.255": false, "192.168.8.0": false,
 		"fd00:1::1": true, "fd00:1:0:1::1": false, "64:ff9b::a01:203": false, "2002:a01:203::": false, "8.8.8.8": true,
 	} {
-		if got := g.check(netip.MustParseAddr(a)) == nil; got != want {
+		if got := g.border.Check(netip.MustParseAddr(a)) == nil; got != want {
 			t.Errorf("%s passes: %v, want %v", a, got, want)
 		}
 	}
@@ -132,10 +134,10 @@ func TestTheSocketIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	c := &caller{guard: NewGuard(nil), connect: time.Second}
 	for _, a := range denied {
-		if err := c.control(t.Context(), "tcp", net.JoinHostPort(a, "443"), nil); !errors.Is(err, errBlocked) {
+		if err := c.control(t.Context(), "tcp", net.JoinHostPort(a, "443"), nil); !errors.Is(err, border.ErrBlocked) {
 			t.Errorf("%s = %v, want it blocked", a, err)
 		}
-		if _, err := c.reach(t.Context(), []netip.Addr{netip.MustParseAddr(a)}, "443"); !errors.Is(err, errBlocked) {
+		if _, err := c.reach(t.Context(), []netip.Addr{netip.MustParseAddr(a)}, "443"); !errors.Is(err, border.ErrBlocked) {
 			t.Errorf("reach %s = %v, want it blocked", a, err)
 		}
 	}

@@ -1,14 +1,12 @@
 package webhook
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"code.dny.dev/ssrf"
+	"atelier/internal/border"
 )
 
 const (
@@ -21,43 +19,11 @@ const (
 )
 
 // Guard knows which addresses a receiver may have.
-type Guard struct {
-	allow   []netip.Prefix
-	special *ssrf.Guardian // refuses what IANA lists as special
-}
-
-// errBlocked marks a connection that the guard refused.
-var errBlocked = errors.New("the address is not one to send to")
+type Guard struct{ border *border.Border }
 
 // NewGuard makes a guard that lets the public internet pass, and the networks
 // that the operator allows.
-func NewGuard(allow []netip.Prefix) *Guard {
-	g := &Guard{special: ssrf.New(ssrf.WithAnyPort())}
-	for _, p := range allow {
-		if p.Addr().Is4In6() && p.Bits() >= 96 {
-			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-		}
-		g.allow = append(g.allow, p.Masked())
-	}
-	return g
-}
-
-// check refuses an address that nobody outside may have us send to.
-func (g *Guard) check(ip netip.Addr) error {
-	if !ip.IsValid() || ip.Zone() != "" {
-		return errBlocked
-	}
-	ip = ip.Unmap() // ::ffff:10.0.0.1 is 10.0.0.1
-	for _, p := range g.allow {
-		if p.Contains(ip) {
-			return nil
-		}
-	}
-	if err := g.special.SafeAddr(ip); err != nil {
-		return fmt.Errorf("%w: %w", errBlocked, err)
-	}
-	return nil
-}
+func NewGuard(allow []netip.Prefix) *Guard { return &Guard{border.New(allow)} }
 
 func goodPort(n uint64) bool { return n == portHTTPS || n >= firstFreePort && n <= 65535 }
 
@@ -108,7 +74,7 @@ func (g *Guard) checkLiteral(name string) string {
 	if err != nil || ip.Is4In6() || ip.String() != strings.ToLower(name) {
 		return "The IP address is not in its usual form."
 	}
-	if g.check(ip) != nil {
+	if g.border.Check(ip) != nil {
 		return "Events are not sent to this IP address."
 	}
 	return ""
@@ -132,7 +98,7 @@ func (g *Guard) checkName(name string) string {
 		}
 	}
 	// Where the operator lets loopback pass, its name may be used as well.
-	if labels[len(labels)-1] == "localhost" && g.check(netip.IPv6Loopback()) != nil && g.check(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil {
+	if labels[len(labels)-1] == "localhost" && g.border.Check(netip.IPv6Loopback()) != nil && g.border.Check(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil {
 		return "Events are not sent to localhost."
 	}
 	return ""

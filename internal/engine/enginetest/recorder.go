@@ -15,6 +15,8 @@ type Recorder struct {
 	// FailAt makes the nth output fail with Err; the first is 1.
 	FailAt int
 	Err    error
+	// Most bounds an output; 0 is no bound.
+	Most int64
 	// OnProgress and OnOutput are called before the recorder does its own part,
 	// OnOutput with the number of the output.
 	OnProgress func(fraction float64)
@@ -27,6 +29,7 @@ type Recorder struct {
 	asked    int  // outputs that were offered
 	busy     int  // outputs being taken
 	overlap  bool // two were, at once
+	notes    []string
 }
 
 var _ engine.Sink = (*Recorder)(nil)
@@ -61,7 +64,7 @@ func (r *Recorder) Output(ctx context.Context, src io.Reader) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b, err := io.ReadAll(src)
+	b, err := bounded(src, r.Most)
 	if err != nil {
 		return err
 	}
@@ -84,6 +87,21 @@ func (r *Recorder) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy--
+}
+
+// Leave keeps the note.
+func (r *Recorder) Leave(ctx context.Context, note string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notes = append(r.notes, note)
+	return ctx.Err()
+}
+
+// Notes are what the engine left, in order.
+func (r *Recorder) Notes() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.notes)
 }
 
 // Outputs are the results that were taken, in order.

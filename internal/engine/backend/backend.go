@@ -1,0 +1,222 @@
+// Package backend is what engines share that work with a model server over
+// HTTP: calls with limits, failures that mean the same everywhere, and files
+// that a server only tells the address of.
+//
+// The server is the operator's choice and is reached wherever it is. Addresses
+// that it answers with are somebody else's choice: they are fetched from the
+// server itself, with its credentials, or from the public internet, without.
+package backend
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"atelier/internal/border"
+)
+
+// MaxAnswer bounds what is read of an answer that has to be in memory whole,
+// files in it included.
+const MaxAnswer = 128 << 20
+
+// Options are where a server is and how it knows us.
+type Options struct {
+	// URL is where its paths begin.
+	URL string
+	// Header is sent with every call to it, and to no other.
+	Header http.Header
+	// Timeout bounds calls that do not do the work themselves: 30 s.
+	Timeout time.Duration
+	// Border lets addresses elsewhere pass.
+	Border *border.Border
+}
+
+// Client calls one server. It is safe for concurrent use.
+type Client struct {
+	base      *url.URL
+	header    http.Header
+	timeout   time.Duration
+	own       *http.Client // to the server
+	elsewhere *http.Client // to what it names
+}
+
+// New makes a client without talking to the server.
+func New(o Options) (*Client, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the address is no http:// or https:// URL without a user and a query") // the text may hold a password
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	c := &Client{base: u, header: o.Header, timeout: cmp.Or(o.Timeout, 30*time.Second)}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.own = &http.Client{CheckRedirect: stay, Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 10 * time.Second,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 8,
+		IdleConnTimeout:     30 * time.Second,
+	}}
+	c.elsewhere = &http.Client{CheckRedirect: stay, Transport: &http.Transport{
+		Proxy:                  nil, // the border would look at the proxy's address
+		DialContext:            cmp.Or(o.Border, border.New(nil)).Dialer(10 * time.Second).DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ForceAttemptHTTP2:      true,
+		DisableKeepAlives:      true,
+		ResponseHeaderTimeout:  c.timeout,
+		MaxResponseHeaderBytes: 64 << 10,
+	}}
+	return c, nil
+}
+
+// Close lets go of idle connections.
+func (c *Client) Close() { c.own.CloseIdleConnections() }
+
+// Base gives the server's address.
+func (c *Client) Base() *url.URL { u := *c.base; return &u }
+
+// HTTP gives the client to the server itself, for protocols that begin with
+// HTTP, and the headers that the server knows us by.
+func (c *Client) HTTP() (*http.Client, http.Header) { return c.own, c.header.Clone() }
+
+// Status is an answer other than 2xx.
+type Status struct {
+	Code       int
+	Body       []byte        // the beginning of it
+	RetryAfter time.Duration // 0 where it was not said
+}
+
+func (s *Status) Error() string {
+	return fmt.Sprintf("status %d: %.300q", s.Code, s.Body)
+}
+
+// Short is ctx with the time that a call may take which does not do the work.
+func (c *Client) Short(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.timeout)
+}
+
+// Request is a call.
+type Request struct {
+	Method string // GET where it is empty
+	Path   string // below the server's address, with its query; or a whole URL of the server
+	Header [][2]string
+	Body   io.Reader // nil: none
+	Type   string    // of the body
+}
+
+// Do calls the server. An answer other than 2xx is a *Status. The body has to
+// be closed.
+func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
+	at := r.Path
+	if !strings.Contains(at, "://") {
+		at = c.base.String() + "/" + strings.TrimLeft(at, "/")
+	}
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), at, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	if !same(req.URL, c.base) { // with the server's credentials, nothing goes elsewhere
+		return nil, fmt.Errorf("%w: another server", border.ErrBlocked)
+	}
+	for name, values := range c.header {
+		req.Header[name] = values
+	}
+	if r.Type != "" {
+		req.Header.Set("Content-Type", r.Type)
+	}
+	for _, h := range r.Header {
+		req.Header.Set(h[0], h[1])
+	}
+	res, err := c.own.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return good(res)
+}
+
+// good turns an answer other than 2xx into a *Status.
+func good(res *http.Response) (*http.Response, error) {
+	if res.StatusCode/100 == 2 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	s := &Status{Code: res.StatusCode}
+	s.Body, _ = io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what came tells enough
+	if after, err := time.ParseDuration(res.Header.Get("Retry-After") + "s"); err == nil && after > 0 {
+		s.RetryAfter = after
+	}
+	return nil, s
+}
+
+// JSON sends in, unless it is nil, and decodes the answer into out, unless that
+// is nil. ctx bounds it: calls that do not do the work want Short.
+func (c *Client) JSON(ctx context.Context, method, path string, in, out any) error {
+	r := Request{Method: method, Path: path}
+	if in != nil {
+		body, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		r.Body, r.Type = bytes.NewReader(body), "application/json"
+	}
+	res, err := c.Do(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	return Decode(res.Body, out)
+}
+
+// Decode reads an answer's JSON into out, nil for none. Numbers stay as they
+// are written where out leaves their type open.
+func Decode(r io.Reader, out any) error {
+	whole := &io.LimitedReader{R: r, N: MaxAnswer + 1}
+	if out == nil {
+		_, err := io.Copy(io.Discard, whole)
+		return err
+	}
+	d := json.NewDecoder(whole)
+	d.UseNumber()
+	err := d.Decode(out)
+	switch {
+	case whole.N <= 0:
+		return errTooLarge
+	case errors.Is(err, io.ErrUnexpectedEOF), err == nil:
+		return err
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	}
+	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("%w: %w", errGarbage, err)
+	}
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%w: %w", errGarbage, err)
+	}
+	return err
+}
+
+var (
+	errTooLarge = errors.New("the answer is too large")
+	errGarbage  = errors.New("the answer is not understood")
+)
+
+// same tells whether two addresses are of one server.
+func same(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+}
