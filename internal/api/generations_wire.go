@@ -18,7 +18,7 @@ import (
 // viewer.
 func asGeneration(l library.Links, rec generation.Record, viewerID string) wire.Generation {
 	g := wire.Generation{
-		RequestID: rec.ID, Status: wire.GenerationStatus(rec.State.Status()), RetryAfterSeconds: int64(rec.PollAfter / time.Second),
+		RequestID: rec.ID, Status: wire.GenerationStatus(rec.State.Status()), RetryAfterSeconds: int64(rec.RetryAfter / time.Second),
 		EstimatedSeconds: wholeSeconds(rec.Estimated), Created: moment(rec.Created), Started: momentOrNull(rec.Started), Finished: momentOrNull(rec.Finished),
 		ToolID: rec.ToolID, TeamID: orNull(rec.TeamID), NumResults: rec.NumResults, Seed: rec.Seed,
 		TokensCharged: rec.TokensCharged, FreeAllowanceUsed: rec.AllowanceUsed, Outputs: []wire.GenerationOutput{},

@@ -210,8 +210,11 @@ func texts(f catalog.Filled) []policy.Text {
 }
 
 // pollAfter is how long to wait before asking again: about as long as a result
-// takes.
+// takes, or the longest wait where nobody is there to make it.
 func (s *Service) pollAfter(t *catalog.Tool) time.Duration {
+	if s.isAway(t.Engine.Name) {
+		return s.Settings.PollMax
+	}
 	wait := t.Average
 	if wait == 0 {
 		wait = 2 * time.Second

@@ -11,6 +11,8 @@
 package generation
 
 import (
+	"context"
+	"sync/atomic"
 	"time"
 
 	"atelier/internal/catalog"
@@ -18,6 +20,7 @@ import (
 	"atelier/internal/intake"
 	"atelier/internal/policy"
 	"atelier/internal/ratelog"
+	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/webhook"
 )
@@ -55,6 +58,7 @@ type Parts struct {
 type Service struct {
 	Parts
 	windows []ratelog.Window
+	away    atomic.Pointer[map[string]time.Time] // engines whose server is, since when
 }
 
 // New makes a service.
@@ -63,6 +67,41 @@ func New(p Parts) *Service {
 		{Most: p.Settings.CreatePerMinute, Span: time.Minute},
 		{Most: p.Settings.CreatePerHour, Span: time.Hour},
 	}}
+}
+
+// lookEvery is how often it is looked whether engines' servers are away.
+const lookEvery = time.Second
+
+// Watch keeps in mind which engines' servers are away, as the workers find
+// them, until ctx ends. It is a courtesy to those who poll: what cannot be
+// looked up stays as it was.
+func (s *Service) Watch(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		_ = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+			away, err := run.Away(ctx, tx)
+			if err == nil {
+				s.away.Store(&away)
+			}
+			return err
+		})
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// isAway tells whether an engine's server is.
+func (s *Service) isAway(engine string) bool {
+	away := s.away.Load()
+	if away == nil {
+		return false
+	}
+	_, is := (*away)[engine]
+	return is
 }
 
 // Caller is for whom a run is.

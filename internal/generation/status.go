@@ -2,6 +2,7 @@ package generation
 
 import (
 	"context"
+	"time"
 
 	"atelier/internal/fault"
 	"atelier/internal/person"
@@ -17,6 +18,9 @@ type Record struct {
 	Outputs  []run.Output
 	Webhook  *webhook.State // nil: none was asked for, or the run has not ended
 	Position int64          // in the queue, 0 where it does not wait
+	// RetryAfter is how long to wait before asking again. While nobody is there
+	// to make the result it is longer than what the run itself allows.
+	RetryAfter time.Duration
 }
 
 // Status gives a run of an account.
@@ -35,7 +39,7 @@ func (s *Service) StatusOf(ctx context.Context, id string) (rec Record, err erro
 		if err != nil {
 			return err
 		}
-		all, err := records(ctx, tx, []run.Run{r})
+		all, err := s.records(ctx, tx, []run.Run{r})
 		if err == nil {
 			rec = all[0]
 		}
@@ -47,10 +51,10 @@ func (s *Service) StatusOf(ctx context.Context, id string) (rec Record, err erro
 // complete adds what stands in other rows, where there can be any.
 func (s *Service) complete(ctx context.Context, r run.Run) (rec Record, err error) {
 	if r.State == run.Running || r.State.Ended() && r.State != run.Succeeded && r.WebhookURL == "" {
-		return Record{Run: r}, nil
+		return Record{Run: r, RetryAfter: s.retryAfter(r)}, nil
 	}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		all, err := records(ctx, tx, []run.Run{r})
+		all, err := s.records(ctx, tx, []run.Run{r})
 		if err == nil {
 			rec = all[0]
 		}
@@ -59,11 +63,18 @@ func (s *Service) complete(ctx context.Context, r run.Run) (rec Record, err erro
 	return rec, err
 }
 
-func records(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
+func (s *Service) retryAfter(r run.Run) time.Duration {
+	if !r.State.Ended() && s.isAway(r.Engine) {
+		return max(r.PollAfter, s.Settings.PollMax)
+	}
+	return r.PollAfter
+}
+
+func (s *Service) records(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
 	all := make([]Record, len(runs))
 	var succeeded []string
 	for i, r := range runs {
-		all[i].Run = r
+		all[i].Run, all[i].RetryAfter = r, s.retryAfter(r)
 		var err error
 		switch {
 		case r.State == run.Queued:
@@ -113,7 +124,7 @@ func (s *Service) List(ctx context.Context, accountID string, f run.Filter, afte
 		if err != nil {
 			return err
 		}
-		all, err = records(ctx, tx, runs)
+		all, err = s.records(ctx, tx, runs)
 		return err
 	})
 	return all, err

@@ -92,6 +92,7 @@ type Run struct {
 	Revision  int64
 	ErrorCode string
 	ErrorText string
+	Note      string // what its engine left for the next worker
 
 	Created, Started, Finished time.Time
 }

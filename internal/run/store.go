@@ -13,7 +13,7 @@ import (
 // columns are a run's, in the order in which scan reads them.
 const columns = `id, library_id, person_id, account_id, team_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 	num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
-	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished`
+	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished, note`
 
 func scan(row sqldb.Scanner) (r Run, err error) {
 	var team, stage *string
@@ -23,7 +23,7 @@ func scan(row sqldb.Scanner) (r Run, err error) {
 	var created, started, finished sqldb.Time
 	err = row.Scan(&r.ID, &r.LibraryID, &r.PersonID, &r.AccountID, &team, &r.Credential, &r.CredentialID, &r.Plugin, &r.ToolID, &r.ToolHash, &r.Engine, &r.Inputs, &r.Prompt, &r.Seed,
 		&r.NumResults, &r.Metadata, &r.WebhookURL, &estimated, &poll, &r.UnitTokens, &r.TokensHeld, &r.AllowanceHeld, &r.AllowanceMonth, &charged, &used,
-		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished)
+		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished, &r.Note)
 	if err != nil {
 		return Run{}, err
 	}
@@ -208,6 +208,11 @@ func setProgress(ctx context.Context, tx *sqldb.Tx, h Held, progress *int64, pre
 	return n == 1, err
 }
 
+func setNote(ctx context.Context, tx *sqldb.Tx, h Held, note string) (bool, error) {
+	n, err := tx.Exec(ctx, `UPDATE run SET note = $3 WHERE id = $1 AND attempt = $2 AND stage = 'running'`, h.ID, h.Attempt, note)
+	return n == 1, err
+}
+
 func expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE stage = 'running' AND lease_until < $1 ORDER BY lease_until LIMIT $2`+tx.Dialect.SkipLocked,
@@ -219,6 +224,43 @@ func waitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int
 		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1
 			AND NOT EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = run.id AND a.ended >= $1) LIMIT $2`,
 		[]any{sqldb.At(before), int64(limit)}, scan)
+}
+
+func waitingFor(ctx context.Context, tx *sqldb.Tx, engine string, after Place, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT `+columns+` FROM run WHERE engine = $1 AND stage = 'queued' AND (created, id) > ($2, $3) ORDER BY created, id LIMIT $4`,
+		[]any{engine, sqldb.At(after.Created), after.ID, int64(limit)}, scan)
+}
+
+// setAway keeps the time since when it is so, unless nobody has said it for a
+// while.
+func setAway(ctx context.Context, tx *sqldb.Tx, engine string, stale time.Time) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO engine_away (engine, since, said) VALUES ($1, $2, $2)
+		ON CONFLICT (engine) DO UPDATE SET since = CASE WHEN engine_away.said < $3 THEN $2 ELSE engine_away.since END, said = $2`,
+		engine, sqldb.At(tx.Now), sqldb.At(stale))
+	return err
+}
+
+func clearAway(ctx context.Context, tx *sqldb.Tx, engine string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM engine_away WHERE engine = $1`, engine)
+	return err
+}
+
+func away(ctx context.Context, tx *sqldb.Tx, stale time.Time) (map[string]time.Time, error) {
+	type row struct {
+		engine string
+		since  sqldb.Time
+	}
+	rows, err := sqldb.All(ctx, tx, `SELECT engine, since FROM engine_away WHERE said >= $1`, []any{sqldb.At(stale)}, func(from sqldb.Scanner) (r row, err error) {
+		err = from.Scan(&r.engine, &r.since)
+		return r, err
+	})
+	all := make(map[string]time.Time, len(rows))
+	for _, r := range rows {
+		all[r.engine] = r.since.Time
+	}
+	return all, err
 }
 
 // requeue gives a run back to those who wait.

@@ -69,6 +69,12 @@ func Report(ctx context.Context, tx *sqldb.Tx, h Held, progress *int64, preview 
 	return setProgress(ctx, tx, h, progress, preview)
 }
 
+// Leave keeps a note of the engine that works on a run. ok is false where the
+// run is no longer the attempt's.
+func Leave(ctx context.Context, tx *sqldb.Tx, h Held, note string) (ok bool, err error) {
+	return setNote(ctx, tx, h, note)
+}
+
 // Why a run goes back to the queue.
 const (
 	Lost     = "lost"     // its worker gave no more sign of life
@@ -100,6 +106,30 @@ func Losses(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) { retur
 // WaitingSince gives runs that have waited since before a time.
 func WaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
 	return waitingSince(ctx, tx, before, limit)
+}
+
+// WaitingFor gives runs that wait for an engine, oldest first, from a place on.
+func WaitingFor(ctx context.Context, tx *sqldb.Tx, engine string, after Place, limit int) ([]Run, error) {
+	return waitingFor(ctx, tx, engine, after, limit)
+}
+
+// awayLasts is how long it counts that somebody found an engine's server away.
+const awayLasts = time.Minute
+
+// SetAway says that an engine's server is away. It has to be said again before
+// a minute is over.
+func SetAway(ctx context.Context, tx *sqldb.Tx, engine string) error {
+	return setAway(ctx, tx, engine, tx.Now.Add(-awayLasts))
+}
+
+// SetBack says that it is there.
+func SetBack(ctx context.Context, tx *sqldb.Tx, engine string) error {
+	return clearAway(ctx, tx, engine)
+}
+
+// Away gives the engines whose server is away, and since when.
+func Away(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
+	return away(ctx, tx, tx.Now.Add(-awayLasts))
 }
 
 // End ends a run in the state in which r shows it, unless that has changed or

@@ -74,7 +74,7 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 		r.Log.Warn("a run was taken over by another worker", "run", j.run.ID, "attempt", j.run.Attempt)
 	case errors.Is(why, errCancelled):
 		e = generation.Ending{State: run.Cancelled}
-	case e.State == "": // the worker stops; what was done by then is kept
+	case e.State == "": // the worker stops, or the engine's server is away
 		r.handBack(end, j)
 	}
 	if e.State != run.Succeeded {
@@ -114,7 +114,12 @@ func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) genera
 		if ctx.Err() != nil {
 			return generation.Ending{}
 		}
-		if e := engine.As(err); !e.Transient || try >= len(r.Retry) {
+		e := engine.As(err)
+		if e.Transient && e.Code == engine.Unavailable && try >= len(r.Retry) && r.awaits(ctx, p, j) {
+			r.Log.Info("an engine's server is away; the run waits for it", "run", j.run.ID, "engine", p.name, "error", err)
+			return generation.Ending{}
+		}
+		if !e.Transient || try >= len(r.Retry) {
 			// The person is told only what the engine says.
 			r.Log.Warn("a run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "error", err)
 			return generation.Ending{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
@@ -140,7 +145,7 @@ func (r *Runner) try(ctx context.Context, p *pool, j *job, out *sink) error {
 	defer cancel()
 	task := engine.Job{
 		RunID: j.run.ID, Attempt: j.run.Attempt, With: tool.Engine.With, Seed: uint32(j.run.Seed), NumResults: int(j.run.NumResults),
-		OutputType: tool.Output.Type, MimeTypes: tool.Output.MimeTypes,
+		OutputType: tool.Output.Type, MimeTypes: tool.Output.MimeTypes, Left: out.left(),
 	}
 	if task.Values, task.Files, err = r.inputs(ctx, j); err != nil {
 		err = accident("read the inputs", err)

@@ -14,6 +14,7 @@ type metrics struct {
 	running *prometheus.GaugeVec
 	ended   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
+	servers *prometheus.GaugeVec
 }
 
 func newMetrics(to prometheus.Registerer) *metrics {
@@ -28,9 +29,12 @@ func newMetrics(to prometheus.Registerer) *metrics {
 			Name: "atelier_run_seconds", Help: "Time that runs which succeeded took, by engine.",
 			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 25, 60, 150, 300, 600},
 		}, []string{"engine"}),
+		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "atelier_engine_away", Help: "1 while an engine's server cannot be reached from this node.",
+		}, []string{"engine"}),
 	}
 	if to != nil {
-		to.MustRegister(m.running, m.ended, m.seconds)
+		to.MustRegister(m.running, m.ended, m.seconds, m.servers)
 	}
 	return m
 }
@@ -50,4 +54,13 @@ func (m *metrics) begin(engine string) (end func(e generation.Ending, took time.
 			m.seconds.WithLabelValues(engine).Observe(took.Seconds())
 		}
 	}
+}
+
+// away notes whether an engine's server is.
+func (m *metrics) away(engine string, is bool) {
+	n := 0.0
+	if is {
+		n = 1
+	}
+	m.servers.WithLabelValues(engine).Set(n)
 }

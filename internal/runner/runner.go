@@ -16,6 +16,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -62,6 +63,8 @@ type Settings struct {
 	Retry []time.Duration
 	// Attempts is how many workers a run may be lost with before it is given up.
 	Attempts int
+	// Probe is how often engines' servers are asked whether they are there.
+	Probe time.Duration
 	// MaxWait is how long a run may wait for an engine.
 	MaxWait time.Duration
 	// Drain is how long running jobs may go on when the runner has to stop.
@@ -90,7 +93,9 @@ type pool struct {
 	// until somebody is idle.
 	wake  chan struct{}
 	offer chan struct{}
-	free  atomic.Bool // a place is
+	free  atomic.Bool   // a place is
+	away  atomic.Bool   // the engine's server is
+	lost  chan struct{} // it was just found so
 }
 
 // The reasons for which a job's context ends.
@@ -108,9 +113,10 @@ const (
 
 // New makes a runner.
 func New(p Parts) *Runner {
+	p.Probe = cmp.Or(p.Probe, probeLast)
 	r := &Runner{Parts: p, worker: ident.New(), metrics: newMetrics(p.Metrics), pools: map[string]*pool{}, current: map[*job]bool{}}
 	for name, one := range p.Pools {
-		r.pools[name] = &pool{Pool: one, name: name, wake: make(chan struct{}, 1), offer: make(chan struct{})}
+		r.pools[name] = &pool{Pool: one, name: name, wake: make(chan struct{}, 1), offer: make(chan struct{}), lost: make(chan struct{}, 1)}
 	}
 	return r
 }
@@ -119,7 +125,7 @@ func New(p Parts) *Runner {
 // node may take it soon: false means that others should be told.
 func (r *Runner) Notice(engine string) bool {
 	p := r.pools[engine]
-	if p == nil {
+	if p == nil || p.away.Load() {
 		return false
 	}
 	select {
@@ -157,6 +163,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.renewed = r.Now()
 	for _, p := range r.pools {
 		group.Go(func() error { r.feed(ctx, work, p, &jobs); return nil })
+		if server, ok := p.Engine.(engine.Prober); ok {
+			group.Go(func() error { r.attend(ctx, p, server); return nil })
+		}
 	}
 	group.Go(func() error { r.every(ctx, reapEvery, "take over lost runs", r.reap); return nil })
 	var keeping sync.WaitGroup
@@ -227,7 +236,7 @@ func (r *Runner) feed(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) 
 // claim takes the next run, if there is one. It is not broken off in the
 // middle, or the run would wait for the end of a lease that nobody knows of.
 func (r *Runner) claim(ctx context.Context, p *pool) (*job, bool) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || p.away.Load() {
 		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Lease)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -35,6 +36,7 @@ type sink struct {
 	stored   []string // keys of previews that are to be deleted
 	shown    int      // how many there were
 	closed   bool     // the engine should have ended
+	note     string   // the engine's last
 
 	stop chan struct{}
 	done chan struct{}
@@ -47,7 +49,7 @@ const reportEvery = 500 * time.Millisecond
 const maxPreview = 1 << 20
 
 func newSink(ctx context.Context, r *Runner, j *job) *sink {
-	s := &sink{r: r, j: j, stop: make(chan struct{}), done: make(chan struct{})}
+	s := &sink{r: r, j: j, note: j.run.Note, stop: make(chan struct{}), done: make(chan struct{})}
 	go s.report(ctx)
 	return s
 }
@@ -108,6 +110,32 @@ func (s *sink) Output(ctx context.Context, r io.Reader) error {
 		failpoint.Hit("engine.after_first_result")
 	}
 	return nil
+}
+
+// Leave writes the note down at once: the engine goes on when it is safe.
+func (s *sink) Leave(ctx context.Context, note string) error {
+	if len(note) > engine.MaxNote {
+		return fmt.Errorf("a note of %d bytes, at most %d are kept", len(note), engine.MaxNote)
+	}
+	var ours bool
+	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ours, err = run.Leave(ctx, tx, s.j.held(), note); return err })
+	switch {
+	case err != nil:
+		return accident("keep a note", err)
+	case !ours:
+		return errLate
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note = note
+	return nil
+}
+
+// left is what the tries so far left.
+func (s *sink) left() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.note
 }
 
 // errLate is for an engine that goes on after its end.

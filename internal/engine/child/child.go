@@ -83,3 +83,10 @@ func (f *Folder) List(sub string) ([]string, error) { panic("to be written") }
 
 // Close removes the folder with all that is in it.
 func (f *Folder) Close() error { panic("to be written") }
+
+// Need is a program or file that an engine cannot work without.
+type Need struct {
+	Name    string // as people know it
+	Package string // that brings it, on Debian
+	Path    string // where it is, "" where it is missing
+}
