@@ -79,7 +79,7 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 	for _, slug := range sorted(stored) {
 		have := stored[slug]
 		_, still := wanted[slug]
-		if still || have.removed || k == toolKind && s.broken[slug] || s.kept[file{k, have.source}] || !slices.Contains(s.sources, have.source) {
+		if still || have.removed || k == toolKind && (s.broken[slug] || s.same[slug]) || s.kept[file{k, have.source}] || !slices.Contains(s.sources, have.source) {
 			continue
 		}
 		have.removed = true

@@ -25,6 +25,8 @@ func writeCanonical(b *strings.Builder, v any) {
 		b.WriteString(strconv.FormatBool(v))
 	case int64:
 		b.WriteString(strconv.FormatInt(v, 10))
+	case uint64:
+		b.WriteString(strconv.FormatUint(v, 10))
 	case float64:
 		b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
 	case string:

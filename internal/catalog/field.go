@@ -241,6 +241,8 @@ func number(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:
 		return float64(n), true
+	case uint64:
+		return float64(n), true
 	case float64:
 		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
 	}

@@ -109,7 +109,7 @@ func (r *reader) output(o *object) Output {
 	}
 	p := r.object(n, "output.")
 	defer p.end()
-	out := Output{Type: p.text("type", 20), MimeTypes: p.words("mime_types")}
+	out := Output{Type: p.text("type", 20), MimeTypes: p.words("mime_types"), Origin: Origin(p.oneOf("origin", "", string(Trained), string(Algorithmic)))}
 	prefix, known := outputTypes[out.Type]
 	if !known {
 		p.problem("type", "must be one of IMG, VID, AUDIO, ASSET_3D, TEXT")
@@ -135,6 +135,9 @@ func (r *reader) engine(o *object) Engine {
 	e := Engine{Name: p.text("name", 64), With: "{}"}
 	if !slugForm.MatchString(e.Name) {
 		p.problem("name", "must be the name of an engine: small letters, digits and dashes")
+	}
+	if include := p.get("include"); include != nil {
+		r.includes(p, include)
 	}
 	if with := p.get("with"); with != nil {
 		if with.Kind != yaml.MappingNode {

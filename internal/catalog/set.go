@@ -33,7 +33,19 @@ type From struct {
 	Files  fs.FS
 	// Name is put before file names in problems.
 	Name string
+	// Offer says what becomes of tools that need an engine; nil offers all.
+	Offer func(engine string) Offer
 }
+
+// Offer is what becomes of a tool.
+type Offer int
+
+// The ways to offer a tool, or not.
+const (
+	Offered Offer = iota
+	LeftOut       // nothing here can run it
+	AsItWas       // others know whether something can
+)
 
 // The files of a source that are no tools.
 const (
@@ -60,6 +72,9 @@ type Set struct {
 	broken map[string]bool
 	// kept are lists with a problem: all that came from them stays.
 	kept map[file]bool
+	// left are the slugs of tools that are not offered, and same of those about
+	// which others decide.
+	left, same map[string]bool
 }
 
 // entry is a manifest that is fit to be stored.
@@ -91,7 +106,7 @@ func Read(from ...From) (*Set, error) {
 	s := &Set{
 		Assets: map[Asset][]byte{},
 		tools:  map[string]entry{}, tags: map[string]entry{}, kits: map[string]entry{},
-		broken: map[string]bool{}, kept: map[file]bool{},
+		broken: map[string]bool{}, kept: map[file]bool{}, left: map[string]bool{}, same: map[string]bool{},
 	}
 	names := make([][]string, len(from))
 	for i, f := range from {
@@ -135,19 +150,19 @@ func (s *Set) knowsTag(slug string) bool {
 
 func (s *Set) knowsTool(slug string) bool {
 	_, ok := s.tools[slug]
-	return ok || s.broken[slug]
+	return ok || s.broken[slug] || s.left[slug] || s.same[slug]
 }
 
 func (s *Set) readTool(f From, name string) {
-	r := &reader{file: path.Join(f.Name, name), asset: s.assets(f.Files)}
+	r := &reader{file: path.Join(f.Name, name), asset: s.assets(f.Files), include: includes(f.Files)}
 	slug := strings.TrimSuffix(name, ".yaml")
 	if !slugForm.MatchString(slug) || len(slug) > 64 {
 		r.problem(nil, "a manifest's file name has small letters, digits and dashes, such as my-tool.yaml")
 	}
 	if root := s.root(r, f.Files, name); root != nil {
-		r.tool(root, s.knowsTag)
+		t := r.tool(root, s.knowsTag)
 		if len(r.problems) == 0 {
-			s.tools[slug] = entry{f.Source, canonical(r.plain(root))}
+			s.offer(f, slug, t, canonical(r.plain(root)))
 		}
 	}
 	if len(r.problems) > 0 {
@@ -156,6 +171,25 @@ func (s *Set) readTool(f From, name string) {
 		delete(s.tools, slug) // an operator's broken override must not bring the built-in back
 	}
 }
+
+// offer takes a good manifest in, unless nothing can run its tool.
+func (s *Set) offer(f From, slug string, t *Tool, definition string) {
+	offer := Offered
+	if f.Offer != nil {
+		offer = f.Offer(t.Engine.Name)
+	}
+	switch offer {
+	case LeftOut:
+		s.left[slug] = true
+	case AsItWas:
+		s.same[slug] = true
+	default:
+		s.tools[slug] = entry{f.Source, definition}
+	}
+}
+
+// Left gives the slugs of the tools that nothing here can run, in order.
+func (s *Set) Left() []string { return sorted(s.left) }
 
 // readList reads a file that maps slugs to items, if the source has it.
 func (s *Set) readList(f From, name string, k kind, check func(*reader, *yaml.Node)) {

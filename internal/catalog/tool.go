@@ -100,7 +100,17 @@ func (t *Tool) Cost(n int64) int64 {
 type Output struct {
 	Type      string
 	MimeTypes []string
+	Origin    Origin // "" leaves it to the engine
 }
+
+// Origin is what made a result.
+type Origin string
+
+// The origins.
+const (
+	Trained     Origin = "trained"     // a model that learned from examples
+	Algorithmic Origin = "algorithmic" // code that did not
+)
 
 // Engine names what runs a tool. With is the engine's own business, as
 // canonical JSON.

@@ -31,6 +31,8 @@ type reader struct {
 	// asset takes a picture that the manifest names and gives its digest. It
 	// is nil for what comes from the database, which has digests already.
 	asset func(name string) (Asset, error)
+	// include reads a JSON file that the manifest names; nil like asset.
+	include func(name string) ([]byte, error)
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) {
@@ -286,8 +288,8 @@ func (o *object) words(key string) []string {
 	return all
 }
 
-// scalar gives a single value as string, bool, int64 or float64; nil for null
-// and for what is no single value.
+// scalar gives a single value as string, bool, int64, uint64 where that is too
+// small, or float64; nil for null and for what is no single value.
 func scalar(n *yaml.Node) any {
 	n = follow(n)
 	if n.Kind != yaml.ScalarNode {
@@ -298,6 +300,10 @@ func scalar(n *yaml.Node) any {
 		var v int64
 		if n.Decode(&v) == nil {
 			return v
+		}
+		var u uint64 // seeds of some models are
+		if n.Decode(&u) == nil {
+			return u
 		}
 		var f float64
 		if n.Decode(&f) == nil {

@@ -35,6 +35,7 @@ type Config struct {
 	BaseURL  string   `name:"base-url" help:"Address that callers use (default: from --listen)." placeholder:"URL"`
 	AppURL   string   `name:"app-url" help:"Address of the sign-in pages (default: --base-url)." placeholder:"URL"`
 	Tools    string   `help:"Folder with manifests of your own tools." placeholder:"DIR"`
+	Backends string   `help:"YAML file with the model servers that tools run on." placeholder:"FILE"`
 	Roles    []string `help:"What this process does: api, worker or both." default:"api,worker" placeholder:"ROLE,…"`
 
 	Secret      string `hidden:"" help:"Secret shared by all nodes, 32 random bytes in base64 (default: a file inside --data)." secret:"all"`
@@ -57,6 +58,7 @@ type Config struct {
 	Device    Device    `embed:"" prefix:"device."`
 	Tokens    Tokens    `embed:"" prefix:"tokens."`
 	Runs      Runs      `embed:"" prefix:"runs."`
+	Engines   Engines   `embed:"" prefix:"engines."`
 	Webhook   Webhook   `embed:"" prefix:"webhook."`
 	Media     Media     `embed:"" prefix:"media."`
 	Policy    Policy    `embed:"" prefix:"policy."`
@@ -183,6 +185,16 @@ type Runs struct {
 	Attempts    int    `hidden:"" help:"Workers that one run may take down before it is given up." default:"20" least:"1"`
 	MaxWait     Span   `hidden:"" help:"How long a run may wait for an engine." default:"24h" least:"1"`
 	OutputBytes Size   `hidden:"" help:"Largest result." default:"1GB" least:"1"`
+}
+
+// Engines are how tools are run.
+type Engines struct {
+	Folder        string         `hidden:"" help:"Where programs work on files (default: the system's temporary folder)."`
+	Soundfont     string         `hidden:"" help:"Soundfont for music (default: the one that is installed)."`
+	Probe         Span           `hidden:"" help:"How often model servers are asked whether they are there." default:"15s" least:"1"`
+	AllowNetworks []netip.Prefix `hidden:"" help:"Private networks that model servers may keep results in, besides their own address."`
+	Provenance    bool           `hidden:"" help:"Write into pictures and videos what made them." default:"true" negatable:""`
+	Prompts       bool           `hidden:"" help:"Write into them what was asked for, too." default:"false" negatable:""`
 }
 
 // Webhook is how events are delivered.

@@ -36,6 +36,7 @@ type Prober interface {
 type Pool struct {
 	Engine   Engine
 	Parallel int
+	Trained  bool // its results come from models that learned from examples
 }
 
 // Job is what an engine is asked for.

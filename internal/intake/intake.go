@@ -36,6 +36,9 @@ const dropTime = 30 * time.Second
 type Intake struct {
 	Blobs blob.Store
 	Lab   *media.Lab
+	// Frame gives the first frame of a video as a JPEG picture; nil where
+	// nothing here can.
+	Frame func(ctx context.Context, mimeType string, video io.Reader) ([]byte, error)
 }
 
 // Want says what a file may be.
@@ -44,6 +47,8 @@ type Want struct {
 	Types    []media.Type // empty: everything that can be uploaded
 	Declared string       // the Content-Type that the sender claimed, "" for none
 	Text     bool         // plain text too, which tools make and nobody uploads
+	Mark     []byte       // XMP to put into it, nil for none
+	Frame    bool         // a video gets a picture of its beginning
 }
 
 // Taken is a file that lies in the store.
@@ -99,7 +104,7 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 	a := &t.Asset
 	a.ID = ident.New()
 	a.Blob = Key(a.ID, "", format.Ext)
-	clean := &meter{from: media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), most: -1, hash: sha256.New()}
+	clean := &meter{from: media.Mark(format, media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), w.Mark), most: -1, hash: sha256.New()}
 	if a.Size, err = in.Blobs.Put(ctx, a.Blob, clean); err != nil {
 		return t, err
 	}
@@ -124,7 +129,42 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 			return t, err
 		}
 	}
+	if w.Frame && format.Type == media.Video {
+		return t, in.frame(ctx, a)
+	}
 	return t, nil
+}
+
+// frame stores how a video begins: a picture of it, and a small one. A video of
+// which there is none is no worse for that.
+func (in *Intake) frame(ctx context.Context, a *asset.Asset) error {
+	if in.Frame == nil {
+		return nil
+	}
+	video, _, err := in.Blobs.Open(ctx, a.Blob, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer video.Close()
+	picture, err := in.Frame(ctx, a.MimeType, video)
+	format, ok := media.Sniff(picture)
+	if err != nil || !ok || format.Type != media.Image {
+		return ctx.Err()
+	}
+	facts, err := in.Lab.Examine(ctx, format, bytes.NewReader(picture), int64(len(picture)))
+	if err != nil {
+		return ctx.Err()
+	}
+	a.Preview, a.Blurhash = Key(a.ID, "preview", format.Ext), facts.Blurhash
+	if _, err := in.Blobs.Put(ctx, a.Preview, bytes.NewReader(picture)); err != nil {
+		return err
+	}
+	if len(facts.Thumb) == 0 {
+		return nil
+	}
+	a.Thumb = Key(a.ID, "thumb", facts.ThumbExt)
+	_, err = in.Blobs.Put(ctx, a.Thumb, bytes.NewReader(facts.Thumb))
+	return err
 }
 
 // Drop removes what Take stored and nobody will own. It does what it can, even

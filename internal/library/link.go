@@ -20,6 +20,7 @@ const (
 	OfUpload Kind = "u"
 	OfResult Kind = "r"
 	OfRun    Kind = "p" // what a pending run shows so far
+	OfInput  Kind = "i" // what a pending run works on, for the server that does
 )
 
 // The variants of a thing that have addresses of their own.

@@ -90,6 +90,10 @@ func (l *Library) stored(ctx context.Context, g Grant) (stored, error) {
 		s, place, err := storedResult(ctx, l.DB, g.ID, g.ViewerID)
 		s.base = "result-" + strconv.Itoa(place+1)
 		return s, err
+	case g.Kind == OfInput && ident.Valid(g.ID):
+		s, err := storedInput(ctx, l.DB, g.ID, g.ViewerID)
+		s.base = "input"
+		return s, err
 	case g.Kind == OfRun && validUUID(g.ID):
 		s, err := storedRun(ctx, l.DB, g.ID, g.ViewerID)
 		s.base = "run"

@@ -168,6 +168,15 @@ func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s sto
 	return s, place, err
 }
 
+// storedInput is a file that a run works on, for as long as one does.
+func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT a.account_id, a.gone IS NOT NULL OR NOT EXISTS (
+			SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = a.id AND n.status = 'pending'), `+storedColumns+`
+		FROM asset a WHERE a.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead)...)
+	return s, err
+}
+
 func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
 	err = db.QueryRow(ctx, `SELECT account_id, status <> 'pending', preview, `+suspended+` FROM run WHERE id = $1`, id, viewerID).
 		Scan(&s.accountID, &s.dead, &s.asset.Preview, &s.suspended)

@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"atelier/internal/asset"
+	"atelier/internal/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/failpoint"
 	"atelier/internal/fault"
 	"atelier/internal/generation"
 	"atelier/internal/media"
+	"atelier/internal/provenance"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 )
@@ -150,7 +152,7 @@ func (r *Runner) try(ctx context.Context, p *pool, j *job, out *sink) error {
 	if task.Values, task.Files, err = r.inputs(ctx, j); err != nil {
 		err = accident("read the inputs", err)
 	} else {
-		out.expect(media.Type(tool.Output.Type))
+		out.expect(media.Type(tool.Output.Type), r.mark(p, j, tool))
 		err = call(ctx, p.Engine, task, out)
 	}
 	switch {
@@ -160,6 +162,24 @@ func (r *Runner) try(ctx context.Context, p *pool, j *job, out *sink) error {
 		return engine.Fail(engine.Invalid, "The tool made no result.")
 	}
 	return err
+}
+
+// mark is what results say about themselves, nil for nothing.
+func (r *Runner) mark(p *pool, j *job, tool *catalog.Tool) []byte {
+	if !r.Provenance {
+		return nil
+	}
+	s := provenance.Statement{
+		Tool: tool.Name, ToolID: j.run.ToolID, RequestID: j.run.ID, Seed: uint32(j.run.Seed), Created: j.run.Created,
+		Trained: p.Trained,
+	}
+	if tool.Output.Origin != "" {
+		s.Trained = tool.Output.Origin == catalog.Trained
+	}
+	if r.Prompts {
+		s.Prompt = j.run.Prompt
+	}
+	return s.Packet()
 }
 
 // accident is a failure of ours, which is worth another try where the database
@@ -252,8 +272,12 @@ func (r *Runner) inputs(ctx context.Context, j *job) (values map[string]any, fil
 			if err != nil {
 				return err
 			}
+			var address func() string
+			if r.Address != nil {
+				address = func() string { return r.Address(a.ID, j.run.PersonID) }
+			}
 			files[in.Field] = append(files[in.Field], engine.File{
-				MimeType: a.MimeType, Size: a.Size, Width: a.Width, Height: a.Height,
+				MimeType: a.MimeType, Size: a.Size, Width: a.Width, Height: a.Height, Address: address,
 				Open: func(ctx context.Context) (io.ReadCloser, error) {
 					body, _, err := r.Blobs.Open(ctx, a.Blob, 0, -1)
 					return body, err

@@ -51,6 +51,9 @@ type Parts struct {
 	Log     *slog.Logger
 	Metrics prometheus.Registerer // nil: none
 	Now     func() time.Time
+	// Address makes an address that answers with an input of a run, for the
+	// person whose run it is; nil: none.
+	Address func(assetID, personID string) string
 	Settings
 }
 
@@ -71,6 +74,9 @@ type Settings struct {
 	Drain time.Duration
 	// OutputBytes bounds one result.
 	OutputBytes int64
+	// Provenance writes into results what made them, and Prompts what was asked
+	// for, too.
+	Provenance, Prompts bool
 }
 
 // Runner runs runs. Run may be called once.

@@ -28,6 +28,7 @@ type sink struct {
 
 	mu       sync.Mutex
 	want     media.Type
+	mark     []byte // what results say about themselves
 	taken    []intake.Taken
 	progress *int64
 	picture  []byte   // a preview to be stored
@@ -77,7 +78,7 @@ func (s *sink) Preview(picture []byte) {
 
 func (s *sink) Output(ctx context.Context, r io.Reader) error {
 	s.mu.Lock()
-	want, late, full := s.want, s.closed, s.full()
+	want, mark, late, full := s.want, s.mark, s.closed, s.full()
 	s.mu.Unlock()
 	switch {
 	case late:
@@ -85,7 +86,7 @@ func (s *sink) Output(ctx context.Context, r io.Reader) error {
 	case full:
 		return nil // more than was asked for is not kept, and not paid
 	}
-	one, err := s.r.Intake.Take(ctx, r, intake.Want{MaxBytes: s.r.OutputBytes, Types: []media.Type{want}, Text: want == media.Text})
+	one, err := s.r.Intake.Take(ctx, r, intake.Want{MaxBytes: s.r.OutputBytes, Types: []media.Type{want}, Text: want == media.Text, Mark: mark, Frame: true})
 	if err != nil {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Unavailable {
 			return engine.Fail(engine.Invalid, "The tool made something that is no result: "+f.Message).Because(err)
@@ -144,11 +145,11 @@ var errLate = errors.New("the run is over")
 // full tells whether there are as many results as were asked for.
 func (s *sink) full() bool { return int64(len(s.taken)) >= s.j.run.NumResults }
 
-// expect says what the results have to be.
-func (s *sink) expect(t media.Type) {
+// expect says what the results have to be, and what is written into them.
+func (s *sink) expect(t media.Type, mark []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.want = t
+	s.want, s.mark = t, mark
 }
 
 func (s *sink) count() int {

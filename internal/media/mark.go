@@ -1,0 +1,351 @@
+package media
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+)
+
+// MaxMark is the largest XMP packet that every format has room for: what one
+// segment of a JPEG file holds.
+const MaxMark = 65535 - 2 - len(jpegXMP)
+
+// Mark gives a file with an XMP packet in it, where its format has a place for
+// one (XMP specification part 3). It is for files that were cleaned: of others
+// it may make broken ones. What it does not understand flows through as it is.
+// Sound, text and models stay as they are.
+func Mark(f Format, r io.Reader, packet []byte) io.Reader {
+	mark := map[Format]func(*marker) error{
+		pngFormat: (*marker).png, jpegFormat: (*marker).jpeg, gifFormat: (*marker).gif, webpFormat: (*marker).webp,
+		mp4Format: (*marker).iso, movFormat: (*marker).iso, webmFormat: (*marker).webm,
+	}[f]
+	if mark == nil || len(packet) == 0 || len(packet) > MaxMark {
+		return r
+	}
+	m := &marker{in: bufio.NewReaderSize(r, 66<<10), packet: packet}
+	m.begin = func() error { return mark(m) }
+	return m
+}
+
+// marker is a file on its way: what goes before the rest of in, and what comes
+// after its end.
+type marker struct {
+	in          *bufio.Reader
+	packet      []byte
+	begin       func() error
+	head        bytes.Buffer
+	finish      func() // once in is at its end
+	tail        bytes.Buffer
+	boxes       *boxes
+	begun, done bool
+}
+
+func (m *marker) Read(p []byte) (int, error) {
+	if !m.begun {
+		m.begun = true
+		// Where the head is too short for what it says it is, it goes on as it
+		// is, and whoever examines the file finds out.
+		if err := m.begin(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errUnmarked) {
+			return 0, err
+		}
+	}
+	if m.head.Len() > 0 {
+		return m.head.Read(p)
+	}
+	if !m.done {
+		n, err := m.in.Read(p)
+		if m.boxes != nil {
+			m.boxes.pass(p[:n])
+		}
+		if !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		m.done = true
+		if m.finish != nil {
+			m.finish()
+		}
+		if n > 0 {
+			return n, nil
+		}
+	}
+	return m.tail.Read(p)
+}
+
+// errUnmarked is for files that have no room for a packet.
+var errUnmarked = errors.New("no place for a mark")
+
+// take moves the next bytes of the file into the head, and gives them.
+func (m *marker) take(n int) ([]byte, error) {
+	b, err := m.in.Peek(n)
+	if err != nil {
+		return nil, err
+	}
+	at := m.head.Len()
+	m.head.Write(b)
+	_, err = m.in.Discard(n)
+	return m.head.Bytes()[at:], err
+}
+
+// png puts the packet into a chunk behind the header.
+func (m *marker) png() error {
+	if _, err := m.take(len(pngMagic) + 8 + 13 + 4); err != nil {
+		return err
+	}
+	body := append([]byte("iTXtXML:com.adobe.xmp\x00\x00\x00\x00\x00"), m.packet...)
+	m.head.Write(binary.BigEndian.AppendUint32(nil, uint32(len(body)-4)))
+	m.head.Write(body)
+	m.head.Write(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE(body)))
+	return nil
+}
+
+const jpegXMP = "http://ns.adobe.com/xap/1.0/\x00"
+
+// jpeg puts it into a segment at the start, behind the one that some readers
+// want first.
+func (m *marker) jpeg() error {
+	if _, err := m.take(2); err != nil {
+		return err
+	}
+	if b, err := m.in.Peek(4); err == nil && b[0] == 0xff && b[1] == 0xe0 {
+		if _, err := m.take(2 + int(binary.BigEndian.Uint16(b[2:]))); err != nil {
+			return err
+		}
+	}
+	m.head.Write([]byte{0xff, 0xe1})
+	m.head.Write(binary.BigEndian.AppendUint16(nil, uint16(2+len(jpegXMP)+len(m.packet))))
+	m.head.WriteString(jpegXMP)
+	m.head.Write(m.packet)
+	return nil
+}
+
+// gif puts it into an application extension behind the colours. A reader that
+// takes the packet for blocks is led to its end by bytes that count down.
+func (m *marker) gif() error {
+	b, err := m.take(13)
+	if err != nil {
+		return err
+	}
+	copy(b, "GIF89a") // 87a has no extensions
+	if flags := b[10]; flags&0x80 != 0 {
+		if _, err := m.take(3 << (flags&7 + 1)); err != nil {
+			return err
+		}
+	}
+	m.head.WriteString("\x21\xff\x0bXMP DataXMP")
+	m.head.Write(m.packet)
+	m.head.WriteByte(1)
+	for i := 255; i >= 0; i-- {
+		m.head.WriteByte(byte(i))
+	}
+	m.head.WriteByte(0)
+	return nil
+}
+
+// webp puts it into a chunk at the end. The file's length stands at its start,
+// and a chunk there has to announce the packet (RFC 9649 section 2.7).
+func (m *marker) webp() error {
+	b, err := m.in.Peek(30)
+	if err != nil {
+		return err
+	}
+	size := binary.LittleEndian.Uint32(b[4:])
+	var extended []byte
+	switch first := string(b[12:16]); first {
+	case "VP8X":
+	case "VP8 ", "VP8L":
+		if extended = webpExtended(b[12:]); extended == nil {
+			return errUnmarked
+		}
+	default:
+		return errUnmarked
+	}
+	odd := size & 1 // the last byte of padding is often forgotten
+	grown := uint64(size) + uint64(odd) + uint64(len(extended)) + 8 + uint64(len(m.packet)+len(m.packet)&1)
+	if grown > 1<<32-2 {
+		return errUnmarked
+	}
+	if b, err = m.take(12); err != nil {
+		return err
+	}
+	binary.LittleEndian.PutUint32(b[4:], uint32(grown))
+	if extended != nil {
+		m.head.Write(extended)
+	} else if b, err = m.take(9); err != nil {
+		return err
+	} else {
+		b[8] |= 0x04
+	}
+	m.finish = func() {
+		m.tail.Write(make([]byte, odd))
+		m.tail.WriteString("XMP ")
+		m.tail.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(m.packet))))
+		m.tail.Write(m.packet)
+		m.tail.Write(make([]byte, len(m.packet)&1))
+	}
+	return nil
+}
+
+// webpExtended makes the chunk that a plain file lacks, from its first one.
+func webpExtended(chunk []byte) []byte {
+	var width, height uint32
+	flags := byte(0x04)
+	switch string(chunk[:4]) {
+	case "VP8 ": // RFC 6386 section 9.1
+		if chunk[11] != 0x9d || chunk[12] != 0x01 || chunk[13] != 0x2a {
+			return nil
+		}
+		width, height = uint32(binary.LittleEndian.Uint16(chunk[14:])&0x3fff), uint32(binary.LittleEndian.Uint16(chunk[16:])&0x3fff)
+	case "VP8L":
+		if chunk[8] != 0x2f {
+			return nil
+		}
+		bits := binary.LittleEndian.Uint32(chunk[9:])
+		width, height = bits&0x3fff+1, bits>>14&0x3fff+1
+		if bits>>28&1 != 0 {
+			flags |= 0x10
+		}
+	}
+	if width == 0 || height == 0 {
+		return nil
+	}
+	out := append([]byte("VP8X\x0a\x00\x00\x00"), flags, 0, 0, 0)
+	for _, n := range []uint32{width - 1, height - 1} {
+		out = append(out, byte(n), byte(n>>8), byte(n>>16))
+	}
+	return out
+}
+
+// isoXMP names the box that holds a packet.
+const isoXMP = "\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac"
+
+// iso puts it into a box at the end, where it moves nothing that others point
+// to. A file whose last box has no end of its own stays as it is.
+func (m *marker) iso() error {
+	m.boxes = &boxes{}
+	m.finish = func() {
+		if !m.boxes.whole() {
+			return
+		}
+		m.tail.Write(binary.BigEndian.AppendUint32(nil, uint32(8+len(isoXMP)+len(m.packet))))
+		m.tail.WriteString("uuid" + isoXMP)
+		m.tail.Write(m.packet)
+	}
+	return nil
+}
+
+// boxes follows the boxes of a file as it flows by.
+type boxes struct {
+	head []byte
+	left uint64 // of the box
+	open bool   // the box goes on to the end of the file
+}
+
+func (b *boxes) pass(p []byte) {
+	for len(p) > 0 && !b.open {
+		if b.left > 0 {
+			n := min(b.left, uint64(len(p)))
+			b.left -= n
+			p = p[n:]
+			continue
+		}
+		b.head, p = append(b.head, p[0]), p[1:]
+		if len(b.head) < 8 {
+			continue
+		}
+		size := uint64(binary.BigEndian.Uint32(b.head))
+		if size == 1 && len(b.head) < 16 {
+			continue
+		}
+		if size == 1 {
+			size = binary.BigEndian.Uint64(b.head[8:])
+		}
+		if size < uint64(len(b.head)) {
+			b.open = true // to the end, or nonsense
+			return
+		}
+		b.left, b.head = size-uint64(len(b.head)), nil
+	}
+}
+
+// whole tells whether the file ended where a box did.
+func (b *boxes) whole() bool { return !b.open && b.left == 0 && len(b.head) == 0 }
+
+// webm puts it into a tag at the end of the segment (RFC 9559 section 5.1.8),
+// whose length, where it has one, grows by as much.
+func (m *marker) webm() error {
+	tags := webmTags(m.packet)
+	header, err := m.element(0x1a45dfa3)
+	if err != nil {
+		return err
+	}
+	if _, err := m.take(int(header)); err != nil {
+		return err
+	}
+	b, err := m.in.Peek(12)
+	if err != nil {
+		return err
+	}
+	if binary.BigEndian.Uint32(b) != 0x18538067 {
+		return errUnmarked
+	}
+	width, value, unknown := vint(b[4:])
+	grown := value + uint64(len(tags))
+	if width == 0 || !unknown && (value > 1<<50 || grown >= 1<<(7*width)-1) {
+		return errUnmarked
+	}
+	if b, err = m.take(4 + width); err != nil {
+		return err
+	}
+	if !unknown {
+		for i := range width {
+			b[4+width-1-i] = byte(grown >> (8 * i))
+		}
+		b[4] |= 0x80 >> (width - 1)
+	}
+	m.finish = func() { m.tail.Write(tags) }
+	return nil
+}
+
+// element takes the head of an element with an id of four bytes and gives its
+// length.
+func (m *marker) element(id uint32) (uint64, error) {
+	b, err := m.in.Peek(12)
+	if err != nil {
+		return 0, err
+	}
+	width, value, unknown := vint(b[4:])
+	if binary.BigEndian.Uint32(b) != id || width == 0 || unknown || value > 4096 {
+		return 0, errUnmarked
+	}
+	_, err = m.take(4 + width)
+	return value, err
+}
+
+// vint reads a number of variable length (RFC 8794 section 4): how many bytes it
+// has, 0 for none, and whether it stands for "unknown".
+func vint(b []byte) (width int, value uint64, unknown bool) {
+	for width = 1; width <= 8 && b[0]&(0x80>>(width-1)) == 0; width++ {
+	}
+	if width > 8 || len(b) < width {
+		return 0, 0, false
+	}
+	value = uint64(b[0]) & (0xff >> width)
+	for _, c := range b[1:width] {
+		value = value<<8 | uint64(c)
+	}
+	return width, value, value == 1<<(7*width)-1
+}
+
+// webmTags makes the element: Tags, Tag, an empty Targets, and a SimpleTag with
+// name and text.
+func webmTags(packet []byte) []byte {
+	element := func(id string, body []byte) []byte {
+		n := len(body)
+		return append([]byte(id+"\x10"+string([]byte{byte(n >> 16), byte(n >> 8), byte(n)})), body...)
+	}
+	simple := element("\x67\xc8", append(element("\x45\xa3", []byte("XMP")), element("\x44\x87", packet)...))
+	return element("\x12\x54\xc3\x67", element("\x73\x73", append(element("\x63\xc0", nil), simple...)))
+}
