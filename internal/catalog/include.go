@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,10 +45,9 @@ func (r *reader) includes(p *object, include *yaml.Node) {
 	o := r.object(include, p.path+"include.")
 	for _, key := range o.keys {
 		name := o.text(key.Value, 200)
-		for i := 0; i < len(with.Content); i += 2 {
-			if with.Content[i].Value == key.Value {
-				o.problem(key.Value, "stands in with too")
-			}
+		if pair(with, key.Value) >= 0 {
+			o.problem(key.Value, "stands in with too")
+			continue
 		}
 		text, err := r.include(name)
 		if err == nil {
@@ -61,12 +61,18 @@ func (r *reader) includes(p *object, include *yaml.Node) {
 			with.Content = append(with.Content, key, node)
 		}
 	}
-	for i := 0; i < len(p.node.Content); i += 2 {
-		if p.node.Content[i].Value == "include" {
-			p.node.Content = append(p.node.Content[:i:i], p.node.Content[i+2:]...)
-			break
+	i := pair(p.node, "include")
+	p.node.Content = slices.Delete(p.node.Content, i, i+2)
+}
+
+// pair says where in a mapping a key and its value are, -1 where they are not.
+func pair(mapping *yaml.Node, key string) int {
+	for i := 0; i < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return i
 		}
 	}
+	return -1
 }
 
 // compact gives JSON as the catalog writes it, which YAML reads too.

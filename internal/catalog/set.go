@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"image/png"
 	"io/fs"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -99,6 +100,18 @@ type file struct {
 
 // Len says how many tools the set has.
 func (s *Set) Len() int { return len(s.tools) }
+
+// Tools gives the set's tools by slug, in order, as their manifests say.
+func (s *Set) Tools() iter.Seq2[string, *Tool] {
+	return func(yield func(string, *Tool) bool) {
+		for _, slug := range sorted(s.tools) {
+			t, err := decodeTool(s.tools[slug].definition)
+			if err == nil && !yield(slug, t) { // it was read before it was stored
+				return
+			}
+		}
+	}
+}
 
 // Read reads manifests and reports every problem with file and line. It fails
 // only when a source cannot be read at all.

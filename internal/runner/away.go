@@ -118,7 +118,7 @@ func (r *Runner) giveUpAway(ctx context.Context) (found int, err error) {
 		return 0, err
 	}
 	for name, since := range away {
-		for after, more := (run.Place{}), true; more; {
+		for after, more := (run.Place{Created: time.UnixMicro(0)}), true; more; {
 			var waiting []run.Run
 			err := r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 				waiting, err = run.WaitingFor(ctx, tx, name, after, reapBatch)

@@ -1,0 +1,179 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/run"
+	"atelier/internal/runner"
+	"atelier/internal/sqldb"
+	"atelier/internal/witness"
+)
+
+// server is an engine whose server can be away.
+type server struct {
+	script
+	away   atomic.Bool
+	begun  atomic.Int64 // runs
+	probed atomic.Int64
+}
+
+func (s *server) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
+	s.begun.Add(1)
+	if s.away.Load() {
+		return engine.Again(engine.Unavailable, "Nobody is there.")
+	}
+	return s.script(ctx, j, out)
+}
+
+func (s *server) Probe(context.Context) error {
+	s.probed.Add(1)
+	if s.away.Load() {
+		return errors.New("nobody is there")
+	}
+	return nil
+}
+
+func quickProbes(p *runner.Parts) { p.Probe = 20 * time.Millisecond }
+
+// watch lets the service know who is away.
+func watch(h *house) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
+	done := make(chan struct{})
+	go func() { defer close(done); h.Runs.Watch(ctx) }()
+	h.Cleanup(func() { cancel(); <-done })
+}
+
+// TestRunsWaitForTheirServer lets a run find nobody: it waits, its people are
+// told to ask less often, and it is done when the server is back.
+func TestRunsWaitForTheirServer(t *testing.T) {
+	worlds(t, func(h *house) {
+		s := &server{script: paints}
+		s.away.Store(true)
+		watch(h)
+		work(h, s, quickProbes)
+		made := create(h, "cost", nil)
+		witness.Until(h.T, "somebody says that the server is away", func() bool {
+			rec, err := h.Runs.Status(h.Context(), made.AccountID, made.ID)
+			h.OK(err)
+			return rec.State == run.Queued && rec.RetryAfter == 10*time.Second
+		})
+		before := s.begun.Load()
+		again := create(h, "cost", nil)
+		if again.PollAfter != 10*time.Second {
+			h.Errorf("a run that is created now is polled every %v, want 10s", again.PollAfter)
+		}
+		// Whoever was told a shorter wait may go by that.
+		if r := h.Run(made.ID); r.PollAfter == 10*time.Second && s.begun.Load() > 0 {
+			h.Errorf("the wait that a run itself allows became %v", r.PollAfter)
+		}
+		probes := s.probed.Load()
+		witness.Until(h.T, "the server is asked again", func() bool { return s.probed.Load() > probes+1 })
+		if n := s.begun.Load(); n > before {
+			h.Errorf("%d runs were given to a server that is away", n-before)
+		}
+		s.away.Store(false)
+		for _, id := range []string{made.ID, again.ID} {
+			if r := ended(h, id); r.State != run.Succeeded {
+				h.Errorf("run = %+v", r)
+			}
+		}
+		witness.Until(h.T, "somebody says that it is back", func() bool {
+			return h.Count(`SELECT count(*) FROM engine_away`) == 0
+		})
+	})
+}
+
+// TestAServerThatStaysAway fails runs when their tool's time is over, and takes
+// nothing for them.
+func TestAServerThatStaysAway(t *testing.T) {
+	worlds(t, func(h *house) {
+		s := &server{script: paints}
+		s.away.Store(true)
+		work(h, s, quickProbes)
+		made := create(h, "quick", nil)
+		witness.Until(h.T, "somebody says that the server is away", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 1 })
+		if r := h.Run(made.ID); r.State.Ended() {
+			h.Errorf("run = %+v, want it to wait", r)
+		}
+		h.Pass(2 * time.Second)
+		r := ended(h, made.ID)
+		if r.State != run.Failed || r.ErrorCode != string(engine.Unavailable) || r.TokensCharged != 0 {
+			h.Errorf("run = %+v", r)
+		}
+		if b := h.Balance(r.AccountID); b.Held != 0 || b.Tokens != 100 {
+			h.Errorf("balance = %+v, want all of it back", b)
+		}
+	})
+}
+
+// TestNotesOutliveAWorker leaves a note, loses the worker, and finds it again.
+func TestNotesOutliveAWorker(t *testing.T) {
+	worlds(t, func(h *house) {
+		left := make(chan string, 2)
+		dies := make(chan struct{})
+		stop := work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
+			left <- j.Left
+			if j.Left == "" {
+				if err := out.Leave(ctx, strings.Repeat("x", engine.MaxNote+1)); err == nil {
+					return errors.New("a note without end was kept")
+				}
+				if err := out.Leave(ctx, "job-7"); err != nil {
+					return err
+				}
+				close(dies)
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return paints(ctx, j, out)
+		}), func(p *runner.Parts) { p.Drain = time.Millisecond })
+		made := create(h, "cost", nil)
+		receive(h, dies, "the note")
+		stop()
+		if r := h.Run(made.ID); r.Note != "job-7" || r.State != run.Queued {
+			h.Errorf("run = %+v", r)
+		}
+		<-left
+		work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
+			left <- j.Left
+			return paints(ctx, j, out)
+		}), nil)
+		if r := ended(h, made.ID); r.State != run.Succeeded {
+			h.Errorf("run = %+v", r)
+		}
+		if got := <-left; got != "job-7" {
+			h.Errorf("left = %q, want what the worker before left", got)
+		}
+	})
+}
+
+// TestALateNoteIsRefused has a worker that lost its run write a note.
+func TestALateNoteIsRefused(t *testing.T) {
+	worlds(t, func(h *house) {
+		made := create(h, "cost", nil)
+		old := h.Claim("old")
+		h.Do(func(tx *sqldb.Tx) error {
+			_, err := run.Requeue(h.Context(), tx, run.Held{ID: old.ID, Attempt: old.Attempt}, run.Lost)
+			return err
+		})
+		h.Claim("new")
+		h.Do(func(tx *sqldb.Tx) error {
+			ok, err := run.Leave(h.Context(), tx, run.Held{ID: old.ID, Attempt: old.Attempt}, "late")
+			if ok {
+				h.Error("a late note was kept")
+			}
+			return err
+		})
+		if r := h.Run(made.ID); r.Note != "" {
+			h.Errorf("note = %q", r.Note)
+		}
+		work(h, paints, func(p *runner.Parts) { p.Lease = time.Hour })
+		h.Exec(`UPDATE run SET lease_until = 1 WHERE id = $1`, made.ID)
+		ended(h, made.ID)
+	})
+}
