@@ -6,7 +6,7 @@ TOOL    := $(GO) tool -modfile=build/tools/go.mod
 RACE    := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check generate bench chaos clean
+.PHONY: help build run demo programs test check generate bench chaos clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,8 +14,14 @@ help: ## list these commands
 build: ## build bin/atelier
 	$(GO) build -o $(BIN) ./cmd/atelier
 
-run: build ## serve on http://localhost:8080 with everything under ./data
+run: programs build ## serve on http://localhost:8080 with everything under ./data
 	$(BIN) serve
+
+demo: programs build ## run three tools on a service that is there for that only
+	@build/demo
+
+programs: ## install what the tools for speech, music and video need, where that can be done
+	@build/programs
 
 test: ## all tests, on SQLite and on PostgreSQL
 	@test -n "$(RACE)" || echo "without the race detector: it needs gcc (apt-get install gcc)"

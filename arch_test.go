@@ -19,7 +19,7 @@ import (
 // names. ARCHITECTURE.md draws the same picture.
 var layers = []map[string][]string{
 	{ // ground
-		"api": nil, "tools": nil,
+		"api": nil, "client": nil, "tools": nil,
 		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/plain": nil, "internal/config": nil, "internal/telemetry": nil,
 		"internal/border": nil, "internal/sqldb": {"internal/fault", "internal/failpoint"},
 	},
@@ -59,13 +59,14 @@ var layers = []map[string][]string{
 // supports are packages that serve tests only: no program may be built with them.
 var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
 	"internal/browser", "internal/identity/identitytest", "internal/mail/mailtest", "internal/oidc/oidctest",
-	"internal/engine/enginetest", "internal/generation/generationtest",
-	"test/report", "test/bench", "test/chaos", "test/e2e", "test/program", "test/visitor"}
+	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
+	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/generation/generationtest",
+	"test/report", "test/bench", "test/clients", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor"}
 
 // https are the packages that may use net/http: to serve, or, blob, oidc, policy,
 // webhook and the engines of model servers, to call.
 var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/oidc", "internal/policy", "internal/signin",
-	"internal/telemetry", "internal/webhook", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
+	"internal/telemetry", "internal/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
 	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
 
 // configs are the packages that may read settings.

@@ -3,7 +3,9 @@ package tools
 
 import "embed"
 
-// Files are the manifests, at the root.
+//go:generate go run ../build/avatars
+
+// Files are the manifests, at the root, and the pictures that they name.
 //
-//go:embed *.yaml
+//go:embed *.yaml avatars/*.png
 var Files embed.FS

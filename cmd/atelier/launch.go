@@ -28,7 +28,8 @@ type cli struct {
 	Migrate  migrateCmd  `cmd:"" help:"Bring the database to this version's schema."`
 	Check    checkCmd    `cmd:"" help:"Look for broken invariants in the database; writes nothing."`
 	Admin    adminCmd    `cmd:"" help:"Manage people, companies and credentials."`
-	Tools    toolsCmd    `cmd:"" help:"Check, apply and list the tools of the catalog."`
+	Tools    toolsCmd    `cmd:"" help:"Check, apply, list and import the tools of the catalog."`
+	Generate generateCmd `cmd:"" help:"Run a tool of a service and keep the results."`
 	Keys     keysCmd     `cmd:"" help:"Manage the keys that sign ID tokens."`
 	Settings settingsCmd `cmd:"" name:"config" help:"Print the settings in force and where each comes from."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`

@@ -64,7 +64,7 @@ func (p *program) openBlobs(ctx context.Context, leftovers time.Duration) (blob.
 func manifests(c *config.Config, dir string) ([]catalog.From, error) {
 	var from []catalog.From
 	if c.Catalog.Builtin {
-		from = append(from, catalog.From{Source: catalog.Builtin, Files: tools.Files, Name: "builtin"})
+		from = append(from, catalog.From{Source: catalog.Builtin, Files: tools.Files, Name: "builtin", Offer: offer(c)})
 	}
 	if dir == "" {
 		dir = c.Tools

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,8 +14,7 @@ import (
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
 	"atelier/internal/config"
-	"atelier/internal/engine"
-	"atelier/internal/engine/raster"
+	"atelier/internal/engine/child"
 	"atelier/internal/generation"
 	"atelier/internal/intake"
 	"atelier/internal/keyring"
@@ -40,8 +38,9 @@ type runs struct {
 	secrets *webhook.Secrets
 
 	// On nodes that work.
-	runner *runner.Runner
-	sender *webhook.Sender
+	engines *engines
+	runner  *runner.Runner
+	sender  *webhook.Sender
 	// Once there is a queue.
 	relay *runner.Relay
 }
@@ -84,11 +83,25 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	if !c.Has("worker") {
 		return rs, nil
 	}
+	if rs.engines, err = p.openEngines(); err != nil {
+		return nil, err
+	}
+	// Only a process that was killed left any.
+	if err := child.Sweep(c.Engines.Folder, time.Now().Add(-24*time.Hour)); err != nil {
+		log.Warn("folders of jobs that died could not be removed", "error", err)
+	}
+	if rs.engines.video != nil {
+		rs.intake.Frame = rs.engines.video.Frame
+	}
 	rs.runner = runner.New(runner.Parts{
-		DB: db, Blobs: blobs, Intake: rs.intake, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: engines(c), Log: log, Metrics: metrics, Now: time.Now,
+		DB: db, Blobs: blobs, Intake: rs.intake, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: rs.engines.pools, Log: log, Metrics: metrics, Now: time.Now,
+		Address: func(assetID, personID string) string {
+			return rs.links.URL(library.OfInput, assetID, library.Whole, personID)
+		},
 		Settings: runner.Settings{
 			Lease: time.Duration(c.Runs.Lease), Retry: spans(c.Runs.Retry), Attempts: c.Runs.Attempts, MaxWait: time.Duration(c.Runs.MaxWait),
-			Drain: drainTime(c), OutputBytes: int64(c.Runs.OutputBytes),
+			Drain: drainTime(c), OutputBytes: int64(c.Runs.OutputBytes), Probe: time.Duration(c.Engines.Probe),
+			Provenance: c.Engines.Provenance, Prompts: c.Engines.Prompts,
 		},
 	})
 	rs.sender = webhook.New(webhook.Options{
@@ -132,24 +145,12 @@ func (rs *runs) employ(db *sqldb.DB, jobs queue.Queue, log *slog.Logger) {
 
 // start runs what has to run.
 func (rs *runs) start(ctx context.Context, group *errgroup.Group) {
+	group.Go(func() error { rs.service.Watch(ctx); return nil })
 	group.Go(func() error { rs.relay.Run(ctx); return nil })
 	if rs.runner != nil {
-		group.Go(func() error { return rs.runner.Run(ctx) })
+		group.Go(func() error { defer rs.engines.Close(); return rs.runner.Run(ctx) })
 		group.Go(func() error { return rs.sender.Run(ctx) })
 	}
-}
-
-// engines are what can run tools, by the name that manifests have.
-func engines(c *config.Config) map[string]engine.Pool {
-	parallel := func(own int) int {
-		if c.Runs.Parallel > 0 {
-			return c.Runs.Parallel
-		}
-		return own
-	}
-	all := map[string]engine.Pool{"image": {Engine: raster.New(), Parallel: parallel(runtime.GOMAXPROCS(0))}}
-	addTestEngines(all, parallel)
-	return all
 }
 
 // policy is what people may ask for.

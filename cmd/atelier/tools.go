@@ -12,9 +12,11 @@ import (
 )
 
 type toolsCmd struct {
-	Lint  lintCmd  `cmd:"" help:"Report every problem in a folder of manifests."`
-	Apply applyCmd `cmd:"" help:"Make the catalog say what the manifests say."`
-	List  listCmd  `cmd:"" help:"List the tools of the catalog."`
+	Lint   lintCmd   `cmd:"" help:"Report every problem in a folder of manifests."`
+	Apply  applyCmd  `cmd:"" help:"Make the catalog say what the manifests say."`
+	List   listCmd   `cmd:"" help:"List the tools of the catalog."`
+	Doctor doctorCmd `cmd:"" help:"Say which engines can work, and what is missing."`
+	Import importCmd `cmd:"" help:"Write a manifest for a model or workflow of a server."`
 }
 
 var errProblems = errors.New("there are problems in the manifests")
@@ -28,6 +30,9 @@ func (c lintCmd) Run(p *program) error {
 	from, err := manifests(p.cfg, c.Dir)
 	if err != nil {
 		return err
+	}
+	for i := range from { // also those that nothing here can run
+		from[i].Offer = nil
 	}
 	set, err := catalog.Read(from...)
 	if err != nil {

@@ -146,7 +146,7 @@ func (b *Backend) fill(dir string, getenv func(string) string) error {
 				b.Storage = "https://rest.fal.ai"
 			}
 			if b.Catalog == "" {
-				b.Catalog = "https://fal.ai"
+				b.Catalog = "https://fal.ai/api"
 			}
 		}
 		for name, at := range map[string]string{"url": b.URL, "storage": b.Storage, "catalog": b.Catalog} {

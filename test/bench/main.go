@@ -36,6 +36,13 @@ func main() {
 		}
 		return
 	}
+	if len(os.Args) == 2 && os.Args[1] == "draw" {
+		if err := draw(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := execute(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -67,6 +74,7 @@ var parts = []struct {
 	{"latency", (*bench).runLatency},
 	{"history", (*bench).history},
 	{"memory", (*bench).memory},
+	{"engines", (*bench).engines},
 }
 
 func execute(ctx context.Context) error {

@@ -21,6 +21,7 @@ type settings struct {
 	tools    map[string]string // manifests by file name
 	database string            // PostgreSQL's address, empty for SQLite
 	roles    string            // empty for all
+	backends string            // file with model servers, empty for none
 }
 
 // server is the program at work.
@@ -65,6 +66,9 @@ func (b *bench) serve(ctx context.Context, name string, o settings) (*server, er
 		"ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_LIMITS_CREATE_PER_MINUTE="+many, "ATELIER_LIMITS_CREATE_PER_HOUR="+many, "ATELIER_LIMITS_ACTIVE_RUNS="+many)
 	if o.database != "" {
 		s.env = append(s.env, "ATELIER_DATABASE="+o.database)
+	}
+	if o.backends != "" {
+		s.env = append(s.env, "ATELIER_BACKENDS="+o.backends)
 	}
 	return s, s.start(ctx)
 }

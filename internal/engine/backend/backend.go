@@ -117,15 +117,18 @@ type Request struct {
 // be closed.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	at := r.Path
-	if !strings.Contains(at, "://") {
+	if !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
 		at = c.base.String() + "/" + strings.TrimLeft(at, "/")
 	}
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), at, r.Body)
-	if err != nil {
-		return nil, err
+	if err == nil && (!same(req.URL, c.base) || req.URL.User != nil) { // with the server's credentials, nothing goes elsewhere
+		err = fmt.Errorf("%w: another server", border.ErrBlocked)
 	}
-	if !same(req.URL, c.base) { // with the server's credentials, nothing goes elsewhere
-		return nil, fmt.Errorf("%w: another server", border.ErrBlocked)
+	if err != nil {
+		if body, ok := r.Body.(io.Closer); ok {
+			body.Close() // as sending it would have done
+		}
+		return nil, err
 	}
 	for name, values := range c.header {
 		req.Header[name] = values
@@ -178,8 +181,10 @@ func (c *Client) JSON(ctx context.Context, method, path string, in, out any) err
 
 // Decode reads an answer's JSON into out, nil for none. Numbers stay as they
 // are written where out leaves their type open.
-func Decode(r io.Reader, out any) error {
-	whole := &io.LimitedReader{R: r, N: MaxAnswer + 1}
+func Decode(r io.Reader, out any) error { return decode(r, MaxAnswer, out) }
+
+func decode(r io.Reader, most int64, out any) error {
+	whole := &io.LimitedReader{R: r, N: most + 1}
 	if out == nil {
 		_, err := io.Copy(io.Discard, whole)
 		return err

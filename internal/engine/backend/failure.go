@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"atelier/internal/border"
 	"atelier/internal/engine"
 )
 
@@ -42,7 +43,7 @@ func Failure(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return engine.Fail(engine.Invalid, huge).Because(err)
-	case errors.Is(err, errGarbage):
+	case errors.Is(err, errGarbage), errors.Is(err, border.ErrBlocked): // an address that stays what it is
 		return engine.Fail(engine.Failed, garbled).Because(err)
 	case !ok:
 		return engine.Again(engine.Unavailable, away).Because(err)
@@ -62,6 +63,9 @@ func Sent(err error) bool {
 	if _, ok := errors.AsType[*Status](err); ok {
 		return true
 	}
+	if errors.Is(err, border.ErrBlocked) {
+		return false
+	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return false
 	}
@@ -75,7 +79,10 @@ func Sent(err error) bool {
 }
 
 // places are what a server's own words may name that people need not know.
-var places = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+|(?:^|[\s"'=(])(?:[a-z]:)?[/\\][\w.\\/-]+`)
+var places = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+` + // URLs
+	`|\bdata:[^\s"']+` + // whole files
+	`|(?:^|[\s"'=(])(?:[a-z]:)?[/\\][^\s"')]+` + // paths, with the query that may hold a signature
+	`|\bhost=\S+|\blocalhost(?::\d+)?\b|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b`) // servers
 
 // Say makes a server's own words fit to be shown: one line, not long, without
 // addresses and paths. "" stays "".

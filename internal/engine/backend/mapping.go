@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"math"
 	"strings"
 
 	"atelier/internal/engine"
@@ -19,8 +20,10 @@ type Mapping struct {
 	// "-" sends the field to no input.
 	Rename map[string]string `json:"rename"`
 	// Seed and Results name the inputs that take the seed and how many results
-	// are wanted; "" is none.
+	// are wanted; "" is none. SeedMax is the largest seed that the model takes,
+	// 0 where it takes all; greater ones start again at 0.
 	Seed    string `json:"seed"`
+	SeedMax uint32 `json:"seed_max"`
 	Results string `json:"results"`
 }
 
@@ -58,6 +61,9 @@ func (m Mapping) Values(ctx context.Context, j engine.Job, seed uint32, results 
 		}
 	}
 	if m.Seed != "" {
+		if m.SeedMax > 0 && m.SeedMax < math.MaxUint32 {
+			seed %= m.SeedMax + 1
+		}
 		all[m.Seed] = seed
 	}
 	if m.Results != "" {

@@ -6,14 +6,21 @@
 //
 // There is never a shell. When the context ends the whole group is killed, and
 // Run returns only when it is gone.
+//
+// A program that has this package in it starts others through itself: see
+// launch. Limits hold before the other program's first instruction, and its
+// own children inherit them. What they do not bound: memory and processes in
+// all, files that were removed while open, and what the program writes outside
+// its folder. That is for the account that we run as, and the system.
 package child
 
 import (
-	"context"
-	"io"
-	"os"
-
-	"atelier/internal/engine"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 )
 
 // Limits bound a program. Zero is no limit.
@@ -34,59 +41,74 @@ type Program struct {
 	Folder *Folder  // where it runs
 	Stdin  []byte
 	// Line is called with each line of its standard output, without the end of
-	// the line; nil drops them. Long lines are cut.
+	// the line; nil drops them. Long lines are cut. It is called by the
+	// goroutine that called Run, and the program waits for it.
 	Line   func(line []byte)
 	Limits Limits
 }
+
+// ErrLimit is what an Exit is where a limit ended the program.
+var ErrLimit = errors.New("over a limit")
 
 // Exit is a program that ended other than well.
 type Exit struct {
 	Code int    // -1 where a signal ended it
 	Why  string // in words, for the log
 	Tail string // the end of its standard error
+
+	limit bool
 }
 
-func (e *Exit) Error() string { return "program: " + e.Why + ": " + e.Tail }
-
-// Run runs the program to its end. What ends it early is the context, or a
-// limit; other failures of the program itself are an *Exit.
-func Run(ctx context.Context, p Program) error { panic("to be written") }
-
-// Find gives the absolute path of a program in the usual places, "" for none.
-func Find(name string) string { panic("to be written") }
-
-// Folder is a temporary folder. Names in it are plain file names, or paths
-// below it.
-type Folder struct {
-	path string
-	root *os.Root
+func (e *Exit) Error() string {
+	if e.Tail == "" {
+		return "program: " + e.Why
+	}
+	return "program: " + e.Why + ": " + e.Tail
 }
 
-// NewFolder makes one under parent, "" for the system's place.
-func NewFolder(parent string) (*Folder, error) { panic("to be written") }
-
-// Path gives the absolute path of a name in the folder.
-func (f *Folder) Path(name ...string) string { panic("to be written") }
-
-// Put copies a media input into the folder, under a name.
-func (f *Folder) Put(ctx context.Context, name string, in engine.File) error { panic("to be written") }
-
-// Write puts bytes into the folder, under a name.
-func (f *Folder) Write(name string, data []byte) error { panic("to be written") }
-
-// Open reads a file that the program left. It follows no link out of the
-// folder, and opens regular files only.
-func (f *Folder) Open(name string) (io.ReadCloser, error) { panic("to be written") }
-
-// List gives the names of the regular files in a sub-folder, in order.
-func (f *Folder) List(sub string) ([]string, error) { panic("to be written") }
-
-// Close removes the folder with all that is in it.
-func (f *Folder) Close() error { panic("to be written") }
+// Is tells ErrLimit.
+func (e *Exit) Is(target error) bool { return target == ErrLimit && e.limit }
 
 // Need is a program or file that an engine cannot work without.
 type Need struct {
 	Name    string // as people know it
 	Package string // that brings it, on Debian
 	Path    string // where it is, "" where it is missing
+}
+
+// places are where programs are looked for, by us and by those that we run. We
+// do not take our own PATH: it is whatever somebody's shell had.
+func places() []string {
+	usual := []string{"/usr/local/bin", "/usr/bin", "/bin"}
+	if runtime.GOOS == "darwin" {
+		usual = append(usual, "/opt/homebrew/bin")
+	}
+	return usual
+}
+
+// Find gives the absolute path of a program in the usual places, "" for none.
+func Find(name string) string {
+	if name == "" || strings.ContainsRune(name, '/') {
+		return ""
+	}
+	for _, dir := range places() {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// environment is all that the program gets. Of two with one name it is the
+// first that programs find.
+func (p *Program) environment() []string {
+	home := p.Folder.path
+	env := slices.Clone(p.Env)
+	for _, usual := range []string{"PATH=" + strings.Join(places(), ":"), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"} {
+		name, _, _ := strings.Cut(usual, "=")
+		if !slices.ContainsFunc(p.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") }) {
+			env = append(env, usual)
+		}
+	}
+	return env
 }

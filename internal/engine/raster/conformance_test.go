@@ -28,6 +28,9 @@ func TestConformance(t *testing.T) {
 		{"crop", job("crop", nil, jpegFile(photo(60, 40))), 1, false},
 		{"adjust", job("adjust", values{"exposure": 0.5}, picture), 1, false},
 		{"palette", job("palette", values{"colours": int64(2), "labels": false}, picture), 1, false},
+		{"photo-upscale", job("photo-upscale", nil, picture), 1, false},
+		{"cutout", job("cutout", nil, pngFile(stage(60, 60, wallOf(240, 240, 235), figure(60, 60), 1))), 1, false},
+		{"contact", job("contact", values{"title": "All", "format": "jpeg"}, picture, picture), 1, false},
 		{"collage", job("collage", values{"width": int64(96)}, picture, picture, picture, picture), 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,8 +44,10 @@ func TestConformance(t *testing.T) {
 func TestLargeWorkEndsSoon(t *testing.T) {
 	t.Parallel()
 	for name, j := range map[string]engine.Job{
-		"upscale": job("upscale", values{"factor": int64(8)}, pngFile(photo(300, 200))),
-		"pattern": job("pattern", values{"motif": "clouds", "size": size(2048, 2048)}),
+		"upscale":       job("upscale", values{"factor": int64(8)}, pngFile(photo(300, 200))),
+		"photo-upscale": job("photo-upscale", values{"factor": int64(4)}, pngFile(photo(900, 600))),
+		"cutout":        job("cutout", nil, pngFile(stage(1200, 900, wallOf(240, 240, 235), figure(1200, 900), 0))),
+		"pattern":       job("pattern", values{"motif": "clouds", "size": size(2048, 2048)}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

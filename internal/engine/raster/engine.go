@@ -4,11 +4,12 @@
 // A tool's manifest names one of the operations. Those that make pictures
 // (gradient, pattern) follow from the seed; result 0 of a job is what a job
 // for one result gives, and each further one has a seed of its own. Those that
-// work on pictures (resize, upscale, crop, adjust, palette, collage) give the
-// same bytes for the same input, whatever the seed.
+// work on pictures (all others) give the same bytes for the same input,
+// whatever the seed and however many cores there are.
 //
 // Pictures are held as 8 bits per channel with straight alpha; a job holds at
-// most its input, its result and the encoded result, of up to 50 megapixels.
+// most its input, its result and the encoded result, of up to 50 megapixels,
+// and besides that some rows or tiles for each core, or two bytes a pixel.
 package raster
 
 import (
@@ -42,14 +43,17 @@ var operations = map[string]struct {
 	do     operation
 	seeded bool // each result differs
 }{
-	"adjust":   {do: adjust},
-	"collage":  {do: collage},
-	"crop":     {do: crop},
-	"gradient": {do: gradient, seeded: true},
-	"palette":  {do: palette},
-	"pattern":  {do: pattern, seeded: true},
-	"resize":   {do: resize},
-	"upscale":  {do: upscale},
+	"adjust":        {do: adjust},
+	"collage":       {do: collage},
+	"contact":       {do: contact},
+	"crop":          {do: crop},
+	"cutout":        {do: cutout},
+	"gradient":      {do: gradient, seeded: true},
+	"palette":       {do: palette},
+	"pattern":       {do: pattern, seeded: true},
+	"resize":        {do: resize},
+	"photo-upscale": {do: photoUpscale},
+	"upscale":       {do: upscale},
 }
 
 var errSetup = engine.Fail(engine.Failed, "This tool is not set up rightly. Tell the operator.")

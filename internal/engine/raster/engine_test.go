@@ -102,6 +102,9 @@ func TestPreviewsOfLongWork(t *testing.T) {
 	}{
 		{"a large upscale", job("upscale", values{"factor": int64(4), "sharpen": int64(0)}, picture), 1}, // 4 megapixels
 		{"a small upscale", job("upscale", values{"factor": int64(2)}, picture), 0},
+		{"a large photograph", job("photo-upscale", values{"factor": int64(4), "detail": int64(0)}, picture), 1},
+		{"a contact sheet of four", job("contact", nil, picture, picture, picture, picture), 1},
+		{"a contact sheet of three", job("contact", nil, picture, picture, picture), 0},
 		{"a collage of four", job("collage", values{"width": int64(200)}, picture, picture, picture, picture), 1},
 		{"a collage of three", job("collage", values{"width": int64(200)}, picture, picture, picture), 0},
 	} {
@@ -148,6 +151,7 @@ func TestResultsAreNeverTooLarge(t *testing.T) {
 		{"resize, inside", job("resize", values{"size": size(8192, 8192)}, picture)},
 		{"collage", job("collage", values{"width": int64(16384)}, picture)},
 		{"upscale", job("upscale", values{"factor": int64(4)}, header(2501, 1250))},
+		{"photo-upscale", job("photo-upscale", values{"factor": int64(4)}, header(2501, 1250))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if e := refusal(t, tt.job); !strings.Contains(e.Message, "at most 50 megapixels") {

@@ -204,7 +204,7 @@ func TestHugePicturesAreRefusedByTheirHeader(t *testing.T) {
 		{10_000, 5001, "too large"},
 		{60_000, 60_000, "too large"},
 	} {
-		for _, operation := range []string{"crop", "collage"} {
+		for _, operation := range []string{"crop", "collage", "contact", "cutout"} {
 			if e := refusal(t, job(operation, nil, header(tt.w, tt.h))); !strings.Contains(e.Message, tt.want) {
 				t.Errorf("%s of %dx%d: %v, want %q", operation, tt.w, tt.h, e, tt.want)
 			}
@@ -214,7 +214,7 @@ func TestHugePicturesAreRefusedByTheirHeader(t *testing.T) {
 
 func TestMissingPicturesAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, operation := range []string{"adjust", "collage", "crop", "palette", "resize", "upscale"} {
+	for _, operation := range []string{"adjust", "collage", "contact", "crop", "cutout", "palette", "photo-upscale", "resize", "upscale"} {
 		if e := refusal(t, job(operation, nil)); !strings.Contains(e.Message, "picture is needed") {
 			t.Errorf("%s: %v", operation, e)
 		}

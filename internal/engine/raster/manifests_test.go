@@ -5,12 +5,14 @@ import (
 	"image/color"
 	"io/fs"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 
+	"atelier/internal/engine"
 	"atelier/tools"
 )
 
@@ -80,6 +82,13 @@ func TestEveryFieldOfEveryToolMatters(t *testing.T) {
 	subject := photo(120, 80)
 	subject.SetNRGBA(5, 5, color.NRGBA{250, 20, 20, 255})
 	for name, m := range shipped(t) {
+		pictures := []engine.File{jpegFile(subject), pngFile(subject), jpegFile(photo(60, 90))}
+		switch name {
+		case "gradient", "pattern":
+			pictures = nil
+		case "cut-out":
+			pictures = []engine.File{pngFile(stage(120, 80, wallOf(240, 240, 235), patches, 1))}
+		}
 		for _, f := range m.fields() {
 			t.Run(name+" "+f.Key, func(t *testing.T) {
 				t.Parallel()
@@ -89,10 +98,7 @@ func TestEveryFieldOfEveryToolMatters(t *testing.T) {
 				}
 				seen := map[string]any{}
 				for _, v := range variants {
-					j := job(m.Engine.With.Operation, values{"width": int64(240), "size": size(64, 64)}, jpegFile(subject), pngFile(subject), jpegFile(photo(60, 90)))
-					if name == "gradient" || name == "pattern" {
-						j.Files = nil
-					}
+					j := job(m.Engine.With.Operation, values{"width": int64(240), "size": size(64, 64)}, pictures...)
 					if name == "crop" && f.Key == "vertical" {
 						j.Values["ratio"] = "21:9"
 					}
@@ -108,6 +114,13 @@ func TestEveryFieldOfEveryToolMatters(t *testing.T) {
 			})
 		}
 	}
+}
+
+// patches are a ring, and a bar of which more counts as background the more a
+// tool tolerates.
+func patches(x, y float64) ([3]float64, bool) {
+	d := math.Hypot(x-40, y-40)
+	return [3]float64{235 - 2*(x-80), 235 - 2*(x-80), 60}, d < 30 && d > 15 || x > 80 && x < 110 && y > 20 && y < 60
 }
 
 // variantsOf gives values that have to make a difference. A type that is not
@@ -126,6 +139,9 @@ func variantsOf(t *testing.T, f field) []any {
 			high = 36 // more than the sheet of this test has room for
 		}
 		all = []any{f.Min, (f.Min + high) / 2, high}
+		if f.Key == "columns" {
+			all = []any{1.0, 2.0, 3.0} // there are three pictures, and 0 is one of these
+		}
 	case "BOOLEAN":
 		all = []any{false, true}
 	case "SINGLE_SELECT":
@@ -155,7 +171,7 @@ func TestEveryOperationShips(t *testing.T) {
 		used = append(used, m.Engine.With.Operation)
 	}
 	slices.Sort(used)
-	want := []string{"adjust", "collage", "crop", "gradient", "palette", "pattern", "resize", "upscale"}
+	want := []string{"adjust", "collage", "contact", "crop", "cutout", "gradient", "palette", "pattern", "photo-upscale", "resize", "upscale"}
 	if !slices.Equal(used, want) {
 		t.Errorf("operations = %v, want %v", used, want)
 	}
@@ -168,8 +184,15 @@ func TestDefaultsOfTheOperationsAreThoseOfNoValues(t *testing.T) {
 		"crop":    {"ratio": "1:1", "horizontal": 0.5, "vertical": 0.5},
 		"palette": {"colours": int64(6), "labels": true},
 		"upscale": {"factor": int64(2), "sharpen": 0.3},
+		"contact": {"title": "", "columns": int64(0), "page": "a4-portrait", "background": "light", "numbers": true},
+		"cutout":  {"tolerance": 0.3, "soften": 0.5, "holes": false, "background": "transparent"},
+
+		"photo-upscale": {"factor": int64(2), "detail": 0.4},
 	} {
 		f := pngFile(photo(30, 20))
+		if name == "cutout" {
+			f = pngFile(stage(60, 60, wallOf(240, 240, 235), figure(60, 60), 0))
+		}
 		if !bytes.Equal(results(t, job(name, nil, f))[0], results(t, job(name, v, f))[0]) {
 			t.Errorf("%s: the defaults are others", name)
 		}

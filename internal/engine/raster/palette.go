@@ -8,12 +8,9 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"sync"
 
 	"golang.org/x/image/draw"
 	"golang.org/x/image/font"
-	"golang.org/x/image/font/gofont/gomono"
-	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 
 	"atelier/internal/engine"
@@ -169,8 +166,6 @@ const (
 	cardLetter = 30
 )
 
-var mono = sync.OnceValues(func() (*opentype.Font, error) { return opentype.Parse(gomono.TTF) })
-
 // card draws the colours in rows that are about as long as there are rows.
 func card(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
 	columns := len(colours)
@@ -184,13 +179,9 @@ func card(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
 	}
 	m := image.NewRGBA(image.Rect(0, 0, cardGap+columns*(cardSwatch+cardGap), cardGap+lines*(height+cardGap)))
 	draw.Draw(m, m.Rect, image.NewUniform(color.NRGBA{0xfa, 0xfa, 0xf8, 0xff}), image.Point{}, draw.Src)
-	parsed, err := mono()
+	face, err := letters(cardLetter)
 	if err != nil {
-		return nil, fmt.Errorf("read font: %w", err)
-	}
-	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: cardLetter, DPI: 72, Hinting: font.HintingFull})
-	if err != nil {
-		return nil, fmt.Errorf("make font: %w", err)
+		return nil, err
 	}
 	defer face.Close()
 	writer := font.Drawer{Dst: m, Src: image.NewUniform(color.NRGBA{0x22, 0x22, 0x22, 0xff}), Face: face}

@@ -62,11 +62,11 @@ func filter(k *draw.Kernel, start, length float64, n, line int) []taps {
 
 // scale draws a part of a picture into a new one of w by h pixels.
 //
-// It is the scaler of x/image/draw with three differences: it can be ended, it
-// holds only the rows that it is at, and it makes pictures smaller in linear
-// light, so that fine detail keeps its brightness. Enlarging in linear light
-// would draw dark rings round bright spots, so that is done on the stored
-// values.
+// It is the scaler of x/image/draw with four differences: it can be ended, it
+// uses all cores, it holds only the rows that it is at, and it makes pictures
+// smaller in linear light, so that fine detail keeps its brightness. Enlarging
+// in linear light would draw dark rings round bright spots, so that is done on
+// the stored values.
 func scale(ctx context.Context, s span, k *draw.Kernel, src *image.NRGBA, part area, w, h int) (*image.NRGBA, error) {
 	dst := image.NewNRGBA(image.Rect(0, 0, w, h))
 	sw, sh := src.Rect.Dx(), src.Rect.Dy()
@@ -83,21 +83,25 @@ func scale(ctx context.Context, s span, k *draw.Kernel, src *image.NRGBA, part a
 	if linear {
 		values = &t.linear
 	}
-	ring := newRing(down, w)
-	line := make([]float32, 4*sw)
-	row := make([]float32, 4*w)
-	err := rows(ctx, s, h, func(y int) {
-		clear(row)
-		for j, weight := range down[y].weights {
-			from := ring.row(down[y].first+j, func(into []float32, sy int) {
-				premultiply(line, src.Pix[sy*src.Stride:][:4*sw], values)
-				narrow(into, line, across)
-			})
-			for i, v := range from {
-				row[i] += weight * v
+	// Each band makes the rows of the source at its ends once more, so it must
+	// not be small.
+	err := bands(ctx, s, h, 48, func(from, to int) {
+		ring := newRing(down[from:to], w)
+		line := make([]float32, 4*sw)
+		row := make([]float32, 4*w)
+		for y := from; y < to && ctx.Err() == nil; y++ {
+			clear(row)
+			for j, weight := range down[y].weights {
+				from := ring.row(down[y].first+j, func(into []float32, sy int) {
+					premultiply(line, src.Pix[sy*src.Stride:][:4*sw], values)
+					narrow(into, line, across)
+				})
+				for i, v := range from {
+					row[i] += weight * v
+				}
 			}
+			store(dst.Pix[y*dst.Stride:][:4*w], row, t, linear)
 		}
-		store(dst.Pix[y*dst.Stride:][:4*w], row, t, linear)
 	})
 	return dst, err
 }

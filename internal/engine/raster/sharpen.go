@@ -23,38 +23,33 @@ func sharpen(ctx context.Context, s span, m *image.NRGBA, strength, factor float
 	kernel := gauss(0.3 + 0.45*factor)
 	reach := len(kernel) / 2
 	amount := float32(1.4 * strength)
-	b := blur{m: m, kernel: kernel, line: make([]float32, 2*w), rows: make([][]float32, len(kernel))}
+	// Rows change in place, and only after all that they are compared with were
+	// taken: a strip of rows at a time.
+	const strip = 256
+	b := blur{m: m, kernel: kernel, rows: make([][]float32, min(strip+2*reach, h))}
 	for i := range b.rows {
 		b.rows[i] = make([]float32, 2*w)
 	}
-	for y := range min(reach, h) {
-		b.take(y)
+	taken := 0
+	for top := 0; top < h; top += strip {
+		bottom := min(top+strip, h)
+		part := s.part(float64(top)/float64(h), float64(bottom)/float64(h))
+		first, last := taken, min(bottom+reach, h)
+		taken = last
+		err := bands(ctx, part.part(0, 0.5), last-first, 16, func(from, to int) { b.take(first+from, first+to) })
+		if err != nil {
+			return err
+		}
+		err = bands(ctx, part.part(0.5, 1), bottom-top, 16, func(from, to int) {
+			for y := top + from; y < top+to; y++ {
+				b.sharpen(y, amount, limit, noise)
+			}
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return rows(ctx, s, h, func(y int) {
-		// Row y is changed only after all rows that it is compared with are taken.
-		if y+reach < h {
-			b.take(y + reach)
-		}
-		pix := m.Pix[y*m.Stride:][:4*w]
-		for x := range w {
-			var sum, weight float32
-			for k, share := range kernel {
-				if sy := y + k - reach; sy >= 0 && sy < h {
-					row := b.rows[sy%len(kernel)]
-					sum += share * row[2*x]
-					weight += share * row[2*x+1]
-				}
-			}
-			p := pix[4*x:][:4]
-			if p[3] == 0 || weight == 0 {
-				continue
-			}
-			d := luma(p) - sum/weight
-			d *= d * d / (d*d + noise*noise) * amount
-			d = min(max(d, -limit), limit)
-			p[0], p[1], p[2] = byteOf(float32(p[0])+d), byteOf(float32(p[1])+d), byteOf(float32(p[2])+d)
-		}
-	})
+	return nil
 }
 
 // blur holds rows of brightness, blurred along the row, each pixel with its
@@ -62,29 +57,55 @@ func sharpen(ctx context.Context, s span, m *image.NRGBA, strength, factor float
 type blur struct {
 	m      *image.NRGBA
 	kernel []float32
-	line   []float32
-	rows   [][]float32
+	rows   [][]float32 // row y lies at y modulo their number
 }
 
-func (b *blur) take(y int) {
-	w := b.m.Rect.Dx()
-	pix := b.m.Pix[y*b.m.Stride:][:4*w]
-	for x := range w {
-		p := pix[4*x:][:4]
-		a := float32(p[3]) / 255
-		b.line[2*x], b.line[2*x+1] = luma(p)*a, a
-	}
+func (b *blur) sharpen(y int, amount, limit, noise float32) {
+	w, h := b.m.Rect.Dx(), b.m.Rect.Dy()
 	reach := len(b.kernel) / 2
-	into := b.rows[y%len(b.rows)]
+	pix := b.m.Pix[y*b.m.Stride:][:4*w]
 	for x := range w {
 		var sum, weight float32
 		for k, share := range b.kernel {
-			if sx := x + k - reach; sx >= 0 && sx < w {
-				sum += share * b.line[2*sx]
-				weight += share * b.line[2*sx+1]
+			if sy := y + k - reach; sy >= 0 && sy < h {
+				row := b.rows[sy%len(b.rows)]
+				sum += share * row[2*x]
+				weight += share * row[2*x+1]
 			}
 		}
-		into[2*x], into[2*x+1] = sum, weight
+		p := pix[4*x:][:4]
+		if p[3] == 0 || weight == 0 {
+			continue
+		}
+		d := luma(p) - sum/weight
+		d *= d * d / (d*d + noise*noise) * amount
+		d = min(max(d, -limit), limit)
+		p[0], p[1], p[2] = byteOf(float32(p[0])+d), byteOf(float32(p[1])+d), byteOf(float32(p[2])+d)
+	}
+}
+
+func (b *blur) take(from, to int) {
+	w := b.m.Rect.Dx()
+	reach := len(b.kernel) / 2
+	line := make([]float32, 2*w)
+	for y := from; y < to; y++ {
+		pix := b.m.Pix[y*b.m.Stride:][:4*w]
+		for x := range w {
+			p := pix[4*x:][:4]
+			a := float32(p[3]) / 255
+			line[2*x], line[2*x+1] = luma(p)*a, a
+		}
+		into := b.rows[y%len(b.rows)]
+		for x := range w {
+			var sum, weight float32
+			for k, share := range b.kernel {
+				if sx := x + k - reach; sx >= 0 && sx < w {
+					sum += share * line[2*sx]
+					weight += share * line[2*sx+1]
+				}
+			}
+			into[2*x], into[2*x+1] = sum, weight
+		}
 	}
 }
 

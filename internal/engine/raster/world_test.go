@@ -32,7 +32,7 @@ func job(operation string, v values, pictures ...engine.File) engine.Job {
 	}
 	if len(pictures) > 0 {
 		key := "picture"
-		if operation == "collage" {
+		if operation == "collage" || operation == "contact" {
 			key = "pictures"
 		}
 		j.Files = map[string][]engine.File{key: pictures}

@@ -1,0 +1,352 @@
+// Package client runs tools of an Atelier service over its interface, /api/v2/.
+// It is what the command "atelier generate" is made of, and fits programs of
+// your own: it needs an address and an access token, nothing else of Atelier.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client calls one service for one person. It is safe for concurrent use.
+type Client struct {
+	// URL is the service's address, as in https://atelier.example.
+	URL string
+	// Token is an access token.
+	Token string
+	// TeamID is the account to work for, "" for the personal one.
+	TeamID string
+	// HTTP makes the calls; nil is http.DefaultClient.
+	HTTP *http.Client
+}
+
+// Error is what the service answered instead.
+type Error struct {
+	Status    int            `json:"-"`
+	Code      string         `json:"code"`
+	Message   string         `json:"message"`
+	Retryable bool           `json:"retryable"`
+	Details   map[string]any `json:"details"`
+	TraceID   string         `json:"trace_id"`
+	// RetryAfter is how long the service asks to wait.
+	RetryAfter time.Duration `json:"-"`
+}
+
+func (e *Error) Error() string {
+	text := e.Code + ": " + e.Message
+	fields, _ := e.Details["fields"].([]any)
+	for _, f := range fields {
+		if f, ok := f.(map[string]any); ok {
+			text += fmt.Sprintf("\n  %v: %v", f["path"], f["message"])
+		}
+	}
+	return text
+}
+
+// Tool is a tool, with its form where it was asked for alone.
+type Tool struct {
+	ID     string  `json:"id"`
+	Name   string  `json:"name"`
+	Hash   string  `json:"tool_fields_hash"`
+	Fields []Field `json:"fields"`
+}
+
+// Field is a field of a form, or a group of them.
+type Field struct {
+	IsField  bool    `json:"isField"`
+	Key      string  `json:"fieldKey"`
+	Type     string  `json:"type"`
+	Label    string  `json:"label"`
+	Children []Field `json:"children"`
+}
+
+// Leaves gives the fields that take a value, groups opened.
+func (t *Tool) Leaves() []Field {
+	var all []Field
+	var walk func([]Field)
+	walk = func(fields []Field) {
+		for _, f := range fields {
+			if f.IsField {
+				all = append(all, f)
+			}
+			walk(f.Children)
+		}
+	}
+	walk(t.Fields)
+	return all
+}
+
+// Request is a run to be made.
+type Request struct {
+	Tool *Tool
+	// Inputs are the values by field key. Media are what File, Upload or Result
+	// give, or lists of these.
+	Inputs     map[string]any
+	NumResults int // 0: the tool's own choice
+	WebhookURL string
+	Metadata   map[string]any
+	// Key makes it safe to send the request again; "" is none.
+	Key string
+
+	files []file
+}
+
+type file struct {
+	name string
+	body io.Reader
+}
+
+// File adds a file to the request and gives the input that stands for it. The
+// reader is read when the request is sent.
+func (r *Request) File(name string, body io.Reader) any {
+	r.files = append(r.files, file{name, body})
+	return map[string]any{"kind": "MULTIPART", "file_index": len(r.files) - 1}
+}
+
+// Upload is the input that stands for an upload.
+func Upload(id string) any { return map[string]any{"kind": "UPLOAD_REF", "id": id} }
+
+// Result is the input that stands for something made before, by the id of the
+// output.
+func Result(id string) any { return map[string]any{"kind": "LIBRARY_REF", "id": id} }
+
+// Run is a run as it stands.
+type Run struct {
+	ID            string   `json:"request_id"`
+	Status        string   `json:"status"`
+	Stage         *string  `json:"stage"`
+	Progress      *float64 `json:"progress"`
+	RetryAfter    int64    `json:"retry_after_seconds"`
+	Seed          int64    `json:"seed"`
+	TokensCharged int64    `json:"tokens_charged"`
+	Outputs       []Output `json:"outputs"`
+	Failure       *Failure `json:"error"`
+}
+
+// Output is something that a run made.
+type Output struct {
+	ID       string `json:"id"`
+	URL      string `json:"url"`
+	Type     string `json:"type"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"size_bytes"`
+	SHA256   string `json:"sha256"`
+}
+
+// Failure is why a run made nothing.
+type Failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Ended tells whether the run is over.
+func (r *Run) Ended() bool { return r.Status != "pending" }
+
+// Tools lists the tools that the account may use.
+func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
+	var all []Tool
+	for cursor := ""; ; {
+		var page struct {
+			Data []Tool  `json:"data"`
+			Next *string `json:"next_cursor"`
+		}
+		q := url.Values{"limit": {"100"}}
+		if cursor != "" {
+			q.Set("cursor", cursor)
+		}
+		if err := c.call(ctx, http.MethodGet, "/tools?"+c.account(q).Encode(), nil, nil, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Data...)
+		if page.Next == nil || *page.Next == "" {
+			return all, nil
+		}
+		cursor = *page.Next
+	}
+}
+
+// Tool gives a tool with its form.
+func (c *Client) Tool(ctx context.Context, id string) (*Tool, error) {
+	var t Tool
+	err := c.call(ctx, http.MethodGet, "/tools/"+url.PathEscape(id)+"?"+c.account(nil).Encode(), nil, nil, &t)
+	return &t, err
+}
+
+// Start begins a run.
+func (c *Client) Start(ctx context.Context, r *Request) (*Run, error) {
+	payload := map[string]any{"tool_id": r.Tool.ID, "tool_fields_hash": r.Tool.Hash, "inputs": r.Inputs}
+	if r.Inputs == nil {
+		payload["inputs"] = map[string]any{}
+	}
+	if r.NumResults > 0 {
+		payload["num_results"] = r.NumResults
+	}
+	if r.WebhookURL != "" {
+		payload["webhook_url"] = r.WebhookURL
+	}
+	if r.Metadata != nil {
+		payload["metadata"] = r.Metadata
+	}
+	text, err := json.Marshal(payload)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	var body io.Reader = bytes.NewReader(text)
+	if len(r.files) > 0 {
+		form, kind := r.form(text)
+		defer form.Close()
+		body = form
+		header.Set("Content-Type", kind)
+	}
+	if r.Key != "" {
+		header.Set("Idempotency-Key", r.Key)
+	}
+	var run Run
+	err = c.call(ctx, http.MethodPost, "/generate?"+c.account(nil).Encode(), header, body, &run)
+	return &run, err
+}
+
+// form gives the request with its files as a stream.
+func (r *Request) form(payload []byte) (io.ReadCloser, string) {
+	from, to := io.Pipe()
+	form := multipart.NewWriter(to)
+	go func() {
+		part, err := form.CreatePart(textproto.MIMEHeader{
+			"Content-Disposition": {`form-data; name="payload"`}, "Content-Type": {"application/json"},
+		})
+		if err == nil {
+			_, err = part.Write(payload)
+		}
+		for _, f := range r.files {
+			if err == nil {
+				part, err = form.CreateFormFile("files", f.name)
+			}
+			if err == nil {
+				_, err = io.Copy(part, f.body)
+			}
+		}
+		if err == nil {
+			err = form.Close()
+		}
+		to.CloseWithError(err)
+	}()
+	return from, form.FormDataContentType()
+}
+
+// Status gives a run as it stands.
+func (c *Client) Status(ctx context.Context, id string) (*Run, error) {
+	var run Run
+	err := c.call(ctx, http.MethodGet, c.run(id), nil, nil, &run)
+	return &run, err
+}
+
+// Cancel ends a run.
+func (c *Client) Cancel(ctx context.Context, id string) (*Run, error) {
+	var run Run
+	err := c.call(ctx, http.MethodPost, c.run(id, "cancel"), nil, nil, &run)
+	return &run, err
+}
+
+// run is the path of a run.
+func (c *Client) run(id string, more ...string) string {
+	path := "/generate/" + url.PathEscape(id)
+	if len(more) > 0 {
+		path += "/" + strings.Join(more, "/")
+	}
+	return path + "?" + c.account(nil).Encode()
+}
+
+// Download gives the bytes of an output. The reader has to be closed.
+func (c *Client) Download(ctx context.Context, o Output) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL, nil) // the address says all; the token stays here
+	if err != nil {
+		return nil, err
+	}
+	res, err := c.http().Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		res.Body.Close()
+		return nil, fmt.Errorf("download: status %d", res.StatusCode)
+	}
+	return res.Body, nil
+}
+
+func (c *Client) http() *http.Client {
+	if c.HTTP != nil {
+		return c.HTTP
+	}
+	return http.DefaultClient
+}
+
+// account adds the selected account to a query.
+func (c *Client) account(q url.Values) url.Values {
+	if q == nil {
+		q = url.Values{}
+	}
+	if c.TeamID != "" {
+		q.Set("team_id", c.TeamID)
+	}
+	return q
+}
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 64 << 20
+
+func (c *Client) call(ctx context.Context, method, path string, header http.Header, body io.Reader, into any) error {
+	res, err := c.send(ctx, method, path, header, body)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	return json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(into)
+}
+
+// send gives the answer, or the service's *Error.
+func (c *Client) send(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.URL, "/")+"/api/v2"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if header != nil {
+		req.Header = header
+	}
+	req.Header.Set("Authorization", "Bearer "+c.Token)
+	res, err := c.http().Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode/100 == 2 {
+		return res, nil
+	}
+	defer res.Body.Close()
+	var answer struct {
+		Error *Error `json:"error"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&answer); err != nil || answer.Error == nil {
+		return nil, fmt.Errorf("%s: status %d, and no error that is understood", strings.SplitN(path, "?", 2)[0], res.StatusCode)
+	}
+	answer.Error.Status = res.StatusCode
+	if after, err := time.ParseDuration(res.Header.Get("Retry-After") + "s"); err == nil {
+		answer.Error.RetryAfter = after
+	}
+	return nil, answer.Error
+}
+
+// IsCode tells whether an error is the service's, with this code.
+func IsCode(err error, code string) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == code
+}

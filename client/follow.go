@@ -1,0 +1,107 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Follow waits for a run's end and tells how far it is meanwhile, from 0 to 1.
+// It listens to the service's events, and asks where these break off.
+func (c *Client) Follow(ctx context.Context, id string, progress func(fraction float64)) (*Run, error) {
+	last := ""
+	for {
+		run, err := c.listen(ctx, id, &last, progress)
+		if err == nil && run != nil {
+			return run, nil
+		}
+		if e, ok := errors.AsType[*Error](err); ctx.Err() != nil || ok && !e.Retryable {
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		// The stream ended early: the record says how things stand, and how long
+		// to wait before the next try.
+		run, err = c.Status(ctx, id)
+		wait := time.Second
+		switch e, ok := errors.AsType[*Error](err); {
+		case err == nil && run.Ended():
+			return run, nil
+		case err == nil:
+			wait = time.Duration(run.RetryAfter) * time.Second
+		case ok && !e.Retryable || ctx.Err() != nil:
+			return nil, err
+		case ok && e.RetryAfter > 0:
+			wait = e.RetryAfter
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// listen reads events until the run has ended or the stream has.
+func (c *Client) listen(ctx context.Context, id string, last *string, progress func(float64)) (*Run, error) {
+	header := http.Header{"Accept": {"text/event-stream"}}
+	if *last != "" {
+		header.Set("Last-Event-ID", *last)
+	}
+	res, err := c.send(ctx, http.MethodGet, c.run(id, "events"), header, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, maxAnswer)
+	var name string
+	var data strings.Builder
+	for lines.Scan() {
+		field, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch field {
+		case "id":
+			*last = value
+		case "event":
+			name = value
+		case "data":
+			data.WriteString(value)
+		case "":
+			run, err := heard(name, data.String(), progress)
+			if run != nil || err != nil {
+				return run, err
+			}
+			name = ""
+			data.Reset()
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	return nil, io.ErrUnexpectedEOF
+}
+
+// heard treats one event. It gives the run where that has ended.
+func heard(name, data string, progress func(float64)) (*Run, error) {
+	switch name {
+	case "progress":
+		var step struct {
+			Progress *float64 `json:"progress"`
+		}
+		if err := json.Unmarshal([]byte(data), &step); err == nil && step.Progress != nil && progress != nil {
+			progress(*step.Progress)
+		}
+	case "done":
+		var run Run
+		if err := json.Unmarshal([]byte(data), &run); err != nil {
+			return nil, fmt.Errorf("done: %w", err)
+		}
+		return &run, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"atelier/internal/catalog"
+	"atelier/internal/engine"
+)
+
+// probeTime is how long a server may take to say that it is there.
+const probeTime = 10 * time.Second
+
+var errIll = errors.New("not everything is fit to run")
+
+type doctorCmd struct{ jsonFlag }
+
+// finding is what the doctor says about an engine, or about a tool that has
+// none.
+type finding struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`
+	State   string `json:"state"` // ok, missing or away
+	Detail  string `json:"detail"`
+	Install string `json:"install,omitempty"` // the package that brings what is missing
+}
+
+func (c doctorCmd) Run(p *program) error {
+	all, err := p.examine(p.ctx)
+	if err != nil {
+		return err
+	}
+	ill := slices.ContainsFunc(all, func(f finding) bool { return f.State != "ok" })
+	if c.JSON {
+		err = p.print(true, map[string]any{"engines": all}, "")
+	} else {
+		rows := [][]string{{"NAME", "KIND", "STATE", "DETAIL"}}
+		for _, f := range all {
+			rows = append(rows, []string{f.Name, f.Kind, f.State, f.Detail})
+		}
+		err = p.table(rows)
+	}
+	if err == nil && ill {
+		err = errIll
+	}
+	return err
+}
+
+// examine looks at every engine that ships, at every server of the settings,
+// and at the tools whether each has an engine.
+func (p *program) examine(ctx context.Context) ([]finding, error) {
+	engines, err := p.openEngines()
+	if err != nil {
+		return nil, err
+	}
+	defer engines.Close()
+	backends, err := p.backends()
+	if err != nil {
+		return nil, err
+	}
+	all := []finding{{Name: "image", Kind: "shipped", State: "ok", Detail: "in the program"}}
+	have := needs(p.cfg)
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		f := finding{Name: name, Kind: "shipped", State: "ok"}
+		var found, packages []string
+		for _, n := range have[name] {
+			found = append(found, n.Path)
+		}
+		f.Detail = strings.Join(found, ", ")
+		if lacks := missing(have[name]); len(lacks) > 0 {
+			f.State, f.Detail = "missing", ""
+			for _, n := range lacks {
+				f.Detail += n.Name + " is not here; "
+				packages = append(packages, n.Package)
+			}
+			f.Install = strings.Join(slices.Compact(slices.Sorted(slices.Values(packages))), " ")
+			f.Detail += "apt-get install " + f.Install
+		}
+		all = append(all, f)
+	}
+	for _, name := range slices.Sorted(maps.Keys(backends)) {
+		f := finding{Name: name, Kind: backends[name].Engine, State: "ok", Detail: backends[name].URL}
+		if f.Detail == "" {
+			f.Detail = backends[name].Command[0]
+		}
+		if err := probe(ctx, engines.pools[name].Engine); err != nil {
+			f.State, f.Detail = "away", f.Detail+": "+err.Error()
+		}
+		all = append(all, f)
+	}
+	homeless, err := p.homeless(engines)
+	return append(all, homeless...), err
+}
+
+func probe(ctx context.Context, e engine.Engine) error {
+	server, ok := e.(engine.Prober)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return server.Probe(ctx)
+}
+
+// homeless are tools that name an engine which is not here.
+func (p *program) homeless(have *engines) ([]finding, error) {
+	from, err := manifests(p.cfg, "")
+	if err != nil {
+		return nil, err
+	}
+	set, err := catalog.Read(from...)
+	if err != nil {
+		return nil, err
+	}
+	var all []finding
+	for slug, t := range set.Tools() {
+		if _, ok := have.pools[t.Engine.Name]; !ok {
+			all = append(all, finding{
+				Name: slug, Kind: "tool", State: "missing",
+				Detail: fmt.Sprintf("runs on %s, which is no engine here; name it in the file of --backends", t.Engine.Name),
+			})
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/http"
+	"runtime"
+	"slices"
+	"time"
+
+	"atelier/internal/border"
+	"atelier/internal/catalog"
+	"atelier/internal/config"
+	"atelier/internal/engine"
+	"atelier/internal/engine/a1111"
+	"atelier/internal/engine/backend"
+	"atelier/internal/engine/child"
+	"atelier/internal/engine/cog"
+	"atelier/internal/engine/comfyui"
+	"atelier/internal/engine/command"
+	"atelier/internal/engine/fal"
+	"atelier/internal/engine/music"
+	"atelier/internal/engine/openai"
+	"atelier/internal/engine/raster"
+	"atelier/internal/engine/replicate"
+	"atelier/internal/engine/speech"
+	"atelier/internal/engine/video"
+)
+
+// Engines that ship with the program and need other programs.
+const (
+	speechEngine = "speech"
+	musicEngine  = "music"
+	videoEngine  = "video"
+)
+
+// needs are what those engines need, found or not.
+func needs(c *config.Config) map[string][]child.Need {
+	sound := music.Needs()
+	if c.Engines.Soundfont != "" {
+		sound[1].Path = c.Engines.Soundfont
+	}
+	return map[string][]child.Need{speechEngine: speech.Needs(), musicEngine: sound, videoEngine: video.Needs()}
+}
+
+// missing gives those of the needs that are not there.
+func missing(all []child.Need) []child.Need {
+	return slices.DeleteFunc(slices.Clone(all), func(n child.Need) bool { return n.Path != "" })
+}
+
+// offer says what becomes of the shipped tools that need an engine: without its
+// program, a node that works leaves them out, and one that does not leaves that
+// to those that do.
+func offer(c *config.Config) func(engine string) catalog.Offer {
+	all := needs(c)
+	return func(engine string) catalog.Offer {
+		switch need, known := all[engine]; {
+		case !known:
+			return catalog.Offered
+		case !c.Has("worker"):
+			return catalog.AsItWas
+		case len(missing(need)) > 0:
+			return catalog.LeftOut
+		}
+		return catalog.Offered
+	}
+}
+
+// engines are what can run tools, by the name that manifests have.
+type engines struct {
+	pools map[string]engine.Pool
+	video *video.Engine // nil where it has no program
+	close []func()
+}
+
+// Close lets go of connections.
+func (e *engines) Close() {
+	for _, one := range e.close {
+		one()
+	}
+}
+
+// openEngines builds the engines of this node: those that ship, and those of
+// the operator's servers.
+func (p *program) openEngines() (*engines, error) {
+	c := p.cfg
+	parallel := func(own int) int {
+		if c.Runs.Parallel > 0 {
+			return c.Runs.Parallel
+		}
+		return own
+	}
+	cores := runtime.GOMAXPROCS(0)
+	all := &engines{pools: map[string]engine.Pool{"image": {Engine: raster.New(), Parallel: parallel(cores)}}}
+	have := needs(c)
+	if n := have[speechEngine]; len(missing(n)) == 0 {
+		all.pools[speechEngine] = engine.Pool{Engine: speech.New(n[0].Path, speech.Options{Folder: c.Engines.Folder}), Parallel: parallel(cores)}
+	}
+	if n := have[musicEngine]; len(missing(n)) == 0 {
+		all.pools[musicEngine] = engine.Pool{Engine: music.New(n[0].Path, n[1].Path, music.Options{Folder: c.Engines.Folder}), Parallel: parallel(cores)}
+	}
+	if n := have[videoEngine]; len(missing(n)) == 0 {
+		all.video = video.New(n[0].Path, n[1].Path, video.Options{Folder: c.Engines.Folder})
+		all.pools[videoEngine] = engine.Pool{Engine: all.video, Parallel: parallel(max(1, cores/2))}
+	}
+	addTestEngines(all.pools, parallel)
+	backends, err := p.backends()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(backends)) {
+		b := backends[name]
+		e, shut, err := p.openBackend(b)
+		if err != nil {
+			all.Close()
+			return nil, fmt.Errorf("backends: %s: %w", name, err)
+		}
+		all.close = append(all.close, shut)
+		most := b.Parallel
+		if most == 0 {
+			most = parallel(1)
+		}
+		trained := b.Engine != config.Exec
+		if b.Origin != "" {
+			trained = b.Origin == string(catalog.Trained)
+		}
+		all.pools[name] = engine.Pool{Engine: e, Parallel: most, Trained: trained}
+	}
+	return all, nil
+}
+
+// backends reads the file of model servers, where one is named.
+func (p *program) backends() (map[string]config.Backend, error) {
+	if p.cfg.Backends == "" {
+		return nil, nil
+	}
+	return config.ReadBackends(p.cfg.Backends, p.getenv)
+}
+
+// openBackend builds the engine for a server, without talking to it.
+func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
+	nothing := func() {}
+	if b.Engine == config.Exec {
+		e, err := command.New(command.Options{
+			Command: b.Command, Env: b.Environment, Folder: p.cfg.Engines.Folder,
+			Limits: child.Limits{Memory: int64(b.Memory), File: int64(b.FileBytes), Folder: int64(b.FolderBytes), Network: b.Network},
+		})
+		return e, nothing, err
+	}
+	client, err := p.client(b, b.URL)
+	if err != nil {
+		return nil, nothing, err
+	}
+	addresses := b.Files == "address"
+	switch b.Engine {
+	case config.Cog:
+		return cog.New(client, cog.Options{Addresses: addresses}), client.Close, nil
+	case config.ComfyUI:
+		return comfyui.New(client, comfyui.Options{}), client.Close, nil
+	case config.OpenAI:
+		return openai.New(client, openai.Options{}), client.Close, nil
+	case config.A1111:
+		return a1111.New(client, a1111.Options{}), client.Close, nil
+	case config.Replicate:
+		return replicate.New(client, replicate.Options{Addresses: addresses, Now: time.Now}), client.Close, nil
+	case config.Fal:
+		o := fal.Options{Addresses: addresses}
+		if b.Storage != "" {
+			if o.Storage, err = p.client(b, b.Storage); err != nil {
+				return nil, nothing, err
+			}
+		}
+		if b.Catalog != "" {
+			if o.Catalog, err = p.client(config.Backend{Timeout: b.Timeout}, b.Catalog); err != nil {
+				return nil, nothing, err
+			}
+		}
+		return fal.New(client, o), client.Close, nil
+	}
+	return nil, nothing, fmt.Errorf("there is no engine %s", b.Engine)
+}
+
+// client is how a server is reached and how it knows us.
+func (p *program) client(b config.Backend, at string) (*backend.Client, error) {
+	header := http.Header{"User-Agent": {"Atelier/" + version()}}
+	switch {
+	case b.Key == "":
+	case b.Engine == config.A1111: // user:password
+		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(b.Key)))
+	case b.Engine == config.Fal:
+		header.Set("Authorization", "Key "+b.Key)
+	default:
+		header.Set("Authorization", "Bearer "+b.Key)
+	}
+	return backend.New(backend.Options{
+		URL: at, Header: header, Timeout: time.Duration(b.Timeout), Border: border.New(p.cfg.Engines.AllowNetworks),
+	})
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"atelier/internal/catalog"
+	"atelier/internal/engine"
+	"atelier/internal/engine/cog"
+	"atelier/internal/engine/comfyui"
+	"atelier/internal/engine/fal"
+	"atelier/internal/engine/openai"
+	"atelier/internal/engine/replicate"
+	"atelier/internal/engine/sketch"
+)
+
+// importTime is how long a server may take to describe itself.
+const importTime = 2 * time.Minute
+
+type importCmd struct {
+	jsonFlag
+	Backend  string `arg:"" help:"Name of the server in the file of --backends."`
+	Workflow string `help:"ComfyUI: the workflow, exported in API format." type:"existingfile" placeholder:"FILE"`
+	Model    string `help:"OpenAI, Replicate, fal: which model. Without it, the models of an OpenAI-compatible server are listed." placeholder:"NAME"`
+	Call     string `help:"OpenAI: images, edits, speech or videos (default: guessed from the model's name)." placeholder:"CALL"`
+	As       string `help:"Name of the manifest (default: from the model's name)." placeholder:"SLUG"`
+	Into     string `help:"Folder for the manifest (default: --tools)." placeholder:"DIR"`
+	Force    bool   `help:"Replace what is there."`
+}
+
+func (c importCmd) Run(p *program) error {
+	backends, err := p.backends()
+	if err != nil {
+		return err
+	}
+	b, ok := backends[c.Backend]
+	if !ok {
+		return usageError{fmt.Errorf("there is no backend %s; the file of --backends has %s", c.Backend,
+			cmp.Or(strings.Join(slices.Sorted(maps.Keys(backends)), ", "), "none"))}
+	}
+	e, shut, err := p.openBackend(b)
+	if err != nil {
+		return err
+	}
+	defer shut()
+	ctx, cancel := context.WithTimeout(p.ctx, importTime)
+	defer cancel()
+	if server, ok := e.(*openai.Engine); ok && c.Model == "" {
+		return c.models(ctx, p, server)
+	}
+	into := cmp.Or(c.Into, p.cfg.Tools)
+	if into == "" {
+		return usageError{errors.New("name the folder for the manifest with --into or --tools")}
+	}
+	slug := cmp.Or(c.As, sketch.Slug(cmp.Or(strings.TrimSuffix(filepath.Base(c.Workflow), ".json"), c.Model, c.Backend)))
+	if c.Workflow != "" && c.As == "" {
+		slug = sketch.Slug(strings.TrimSuffix(filepath.Base(c.Workflow), filepath.Ext(c.Workflow)))
+	}
+	tool, err := c.describe(ctx, e, slug)
+	if err != nil {
+		return err
+	}
+	written, err := c.write(tool, slug, into)
+	if err != nil {
+		return err
+	}
+	return p.print(c.JSON, map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields)},
+		fmt.Sprintf("%s: %d fields; wrote %s\nLook at its name, price and limits, then: atelier tools lint %s", slug, len(tool.Fields), strings.Join(written, ", "), into))
+}
+
+// models lists what a server has, to choose from.
+func (c importCmd) models(ctx context.Context, p *program, server *openai.Engine) error {
+	all, err := server.Models(ctx)
+	if err != nil {
+		return err
+	}
+	return p.print(c.JSON, map[string]any{"models": all}, "Choose one with --model:\n"+strings.Join(all, "\n"))
+}
+
+// describe asks the server.
+func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (sketch.Tool, error) {
+	need := func(flag, value string) error {
+		if value == "" {
+			return usageError{fmt.Errorf("--%s is required for this server", flag)}
+		}
+		return nil
+	}
+	switch e := e.(type) {
+	case *cog.Engine:
+		return e.Import(ctx, cmp.Or(c.As, c.Model), c.Backend)
+	case *comfyui.Engine:
+		if err := need("workflow", c.Workflow); err != nil {
+			return sketch.Tool{}, err
+		}
+		graph, err := os.ReadFile(c.Workflow)
+		if err != nil {
+			return sketch.Tool{}, err
+		}
+		return e.Import(ctx, comfyui.Workflow{Name: sketch.Label(slug), Graph: graph, File: slug + ".json", Engine: c.Backend})
+	case *openai.Engine:
+		return e.Import(ctx, c.Model, c.Call, c.Backend)
+	case *replicate.Engine:
+		if err := need("model", c.Model); err != nil {
+			return sketch.Tool{}, err
+		}
+		return e.Import(ctx, c.Model, c.Backend)
+	case *fal.Engine:
+		if err := need("model", c.Model); err != nil {
+			return sketch.Tool{}, err
+		}
+		return e.Import(ctx, c.Model, c.Backend)
+	}
+	return sketch.Tool{}, usageError{errors.New("this kind of server does not describe itself; write the manifest by hand, docs/backends.md shows how")}
+}
+
+// write puts the manifest and its files into the folder, once it is known that
+// they are good.
+func (c importCmd) write(tool sketch.Tool, slug, into string) ([]string, error) {
+	text, err := tool.YAML("Made by atelier tools import. Yours to edit: importing again replaces it only with --force.")
+	if err != nil {
+		return nil, err
+	}
+	files := maps.Clone(tool.Files)
+	if files == nil {
+		files = map[string][]byte{}
+	}
+	files[slug+".yaml"] = text
+	if err := lintFiles(files); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(into, name)); err == nil && !c.Force {
+			return nil, fmt.Errorf("%s is there already; --force replaces it, --as gives another name", filepath.Join(into, name))
+		}
+	}
+	var written []string
+	for _, name := range names {
+		to := filepath.Join(into, name)
+		if err := os.WriteFile(to, files[name], 0o644); err != nil {
+			return written, err
+		}
+		written = append(written, to)
+	}
+	return written, nil
+}
+
+// lintFiles holds a manifest against the rules before anybody sees it.
+func lintFiles(files map[string][]byte) error {
+	dir, err := os.MkdirTemp("", "atelier-import-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: os.DirFS(dir)})
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, one := range set.Problems {
+		problems = append(problems, errors.New(one.String()))
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("the server describes what no manifest can say:\n%w", errors.Join(problems...))
+	}
+	return nil
+}

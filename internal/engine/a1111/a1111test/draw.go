@@ -1,0 +1,169 @@
+package a1111test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"image"
+	"image/color"
+	_ "image/jpeg" // what callers may send
+	"image/png"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/engine/enginetest"
+)
+
+var samplers = []string{"Euler", "Euler a", "DPM++ 2M"}
+
+// draw answers txt2img and img2img.
+func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]any, whole bool) {
+	from := fmt.Sprint(body["prompt"], "|", body["negative_prompt"], "|", body["steps"])
+	width, height := number(body, "width", 64), number(body, "height", 64)
+	if strings.HasSuffix(r.URL.Path, "/img2img") {
+		list, _ := body["init_images"].([]any)
+		if len(list) == 0 {
+			complain(w, http.StatusNotFound, "HTTPException", "Init image not found", "")
+			return
+		}
+		for _, one := range list {
+			if _, _, err := decoded(one); err != nil {
+				complain(w, http.StatusInternalServerError, "HTTPException", "Invalid encoded image", "")
+				return
+			}
+			from += fmt.Sprint("|", len(one.(string)))
+		}
+	}
+	seed := number(body, "seed", -1)
+	seeds, images := []int{}, []string{}
+	for i := range number(body, "batch_size", 1) * number(body, "n_iter", 1) {
+		seeds = append(seeds, seed+i)
+		state := "whole"
+		if !whole {
+			state = "half done"
+		}
+		images = append(images, encoded(picture(width, height, fmt.Sprint(from, seed+i, state))))
+	}
+	first := 0
+	if s.o.Grid {
+		first, images = 1, append([]string{encoded(picture(width*2, height, "grid"))}, images...)
+	}
+	for range s.o.Extra {
+		images = append(images, encoded(picture(width, height, "a map of edges")))
+	}
+	if s.now() == enginetest.Fewer {
+		images = []string{}
+	}
+	info, err := json.Marshal(map[string]any{"seed": seed, "all_seeds": seeds, "index_of_first_image": first, "infotexts": []any{}})
+	if err != nil {
+		panic(err)
+	}
+	s.send(w, r, map[string]any{"images": images, "parameters": map[string]any{}, "info": string(info)}, `{"images":["`)
+}
+
+// enlarge answers extra-single-image.
+func (s *Server) enlarge(w http.ResponseWriter, r *http.Request, body map[string]any, whole bool) {
+	width, height, err := decoded(body["image"])
+	if err != nil {
+		complain(w, http.StatusInternalServerError, "HTTPException", "Invalid encoded image", "")
+		return
+	}
+	factor, ok := body["upscaling_resize"].(float64)
+	if !ok {
+		factor = 2
+	}
+	big := encoded(picture(int(float64(width)*factor), int(float64(height)*factor), fmt.Sprint(body["upscaler_1"])))
+	if s.now() == enginetest.Fewer {
+		big = ""
+	}
+	s.send(w, r, map[string]any{"html_info": "", "image": big}, `{"image":"`)
+}
+
+// send writes an answer, as wrong as the fault wants it. start is how one with
+// no end begins.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, v map[string]any, start string) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	flush := http.NewResponseController(w).Flush
+	switch s.now() {
+	case enginetest.Breaks:
+		w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+		w.Write(b[:len(b)/2])
+		flush()
+		panic(http.ErrAbortHandler)
+	case enginetest.Floods:
+		fmt.Fprint(w, start)
+		for more := bytes.Repeat([]byte("A"), 1<<16); r.Context().Err() == nil; {
+			if _, err := w.Write(more); err != nil {
+				return
+			}
+		}
+	case enginetest.Drips:
+		for _, one := range b {
+			w.Write([]byte{one})
+			flush()
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-r.Context().Done():
+				return
+			case <-s.closing:
+				return
+			}
+		}
+	default:
+		w.Write(b)
+	}
+}
+
+// number gives a whole number of a body.
+func number(body map[string]any, name string, otherwise int) int {
+	if n, ok := body[name].(float64); ok {
+		return int(n)
+	}
+	return otherwise
+}
+
+func encoded(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
+
+// decoded gives the size of a picture that was sent as base64 or a data: URI.
+func decoded(v any) (width, height int, err error) {
+	text, ok := v.(string)
+	if !ok {
+		return 0, 0, fmt.Errorf("no text")
+	}
+	if strings.HasPrefix(text, "data:image/") {
+		_, text, _ = strings.Cut(text, ",")
+	}
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return 0, 0, err
+	}
+	c, _, err := image.DecodeConfig(bytes.NewReader(b))
+	return c.Width, c.Height, err
+}
+
+// picture draws stripes whose colours follow from the text.
+func picture(width, height int, from string) []byte {
+	h := fnv.New64a()
+	h.Write([]byte(from))
+	sum := h.Sum64()
+	p := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{
+		color.NRGBA{uint8(sum), uint8(sum >> 8), uint8(sum >> 16), 255},
+		color.NRGBA{uint8(sum >> 24), uint8(sum >> 32), uint8(sum >> 40), 255},
+	})
+	for i := range p.Pix {
+		p.Pix[i] = uint8(i % width >> 3 & 1)
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, p); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,115 @@
+package a1111_test
+
+import (
+	"testing"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/a1111/a1111test"
+	"atelier/internal/engine/enginetest"
+)
+
+// example is a call to a server.
+type example struct {
+	options a1111test.Options
+	job     func(t *testing.T) engine.Job
+	seeded  bool
+	// task tells that the server knows the work by name, so that it can be
+	// asked after, shown and stopped.
+	task bool
+}
+
+var size = map[string]any{"width": int64(64), "height": float64(48)}
+
+var examples = map[string]example{
+	"txt2img": {
+		options: a1111test.Options{Takes: 60 * time.Millisecond},
+		job: func(t *testing.T) engine.Job {
+			return job(t, map[string]any{"call": "txt2img", "checkpoint": "sd15"}, map[string]any{"prompt": "a fox", "size": size, "steps": int64(20), "sampler": "Euler a"}, 2)
+		},
+		seeded: true, task: true,
+	},
+	"img2img": {
+		options: a1111test.Options{Takes: 60 * time.Millisecond, Extra: 1, Grid: true},
+		job: func(t *testing.T) engine.Job {
+			j := job(t, map[string]any{"call": "img2img"}, map[string]any{"prompt": "a fox", "denoise": 0.5}, 6)
+			j.Files = map[string][]engine.File{"picture": {picture(t)}, "mask": {picture(t)}}
+			return j
+		},
+		seeded: true, task: true,
+	},
+	"upscale": {
+		job: func(t *testing.T) engine.Job {
+			j := job(t, map[string]any{"call": "upscale"}, map[string]any{"factor": 2.0, "upscaler": "R-ESRGAN 4x+"}, 2)
+			j.Files = map[string][]engine.File{"picture": {picture(t)}}
+			return j
+		},
+	},
+	"a server that cannot be asked": {
+		options: a1111test.Options{NoProgress: true},
+		job: func(t *testing.T) engine.Job {
+			return job(t, map[string]any{"call": "txt2img"}, map[string]any{"prompt": "a fox", "size": size}, 2)
+		},
+		seeded: true,
+	},
+}
+
+// Not parallel: the suite counts goroutines.
+func TestConformance(t *testing.T) {
+	for name, x := range examples {
+		t.Run(name, func(t *testing.T) {
+			w := begin(t, x.options)
+			c := enginetest.Case{Engine: w.Engine, Job: x.job(t), Deterministic: true, Seeded: x.seeded, Settle: w.settle(t)}
+			enginetest.Run(t, c)
+			enginetest.Signs(t, c, x.task)
+		})
+	}
+}
+
+// settle waits for what the server does for nobody, as it cannot be stopped
+// while it waits for its turn, and lets go of connections.
+func (w world) settle(t *testing.T) func() {
+	return func() {
+		until(t, "the server rests", func() bool { return !w.Working() && w.Pending() == 0 })
+		w.client.Close()
+	}
+}
+
+// Not parallel, as above.
+func TestFaults(t *testing.T) {
+	for name, x := range examples {
+		t.Run(name, func(t *testing.T) {
+			trials := map[enginetest.Fault]func(*testing.T) enginetest.Trial{}
+			for _, f := range []enginetest.Fault{
+				enginetest.Refuses, enginetest.Fails, enginetest.Busy, enginetest.Away, enginetest.Garbles, enginetest.Breaks,
+				enginetest.Floods, enginetest.Drips, enginetest.Hangs, enginetest.TimeIsUp, enginetest.Restarts, enginetest.Fewer,
+			} {
+				trials[f] = func(t *testing.T) enginetest.Trial { return x.trial(t, f) }
+			}
+			never := map[enginetest.Fault]string{enginetest.Loses: "without tasks there is nothing to lose but the connection, which is to restart"}
+			if x.task {
+				trials[enginetest.Loses] = func(t *testing.T) enginetest.Trial { return x.trial(t, enginetest.Loses) }
+			}
+			enginetest.Faults(t, trials, never)
+		})
+	}
+}
+
+func (x example) trial(t *testing.T, f enginetest.Fault) enginetest.Trial {
+	w := begin(t, x.options)
+	tr := enginetest.Trial{Engine: w.Engine, Job: x.job(t), Settle: w.client.Close}
+	stuck := f == enginetest.Hangs || f == enginetest.TimeIsUp
+	if x.task {
+		tr.Idle = func() bool { return !w.Working() }
+	} else if stuck { // nobody may stop it, as it may be somebody else's
+		tr.Settle = func() { w.Stop(); w.client.Close() }
+	}
+	w.Set(f)
+	switch f {
+	case enginetest.Away:
+		w.Stop()
+	case enginetest.Restarts:
+		tr.After = tr.Job
+	}
+	return tr
+}

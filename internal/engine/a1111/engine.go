@@ -1,0 +1,254 @@
+// Package a1111 is the engine for AUTOMATIC1111's Stable Diffusion web UI,
+// started with --api, and for Forge, which kept its API.
+//
+// A tool's manifest says:
+//
+//	call        txt2img, img2img or upscale
+//	checkpoint  the model; "" is the one that is loaded
+//	fixed       parameters of the body that are always the same, such as
+//	            override_settings; Forge wants forge_additional_modules in it
+//	            for Flux
+//	rename      field: parameter; "-" sends it nowhere, size.width and
+//	            size.height name the sides of a size
+//
+// The server does one thing at a time, for everybody, and answers when it is
+// done. Meanwhile it is asked how our own task is coming along, by its name:
+// what the server says about itself may be about somebody else's. For the same
+// reason a job that has ended interrupts the server only while that says that
+// it works on our task; between the question and the interruption somebody
+// else's may begin, which the API has no remedy for. A task that still waits in
+// the server's queue cannot be taken back.
+package a1111
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/backend"
+)
+
+// Options are how an engine works with its server.
+type Options struct {
+	// Poll is the time between two questions how far a task is: 1 s.
+	Poll time.Duration
+	// MaxAnswer bounds an answer with results in it, in bytes:
+	// backend.MaxAnswer, which is also the most.
+	MaxAnswer int
+}
+
+// Engine runs jobs on one server.
+type Engine struct {
+	c    *backend.Client
+	poll time.Duration
+	most int
+}
+
+// New makes an engine. The client's headers hold the Basic credentials of
+// --api-auth.
+func New(c *backend.Client, o Options) *Engine {
+	return &Engine{c: c, poll: cmp.Or(o.Poll, time.Second), most: cmp.Or(o.MaxAnswer, backend.MaxAnswer)}
+}
+
+var _ engine.Prober = (*Engine)(nil)
+
+// setting is the engine's part of a manifest.
+type setting struct {
+	Call       string            `json:"call"`
+	Checkpoint string            `json:"checkpoint"`
+	Fixed      map[string]any    `json:"fixed"`
+	Rename     map[string]string `json:"rename"`
+}
+
+// task is a job that is being done.
+type task struct {
+	engine.Job
+	setting
+	e    *Engine
+	out  engine.Sink
+	told float64 // the progress that was told last
+}
+
+// Run does the job.
+func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
+	t := &task{Job: j, e: e, out: out}
+	if err := backend.Setting(j.With, &t.setting); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch t.Call {
+	case "txt2img", "img2img":
+		return t.draw(ctx)
+	case "upscale":
+		return t.upscale(ctx)
+	}
+	return backend.ErrSetup
+}
+
+// Probe asks for the samplers: a short list that needs --api and the
+// credentials, and does not wait for what the server is doing.
+func (e *Engine) Probe(ctx context.Context) error {
+	ctx, cancel := e.c.Short(ctx)
+	defer cancel()
+	var list []json.RawMessage
+	return failure(ctx, e.c.JSON(ctx, http.MethodGet, "sdapi/v1/samplers", nil, &list))
+}
+
+// result is the answer to txt2img and img2img.
+type result struct {
+	Images []string `json:"images"`
+	Info   string   `json:"info"` // JSON
+}
+
+// draw makes pictures from a prompt, and from others.
+func (t *task) draw(ctx context.Context) error {
+	body, err := t.body(ctx)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("task(%s-%d)", t.RunID, t.Attempt)
+	body["force_task_id"] = name
+	if t.Call == "img2img" && body["init_images"] == nil {
+		return engine.Fail(engine.Failed, "A picture is required.")
+	}
+	var res result
+	if err := t.watched(ctx, name, func(ctx context.Context) error { return t.post(ctx, "sdapi/v1/"+t.Call, body, &res) }); err != nil {
+		return err
+	}
+	for i, image := range res.own() {
+		if i == t.NumResults {
+			break
+		}
+		if err := t.deliver(ctx, image); err != nil {
+			return err
+		}
+		t.progress(float64(i+1) / float64(t.NumResults))
+	}
+	if n := len(res.own()); n < t.NumResults {
+		return engine.Fail(engine.Invalid, fmt.Sprintf("The tool's server gave %d of %d results.", n, t.NumResults))
+	}
+	return nil
+}
+
+// own are the pictures that were asked for: scripts may add others after them,
+// and a grid may come before them.
+func (r result) own() []string {
+	var info struct {
+		First int   `json:"index_of_first_image"`
+		Seeds []any `json:"all_seeds"`
+	}
+	if json.Unmarshal([]byte(r.Info), &info) != nil || len(info.Seeds) == 0 {
+		return r.Images
+	}
+	first := min(max(info.First, 0), len(r.Images))
+	return r.Images[first:min(first+len(info.Seeds), len(r.Images))]
+}
+
+// upscale enlarges a picture. The server knows no tasks for that, so there is
+// nothing to be asked, and nothing to be interrupted. It always makes the same
+// of the same.
+func (t *task) upscale(ctx context.Context) error {
+	body, err := t.body(ctx)
+	if err != nil {
+		return err
+	}
+	if body["image"] == nil {
+		return engine.Fail(engine.Failed, "A picture is required.")
+	}
+	var res struct {
+		Image string `json:"image"`
+	}
+	if err := t.post(ctx, "sdapi/v1/extra-single-image", body, &res); err != nil {
+		return failure(ctx, err)
+	}
+	for i := range t.NumResults {
+		if err := t.deliver(ctx, res.Image); err != nil {
+			return err
+		}
+		t.progress(float64(i+1) / float64(t.NumResults))
+	}
+	return nil
+}
+
+// post makes a call that does the work.
+func (t *task) post(ctx context.Context, path string, body map[string]any, into any) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return backend.ErrSetup.Because(err)
+	}
+	res, err := t.e.c.Do(ctx, backend.Request{Method: http.MethodPost, Path: path, Body: bytes.NewReader(b), Type: "application/json"})
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	return backend.Decode(&bounded{res.Body, t.e.most}, into)
+}
+
+// bounded fails where an answer is too large.
+type bounded struct {
+	r    io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= n; b.left < 0 {
+		return 0, errHuge
+	}
+	return n, err
+}
+
+// progress tells how much is done. It only grows.
+func (t *task) progress(fraction float64) {
+	if fraction = min(fraction, 1); fraction > t.told {
+		t.told = fraction
+		t.out.Progress(fraction)
+	}
+}
+
+// deliver hands over a picture: base64, with the start of a data: URI or
+// without. An error is the sink's, unless the picture could not be read.
+func (t *task) deliver(ctx context.Context, image string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if strings.HasPrefix(image, "data:") {
+		_, image, _ = strings.Cut(image, ",")
+	}
+	s := &source{r: bufio.NewReader(backend.Base64(image))}
+	if _, err := s.r.Peek(1); errors.Is(err, io.EOF) {
+		return errNothing
+	}
+	if err := t.out.Output(ctx, s); err != nil {
+		if s.err != nil {
+			return failure(ctx, s.err)
+		}
+		return err
+	}
+	return nil
+}
+
+// source remembers why it could not be read.
+type source struct {
+	r   *bufio.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}

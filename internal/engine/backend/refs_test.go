@@ -1,0 +1,47 @@
+package backend_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"atelier/internal/engine/backend"
+)
+
+func TestRefs(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer string
+		want   []backend.Ref
+	}{
+		"a text":                {`"https://a/1.png"`, []backend.Ref{{URL: "https://a/1.png"}}},
+		"a list":                {`["https://a/2.png","data:image/png;base64,AA=="]`, []backend.Ref{{URL: "https://a/2.png"}, {URL: "data:image/png;base64,AA=="}}},
+		"as written":            {`{"z":"https://a/1","a":"http://a/2"}`, []backend.Ref{{URL: "https://a/1"}, {URL: "http://a/2"}}},
+		"objects":               {`{"images":[{"width":3,"url":"https://a/1","content_type":"image/png"},{"url":"https://a/2"}],"seed":4}`, []backend.Ref{{"https://a/1", "image/png"}, {URL: "https://a/2"}}},
+		"objects before texts":  {`{"prompt":"https://evil/","image":{"url":"https://a/1"}}`, []backend.Ref{{URL: "https://a/1"}}},
+		"files of a file":       {`{"mesh":{"textures":[{"url":"https://a/2"}],"url":"https://a/1"}}`, []backend.Ref{{URL: "https://a/1"}, {URL: "https://a/2"}}},
+		"no addresses":          {`{"url":"javascript:x","a":["file:///etc/passwd",1,null,true],"b":{"url":{"url":"/c"}}}`, nil},
+		"nothing":               {``, nil},
+		"cut off":               {`["https://a/1",{"url":`, []backend.Ref{{URL: "https://a/1"}}},
+		"deeper than one looks": {strings.Repeat("[", 100) + `"https://a/1"`, nil},
+	} {
+		if got := backend.Refs(json.RawMessage(tt.answer)); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	t.Parallel()
+	poster := backend.Ref{URL: "https://a/poster.PNG?x=1"}
+	video := backend.Ref{URL: "https://a/file", Type: "video/mp4"}
+	inline := backend.Ref{URL: "data:audio/wav;base64,AA=="}
+	mesh := backend.Ref{URL: "https://a/mesh.glb", Type: "application/octet-stream"}
+	all := []backend.Ref{poster, video, inline, mesh}
+	for kind, want := range map[string][]backend.Ref{"IMG": {poster}, "VID": {video}, "AUDIO": {inline}, "ASSET_3D": {mesh}, "TEXT": all} {
+		if got := backend.Pick(all, kind); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", kind, got, want)
+		}
+	}
+}

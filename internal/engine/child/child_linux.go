@@ -1,0 +1,114 @@
+package child
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// self is the program that we are, also where its file was replaced since.
+func self() (string, error) { return "/proc/self/exe", nil }
+
+// isolation gives the ways to start a program, best first. Not every system,
+// container or account may make namespaces.
+func isolation(network bool) []*syscall.SysProcAttr {
+	plain := func() *syscall.SysProcAttr {
+		return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	}
+	last := plain()
+	if network {
+		return []*syscall.SysProcAttr{last}
+	}
+	var ways []*syscall.SysProcAttr
+	if os.Geteuid() == 0 {
+		own := plain()
+		own.Cloneflags = unix.CLONE_NEWNET
+		ways = append(ways, own)
+	}
+	// In a user namespace everybody may make the others. The program stays who
+	// it is there.
+	user := plain()
+	user.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNET
+	user.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	user.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	return append(ways, user, last)
+}
+
+// confine takes from the launcher what the program is not to have. Where memory
+// runs out, the kernel shall end the program and not us.
+func confine() error {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // a wish
+	// Root could raise its limits again and go back to the network. It keeps
+	// its power over files, which may be why we run as root. It fails where we
+	// do not have such powers ourselves.
+	for power := range uintptr(unix.CAP_LAST_CAP + 1) {
+		if power > unix.CAP_FSETID {
+			_ = unix.Prctl(unix.PR_CAPBSET_DROP, power, 0, 0, 0)
+		}
+	}
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}
+
+func limitMemory(most int64) error { return limit(syscall.RLIMIT_AS, most) }
+
+// reap waits for the process's end, and calls last while it is a zombie: its
+// number, which is also its group's, is nobody else's then.
+func reap(process *os.Process, last func()) (*os.ProcessState, error) {
+	for {
+		err := unix.Waitid(unix.P_PID, process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	last()
+	return process.Wait()
+}
+
+// killStrays ends processes that left the program's group: they are known by
+// the folder that they work in, or have in their environment.
+func killStrays(folder string) {
+	const rounds = 10 // they may start others while we look
+	for range rounds {
+		if !killSome(folder) {
+			return
+		}
+	}
+}
+
+func killSome(folder string) (some bool) {
+	dirs, err := os.ReadDir("/proc")
+	if err != nil {
+		return false
+	}
+	for _, d := range dirs {
+		pid, err := strconv.Atoi(d.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		process, err := os.FindProcess(pid) // from here on, the number can be nobody else's
+		if err != nil {
+			continue
+		}
+		if works(pid, folder) && process.Signal(syscall.SIGKILL) == nil {
+			some = true
+		}
+		process.Release()
+	}
+	return some
+}
+
+func works(pid int, folder string) bool {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	if at, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && (at == folder || strings.HasPrefix(at, folder+"/")) {
+		return true
+	}
+	env, err := os.ReadFile(filepath.Join(dir, "environ"))
+	return err == nil && bytes.Contains(append(env, 0), []byte("="+folder+"\x00"))
+}

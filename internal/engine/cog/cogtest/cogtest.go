@@ -1,0 +1,157 @@
+// Package cogtest runs real Cog prediction servers for tests, with the small
+// models of test/cogserver.
+//
+// The server is installed as test/cogserver locks it on first use and kept in
+// the user's cache. Where it cannot be had its tests are skipped; with CI set
+// they fail instead. ATELIER_TEST_COG=skip skips them anywhere.
+package cogtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"atelier/internal/companion"
+)
+
+// Options are what a server runs.
+type Options struct {
+	// Model is Predictor, which draws, Several, which draws on several slots at
+	// once, or Writer, which writes. "" is Predictor.
+	Model string
+	Slots int // 1 where it is 0
+}
+
+// Server is a server with one model.
+type Server struct {
+	URL string
+
+	at      place
+	o       Options
+	dir     string
+	port    string
+	process *companion.Server
+	pid     int
+}
+
+// Start starts a server that lasts as long as the test, and waits until it
+// takes work.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	at := companion.Need(t, "Cog server", "ATELIER_TEST_COG", prepare)
+	if o.Model == "" {
+		o.Model = "Predictor"
+	}
+	dir, err := os.MkdirTemp(at.dir, "server-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{at: at, o: o, dir: dir, port: "0"}
+	file := "predict"
+	if o.Model == "Writer" {
+		file = "write"
+	}
+	// What cog build writes into the image.
+	for from, to := range map[string]string{file + ".py": file + ".py", file + ".json": ".cog/openapi_schema.json"} {
+		text, err := os.ReadFile(filepath.Join(at.source, from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to = filepath.Join(dir, to)
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.o.Model = file + ".py:" + o.Model
+	t.Cleanup(func() { s.Kill(t) })
+	s.Restart(t)
+	return s
+}
+
+var listening = regexp.MustCompile(`Starting coglet server on 127\.0\.0\.1:(\d+)`)
+
+// Restart starts the server, anew after Kill: at the same address, knowing
+// nothing of what was.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(s.at.bin, "python"), "-m", "cog.server.http", "--host", "127.0.0.1")
+	cmd.Dir = s.dir
+	cmd.Env = []string{ // the server finds the python for its worker by PATH
+		"PATH=" + s.at.bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + s.dir, "LANG=C.UTF-8",
+		"PORT=" + s.port, "COG_PREDICT_TYPE_STUB=" + s.o.Model, fmt.Sprintf("COG_MAX_CONCURRENCY=%d", max(1, s.o.Slots)),
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var err error
+	if s.process, err = companion.Start(cmd); err != nil {
+		t.Fatalf("Cog server for tests: %v", err)
+	}
+	s.pid = cmd.Process.Pid
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); {
+		select {
+		case <-s.process.Ended:
+			t.Fatalf("Cog server for tests ended: %s", s.process.Log())
+		case <-time.After(20 * time.Millisecond):
+		}
+		m := listening.FindStringSubmatch(s.process.Log())
+		if m == nil {
+			continue
+		}
+		s.port, s.URL = m[1], "http://127.0.0.1:"+m[1]
+		if s.Health(t) == "READY" {
+			return
+		}
+	}
+	t.Fatalf("Cog server for tests was not ready within 60 s: %s", s.process.Log())
+}
+
+// Kill ends the server at once, and everything that it does.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	if s.pid == 0 {
+		return
+	}
+	select {
+	case <-s.process.Ended:
+		return
+	default:
+	}
+	if err := syscall.Kill(-s.pid, syscall.SIGKILL); err != nil {
+		t.Errorf("end the Cog server for tests: %v", err)
+	}
+	<-s.process.Ended
+}
+
+// Health is the status that the server tells, "" where it does not answer.
+func (s *Server) Health(t testing.TB) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/health-check", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close = true // the goroutines of a kept connection would count in tests
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return ""
+	}
+	defer res.Body.Close()
+	var h struct {
+		Status string `json:"status"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&h); err != nil {
+		return ""
+	}
+	return h.Status
+}

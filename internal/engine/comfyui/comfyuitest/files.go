@@ -1,0 +1,129 @@
+package comfyuitest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, s.o.MaxUpload)
+	form, err := r.MultipartReader()
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	fields := map[string]string{"type": "input"}
+	var name string
+	var content []byte
+	for {
+		part, err := form.NextPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		b, err := io.ReadAll(part)
+		if err != nil {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			return
+		}
+		if part.FormName() == "image" {
+			name, content = part.FileName(), b
+		} else {
+			fields[part.FormName()] = string(b)
+		}
+	}
+	dir := fields["type"] + "/" + fields["subfolder"]
+	if name == "" || strings.Contains(dir, "..") || !known(fields["type"]) {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if fields["overwrite"] != "true" && fields["overwrite"] != "1" {
+		stem, end := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name)
+		for i := 1; ; i++ {
+			before, taken := s.files[path.Join(dir, name)]
+			if !taken || bytes.Equal(before, content) {
+				break
+			}
+			name = fmt.Sprintf("%s (%d)%s", stem, i, end)
+		}
+	}
+	s.files[path.Join(dir, name)] = content
+	reply(w, 200, dict{"name": name, "subfolder": fields["subfolder"], "type": fields["type"]})
+}
+
+func known(folder string) bool { return folder == "input" || folder == "temp" || folder == "output" }
+
+// input finds an uploaded file by the value of an input.
+func (s *Server) input(name string) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.files[path.Join("input", name)]
+	return b, ok
+}
+
+// save writes a file with the next free number, as all saving nodes do.
+func (s *Server) save(kind, prefix, end string, content []byte) dict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dir, stem := path.Split(prefix)
+	dir = strings.Trim(dir, "/")
+	s.counts[kind+prefix]++
+	name := fmt.Sprintf("%s_%05d_%s", stem, s.counts[kind+prefix], end)
+	s.files[path.Join(kind, dir, name)] = content
+	return dict{"filename": name, "subfolder": dir, "type": kind}
+}
+
+func (s *Server) view(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	name, kind := q.Get("filename"), q.Get("type")
+	if kind == "" {
+		kind = "output"
+	}
+	if name == "" || strings.HasPrefix(name, "/") || strings.Contains(name, "..") || !known(kind) {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	content, ok := s.files[path.Join(kind, q.Get("subfolder"), path.Base(name))]
+	fault := s.faults.View
+	s.mu.Unlock()
+	if !ok || fault == "missing" {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Disposition", fmt.Sprintf("filename=%q", name))
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	switch fault {
+	case "breaks":
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		_, _ = w.Write(content[:len(content)/2])
+	case "floods":
+		for err := error(nil); err == nil; {
+			_, err = w.Write(make([]byte, 64<<10))
+		}
+	case "drips":
+		for _, b := range content {
+			if _, err := w.Write([]byte{b}); err != nil {
+				return
+			}
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(time.Second):
+			}
+		}
+	default:
+		_, _ = w.Write(content)
+	}
+}

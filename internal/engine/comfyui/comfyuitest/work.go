@@ -1,0 +1,308 @@
+package comfyuitest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// world is what the server has in memory.
+type world struct {
+	number  int
+	queue   []*prompt
+	current *prompt
+	history map[string]dict
+	cache   map[string]made // by node and what it depends on; of the last prompt
+	news    chan struct{}
+}
+
+func newWorld() *world {
+	return &world{history: map[string]dict{}, cache: map[string]made{}, news: make(chan struct{}, 1)}
+}
+
+func (w *world) wake() {
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+func (w *world) dequeue(id string) bool {
+	before := len(w.queue)
+	w.queue = slices.DeleteFunc(w.queue, func(p *prompt) bool { return p.id == id })
+	return len(w.queue) < before
+}
+
+// prompt is one in the queue or at work.
+type prompt struct {
+	id, clientID string
+	number       int
+	raw          json.RawMessage
+	nodes        map[string]node
+	outputs      []string
+
+	interrupt context.CancelFunc
+	at        string // the node
+	messages  []any
+}
+
+// made is what a node gave: values by slot, and what it shows.
+type made struct {
+	values []any
+	ui     dict
+}
+
+var (
+	errInterrupted = errors.New("interrupted")
+	errForgotten   = errors.New("forgotten")
+)
+
+// work runs prompts one after the other.
+func (s *Server) work(ctx context.Context, w *world) {
+	for {
+		s.mu.Lock()
+		if s.world == w && len(w.queue) > 0 && ctx.Err() == nil {
+			p := w.queue[0]
+			w.queue, w.current = w.queue[1:], p
+			run, stop := context.WithCancel(ctx)
+			p.interrupt = stop
+			s.mu.Unlock()
+			s.execute(run, w, p)
+			stop()
+			continue
+		}
+		s.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.news:
+		}
+	}
+}
+
+// note keeps an event for the history and tells the client.
+func (s *Server) note(p *prompt, event string, data dict) {
+	data["prompt_id"], data["timestamp"] = p.id, time.Now().UnixMilli()
+	p.messages = append(p.messages, []any{event, data})
+	s.tell(p.clientID, event == "execution_interrupted", func(bool) message { return text(event, data) })
+}
+
+func (s *Server) execute(ctx context.Context, w *world, p *prompt) {
+	s.note(p, "execution_start", dict{})
+	r := &running{s: s, ctx: ctx, p: p, done: map[string]made{}, keep: map[string]made{}, outputs: dict{}, before: w.cache}
+	cached := []string{}
+	for id := range p.nodes {
+		if _, ok := w.cache[r.signature(id)]; ok {
+			cached = append(cached, id)
+		}
+	}
+	s.note(p, "execution_cached", dict{"nodes": cached})
+	var err error
+	for _, id := range p.outputs {
+		if err = r.node(id); err != nil {
+			break
+		}
+	}
+	status := dict{"status_str": "success", "completed": true}
+	switch {
+	case err == nil:
+		s.note(p, "execution_success", dict{})
+	case errors.Is(err, errInterrupted):
+		status = dict{"status_str": "error", "completed": false}
+		s.note(p, "execution_interrupted", dict{"node_id": p.at, "node_type": p.nodes[p.at].Class, "executed": []string{}})
+	default:
+		status = dict{"status_str": "error", "completed": false}
+		s.note(p, "execution_error", dict{
+			"node_id": p.at, "node_type": p.nodes[p.at].Class, "executed": []string{}, "exception_message": err.Error() + "\n",
+			"exception_type": "RuntimeError", "traceback": []string{"  File \"/opt/ComfyUI/execution.py\", line 1, in execute\n"}, "current_inputs": dict{}, "current_outputs": []string{},
+		})
+	}
+	status["messages"] = p.messages
+	maps.Copy(r.keep, r.unneeded()) // the server keeps what the last prompt made, no more
+	s.mu.Lock()
+	f := s.faults
+	w.current = nil
+	if !errors.Is(err, errForgotten) {
+		w.cache = r.keep
+		e := dict{"prompt": p.item(), "outputs": r.outputs, "status": status, "meta": dict{}}
+		if f.Nothing {
+			e["outputs"] = dict{}
+		}
+		if f.NoStatus {
+			e["status"] = nil
+		}
+		w.history[p.id] = e
+	}
+	s.mu.Unlock()
+	if !errors.Is(err, errForgotten) {
+		s.tell(p.clientID, false, func(bool) message { return text("executing", dict{"node": nil, "prompt_id": p.id}) })
+	}
+}
+
+// running is a prompt at work.
+type running struct {
+	s       *Server
+	ctx     context.Context
+	p       *prompt
+	done    map[string]made // by node
+	keep    map[string]made // by signature
+	before  map[string]made
+	outputs dict
+	states  []state
+}
+
+type state struct {
+	id         string
+	value, max int
+	state      string
+}
+
+// unneeded are results of the prompt before for nodes of this one that were not
+// asked for.
+func (r *running) unneeded() map[string]made {
+	all := map[string]made{}
+	for id := range r.p.nodes {
+		sig := r.signature(id)
+		if m, ok := r.before[sig]; ok {
+			all[sig] = m
+		}
+	}
+	return all
+}
+
+// signature names a node with all that its result depends on.
+func (r *running) signature(id string) string { return id + ":" + r.sign(id, 0) }
+
+func (r *running) sign(id string, depth int) string {
+	n := r.p.nodes[id]
+	if depth > 100 {
+		return ""
+	}
+	parts := []string{n.Class}
+	for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
+		v := n.Inputs[name]
+		if list, ok := v.([]any); ok && len(list) == 2 {
+			parts = append(parts, name, r.sign(printed(list[0]), depth+1), printed(list[1]))
+			continue
+		}
+		parts = append(parts, name, printed(v))
+		if loads(n.Class) {
+			b, _ := r.s.input(printed(v))
+			parts = append(parts, digest(string(b)))
+		}
+	}
+	return digest(parts...)
+}
+
+func digest(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// node runs a node and what it needs.
+func (r *running) node(id string) error {
+	if _, ok := r.done[id]; ok {
+		return nil
+	}
+	sig := r.signature(id)
+	if m, ok := r.before[sig]; ok {
+		r.done[id], r.keep[sig] = m, m
+		// Version 0.7.0 copies what a cached node shows only where somebody
+		// listens.
+		if m.ui != nil && r.p.clientID != "" {
+			r.outputs[id] = m.ui
+			r.tell("executed", dict{"node": id, "display_node": id, "output": m.ui})
+		}
+		return nil
+	}
+	n := r.p.nodes[id]
+	inputs := dict{}
+	for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
+		v := n.Inputs[name]
+		if list, ok := v.([]any); ok && len(list) == 2 {
+			from := printed(list[0])
+			if err := r.node(from); err != nil {
+				return err
+			}
+			slot, _ := json.Number(printed(list[1])).Int64()
+			v = r.done[from].values[slot]
+		}
+		inputs[name] = v
+	}
+	if r.ctx.Err() != nil {
+		return errInterrupted
+	}
+	r.s.mu.Lock()
+	r.p.at = id
+	r.s.mu.Unlock()
+	r.states = append(r.states, state{id, 0, 1, "running"})
+	r.progress()
+	r.tell("executing", dict{"node": id, "display_node": id})
+	m, err := r.run(id, n.Class, inputs)
+	if err != nil {
+		return err
+	}
+	last := &r.states[len(r.states)-1]
+	last.value, last.state = last.max, "finished"
+	r.progress()
+	r.done[id], r.keep[sig] = m, m
+	if m.ui != nil {
+		r.outputs[id] = m.ui
+		r.tell("executed", dict{"node": id, "display_node": id, "output": m.ui})
+	}
+	return nil
+}
+
+func (r *running) tell(event string, data dict) {
+	data["prompt_id"] = r.p.id
+	toAll := event == "progress" || event == "progress_state"
+	r.s.tell(r.p.clientID, toAll, func(bool) message { return text(event, data) })
+}
+
+func (r *running) progress() {
+	nodes := dict{}
+	for _, st := range r.states {
+		nodes[st.id] = dict{"value": st.value, "max": st.max, "state": st.state, "node_id": st.id, "prompt_id": r.p.id, "display_node_id": st.id}
+	}
+	r.tell("progress_state", dict{"nodes": nodes})
+}
+
+// sample takes its time, and shows how it goes.
+func (r *running) sample(id string, steps int) error {
+	for i := range steps {
+		f := r.s.fault()
+		if f.Fail != "" {
+			return errors.New(f.Fail)
+		}
+		if f.Forget {
+			return errForgotten
+		}
+		wait := r.s.o.Step
+		if f.Stuck {
+			wait = time.Hour
+		}
+		select {
+		case <-r.ctx.Done():
+			return errInterrupted
+		case <-time.After(wait):
+		}
+		last := &r.states[len(r.states)-1]
+		last.value, last.max = i+1, steps
+		r.tell("progress", dict{"value": i + 1, "max": steps, "node": id})
+		r.progress()
+		about := dict{"node_id": id, "prompt_id": r.p.id, "display_node_id": id, "image_type": "image/jpeg"}
+		r.s.tell(r.p.clientID, true, func(aware bool) message {
+			if aware {
+				return picture(about)
+			}
+			return picture(nil)
+		})
+	}
+	return nil
+}

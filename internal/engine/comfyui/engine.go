@@ -1,0 +1,227 @@
+// Package comfyui is the engine for tools that are a workflow of a ComfyUI
+// server, and makes manifests of such workflows.
+//
+// The operator's manifest holds the graph; a person's inputs only ever become
+// plain values of the inputs that it binds:
+//
+//	engine:
+//	  name: studio
+//	  include: {workflow: portrait.json}    # the graph, in API format
+//	  with:
+//	    bind:                               # field → "node.input", as many as there are
+//	      prompt: ["6.text"]
+//	      size.width: ["5.width"]
+//	      size.height: ["5.height"]
+//	      picture: ["10.image"]             # files are uploaded, and the input gets their name
+//	      seed: ["3.seed"]                  # the job's seed
+//	      num_results: ["5.batch_size"]     # how many results one run of the graph shall make
+//	    outputs: ["9"]                      # whose files are results; all nodes where it is left out
+//
+// A graph that makes fewer results than are wanted is run again with another
+// seed, until there are enough.
+//
+// The server has one queue and forgets it when it restarts. What became of a
+// prompt is asked of its queue and its history; its WebSocket tells how far it
+// is and shows previews, and nothing depends on it. The ids of the prompts are
+// left for the next worker before they are sent, which then takes up what is
+// still there.
+package comfyui
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/backend"
+)
+
+// Options are how the engine goes about its work. The zero value is good.
+type Options struct {
+	// Poll is how often the server is asked what became of a prompt: 1 s.
+	Poll time.Duration
+}
+
+// Engine runs workflows on one server. It keeps nothing between jobs.
+type Engine struct {
+	server *backend.Client
+	poll   time.Duration
+}
+
+// New makes the engine without talking to the server.
+func New(c *backend.Client, o Options) *Engine {
+	return &Engine{server: c, poll: cmp.Or(o.Poll, time.Second)}
+}
+
+var _ engine.Prober = (*Engine)(nil)
+
+// Probe asks the server for its state.
+func (e *Engine) Probe(ctx context.Context) error {
+	ctx, cancel := e.server.Short(ctx)
+	defer cancel()
+	var stats struct {
+		System json.RawMessage `json:"system"`
+	}
+	if err := e.server.JSON(ctx, "GET", "/system_stats", nil, &stats); err != nil {
+		return backend.Failure(ctx, err)
+	}
+	if len(stats.System) == 0 {
+		return backend.ErrSetup.Because(errors.New("another kind of server answers"))
+	}
+	return nil
+}
+
+// Run does the job.
+func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	g, err := read(j.With)
+	if err != nil {
+		return err
+	}
+	t := &task{Engine: e, job: j, out: out, graph: g, bar: &bar{out: out}, note: readNote(j.Left)}
+	if t.note.ClientID == "" {
+		t.note.ClientID = uuid.NewString()
+	}
+	t.socket = e.listen(ctx, t.note.ClientID, t.bar)
+	defer t.socket.close()
+	t.bar.at(0)
+	err = t.run(ctx)
+	if err != nil && ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	return err
+}
+
+// note is what another worker has to know: under which name the server knows
+// us, and the prompts of this run in their order.
+type note struct {
+	ClientID string   `json:"client_id"`
+	Prompts  []string `json:"prompts"`
+}
+
+// readNote takes what an earlier try has left. Anything else is no note.
+func readNote(left string) (n note) {
+	if left == "" || json.Unmarshal([]byte(left), &n) != nil || n.ClientID == "" {
+		return note{}
+	}
+	return n
+}
+
+func (n note) String() string {
+	text, _ := json.Marshal(n) // strings always marshal
+	return string(text)
+}
+
+// task is a job on its way.
+type task struct {
+	*Engine
+	job    engine.Job
+	out    engine.Sink
+	graph  *graph
+	bar    *bar
+	socket *socket
+	note   note
+	given  int                 // results that the sink has taken
+	names  map[string][]string // of the uploaded files, by field; nil before they are
+}
+
+// run takes up or sends one prompt after the other, until there are as many
+// results as are wanted.
+func (t *task) run(ctx context.Context) error {
+	for number := 0; t.given < t.job.NumResults; number++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		taken, err := t.takeUp(ctx, number)
+		if err != nil {
+			return err
+		}
+		if !taken {
+			if err := t.anew(ctx, number); err != nil {
+				return err
+			}
+		}
+	}
+	t.bar.at(1)
+	return nil
+}
+
+// takeUp goes on with a prompt that an earlier try has sent. It tells false
+// where nothing came of that: another worker may have cancelled it when the run
+// became ours, so that only its success counts.
+func (t *task) takeUp(ctx context.Context, number int) (bool, error) {
+	if number >= len(t.note.Prompts) {
+		return false, nil
+	}
+	id, before := t.note.Prompts[number], t.given
+	found, err := t.look(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if found.state != unknown {
+		err = t.finish(ctx, id)
+		again := errors.Is(err, errLost) || err != nil && !engine.As(err).Transient
+		if !again || ctx.Err() != nil || t.given > before {
+			return true, err
+		}
+	}
+	t.note.Prompts = t.note.Prompts[:number]
+	return false, nil
+}
+
+// anew sends the graph and waits for its results.
+func (t *task) anew(ctx context.Context, number int) error {
+	wanted := t.job.NumResults - t.given
+	if err := t.upload(ctx); err != nil {
+		return err
+	}
+	if err := t.graph.fill(t.job, seedOf(t.job.Seed, number), wanted, t.names); err != nil {
+		return err
+	}
+	id, err := t.submit(ctx, number)
+	if err != nil {
+		return err
+	}
+	return t.finish(ctx, id)
+}
+
+// finish waits for a prompt and hands over what it made. A prompt that nobody
+// waits for any more is cancelled, unless the next try can go on with it.
+func (t *task) finish(ctx context.Context, id string) error {
+	share := 1
+	if t.graph.bound(keyResults) {
+		share = t.job.NumResults - t.given
+	}
+	t.socket.follow(id, t.graph.nodes(), t.bar.part(t.given, share, t.job.NumResults))
+	e, err := t.await(ctx, id)
+	t.socket.follow("", nil, nil)
+	if err != nil {
+		if ctx.Err() != nil || !engine.As(err).Transient {
+			t.cancel(ctx, id)
+		}
+		return err
+	}
+	if err := e.failure(); err != nil {
+		return err
+	}
+	return t.deliver(ctx, e)
+}
+
+// seedOf gives the seed of the nth prompt.
+func seedOf(seed uint32, n int) uint32 {
+	if n == 0 {
+		return seed
+	}
+	h := seed + uint32(n)*0x9e3779b1
+	h ^= h >> 16
+	h *= 0x7feb352d
+	h ^= h >> 15
+	h *= 0x846ca68b
+	return h ^ h>>16
+}

@@ -1,0 +1,323 @@
+package faltest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// What there is to run.
+const (
+	Painter = "fal-ai/painter/dev" // makes pictures
+	Writer  = "fal-ai/writer"      // makes text
+	Film    = "fal-ai/film"        // makes a video and a picture of it
+)
+
+// app is an endpoint without its sub-path.
+func app(endpoint string) string {
+	return strings.Join(strings.SplitN(endpoint, "/", 3)[:2], "/")
+}
+
+// known lets those in who have the key.
+func (s *Server) known(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Key "+s.Key && !strings.HasPrefix(r.URL.Path, "/files/") {
+			s.reply(w, http.StatusUnauthorized, map[string]any{"detail": "Authentication is required to access this application."})
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) reply(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	if s.is(Garbles) {
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(status)
+		io.WriteString(w, "<html><body>Just a moment…</body></html>")
+		return
+	}
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // who is gone does not read it
+}
+
+func (s *Server) queue(own bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{owner}/{alias}/requests/{id}/status", s.look)
+	mux.HandleFunc("GET /{owner}/{alias}/requests/{id}", s.result)
+	mux.HandleFunc("PUT /{owner}/{alias}/requests/{id}/cancel", s.cancel)
+	mux.HandleFunc("POST /", s.create)
+	if own {
+		mux.HandleFunc("GET /files/{id}/{name}", s.deliver)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { // such as a status below a sub-path
+		s.reply(w, http.StatusMethodNotAllowed, map[string]any{"detail": "Method Not Allowed"})
+	})
+	return mux
+}
+
+// drop ends the connection without an answer.
+func drop(w http.ResponseWriter) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		conn.Close()
+	}
+}
+
+func (s *Server) create(w http.ResponseWriter, r *http.Request) {
+	endpoint := strings.Trim(r.URL.Path, "/")
+	input := map[string]any{}
+	if err := json.NewDecoder(r.Body).Decode(&input); err != nil {
+		s.reply(w, http.StatusUnprocessableEntity, map[string]any{"detail": detail("JSON decode error", "json_invalid", "body")})
+		return
+	}
+	if !slices.Contains([]string{Painter, Writer, Film}, endpoint) {
+		s.reply(w, http.StatusNotFound, map[string]any{"detail": fmt.Sprintf("Application %q not found", endpoint)})
+		return
+	}
+	if limit := r.Header.Get("X-Fal-Request-Timeout"); limit != "" {
+		if n, err := strconv.ParseFloat(limit, 64); err != nil || n <= 1 {
+			s.reply(w, http.StatusBadRequest, map[string]any{"detail": "Invalid timeout", "error_type": "bad_request"})
+			return
+		}
+	}
+	switch {
+	case s.is(Swallows):
+		drop(w)
+		return
+	case s.is(Busy):
+		s.reply(w, http.StatusTooManyRequests, map[string]any{"detail": "Too many requests"})
+		return
+	case s.is(Locked):
+		s.reply(w, http.StatusForbidden, map[string]any{"detail": "User is locked. Reason: Exhausted balance. Top up your balance at fal.ai/dashboard/billing."})
+		return
+	}
+	one := s.add(endpoint, input, r.Header)
+	switch {
+	case s.is(Drops):
+		drop(w)
+		return
+	case s.is(Stalls):
+		s.hang(r.Context())
+		return
+	case s.is(Ill):
+		s.reply(w, http.StatusServiceUnavailable, map[string]any{"detail": "Service Unavailable"})
+		return
+	}
+	base := s.URL
+	if s.is(Strays) {
+		base = s.host
+	}
+	s.reply(w, http.StatusOK, s.about(one, base))
+}
+
+// add takes a request.
+func (s *Server) add(endpoint string, input map[string]any, h http.Header) *request {
+	id := strings.ToLower(rand.Text())
+	one := &request{
+		id: fmt.Sprintf("%s-%s-4%s-8%s-%s", id[:8], id[8:12], id[12:15], id[15:18], id[14:26]), app: app(endpoint), endpoint: endpoint,
+		input: input, created: time.Now(),
+	}
+	for _, f := range []Fault{Refuses, Flags, Blackens, Fails, Interrupts, Fewer} {
+		if s.is(f) {
+			one.fault = f
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range input {
+		if ref, ok := v.(string); ok && (strings.HasPrefix(ref, "data:") || strings.HasPrefix(ref, "http")) && !s.readable(ref) {
+			one.fault = Refuses // it cannot load the file
+		}
+	}
+	s.creates++
+	s.headers = append(s.headers, h.Clone())
+	s.requests = append(s.requests, one)
+	return one
+}
+
+// about is what the queue says about a request.
+func (s *Server) about(r *request, base string) map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := base + "/" + r.app + "/requests/" + r.id
+	all := map[string]any{
+		"status": r.status(s.takes), "request_id": r.id, "response_url": at, "status_url": at + "/status", "cancel_url": at + "/cancel",
+	}
+	switch all["status"] {
+	case "IN_QUEUE":
+		all["queue_position"] = 0
+	case "COMPLETED":
+		all["metrics"] = map[string]any{"inference_time": s.takes.Seconds()}
+		if status, body := r.answer(s.host); status != http.StatusOK {
+			all["error"], all["error_type"] = body["detail"], body["error_type"]
+			if _, flat := body["detail"].(string); !flat {
+				all["error"] = "The request failed"
+			}
+		}
+	}
+	return all
+}
+
+// find gives a request of the path, or answers that there is none.
+func (s *Server) find(w http.ResponseWriter, r *http.Request) *request {
+	s.mu.Lock()
+	var one *request
+	for _, q := range s.requests {
+		if q.id == r.PathValue("id") && q.app == r.PathValue("owner")+"/"+r.PathValue("alias") {
+			one = q
+		}
+	}
+	s.mu.Unlock()
+	if one == nil || s.is(Loses) {
+		s.reply(w, http.StatusNotFound, map[string]any{"detail": "Request not found", "status": "NOT_FOUND"})
+		return nil
+	}
+	return one
+}
+
+func (s *Server) look(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case s.is(Hangs):
+		s.hang(r.Context())
+		return
+	case s.is(Hiccups):
+		s.reply(w, http.StatusBadGateway, map[string]any{})
+		return
+	}
+	one := s.find(w, r)
+	if one == nil {
+		return
+	}
+	answer, status := s.about(one, s.URL), http.StatusAccepted
+	if answer["status"] == "COMPLETED" {
+		status = http.StatusOK
+	}
+	if answer["status"] != "IN_QUEUE" && r.URL.Query().Get("logs") == "1" {
+		s.mu.Lock()
+		answer["logs"] = one.logs(s.takes)
+		s.mu.Unlock()
+	}
+	s.reply(w, status, answer)
+}
+
+func (s *Server) result(w http.ResponseWriter, r *http.Request) {
+	one := s.find(w, r)
+	if one == nil {
+		return
+	}
+	s.mu.Lock()
+	done := one.status(s.takes) == "COMPLETED"
+	status, answer := one.answer(s.host)
+	s.mu.Unlock()
+	if !done {
+		status, answer = http.StatusBadRequest, map[string]any{"detail": "Request is still in progress"}
+	}
+	w.Header().Set("X-Fal-Request-Id", one.id)
+	if kind, ok := answer["error_type"].(string); ok {
+		w.Header().Set("X-Fal-Error-Type", kind)
+	}
+	s.reply(w, status, answer)
+}
+
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
+	one := s.find(w, r)
+	if one == nil {
+		return
+	}
+	s.mu.Lock()
+	status, word := one.cancel(s.takes)
+	s.mu.Unlock()
+	s.reply(w, status, map[string]any{"status": word})
+}
+
+// storage gives addresses to upload to.
+func (s *Server) storage() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /storage/upload/initiate", func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			ContentType string `json:"content_type"`
+			FileName    string `json:"file_name"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.ContentType == "" || asked.FileName == "" || r.URL.Query().Get("storage_type") != "fal-cdn-v3" {
+			s.reply(w, http.StatusUnprocessableEntity, map[string]any{"detail": detail("Field required", "missing", "body")})
+			return
+		}
+		at := s.host + "/uploads/" + rand.Text()
+		s.reply(w, http.StatusOK, map[string]any{"upload_url": at + "?signature=x", "file_url": at})
+	})
+	return mux
+}
+
+// files is the host of files, which knows nobody's credentials.
+func (s *Server) files() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /files/{id}/{name}", s.deliver)
+	mux.HandleFunc("PUT /uploads/{id}", func(w http.ResponseWriter, r *http.Request) {
+		content, err := io.ReadAll(r.Body)
+		if err != nil || r.URL.Query().Get("signature") != "x" {
+			s.reply(w, http.StatusForbidden, map[string]any{"detail": "Forbidden"})
+			return
+		}
+		s.mu.Lock()
+		s.uploads[r.PathValue("id")] = content
+		s.mu.Unlock()
+		s.reply(w, http.StatusOK, map[string]any{})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			s.mu.Lock()
+			s.leaks++
+			s.mu.Unlock()
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	i := slices.IndexFunc(s.requests, func(q *request) bool { return q.id == r.PathValue("id") })
+	if i < 0 {
+		s.mu.Unlock()
+		http.NotFound(w, r)
+		return
+	}
+	name := r.PathValue("name")
+	number, _ := strconv.Atoi(strings.TrimSuffix(name, ".png")) // a film has one
+	content := picture(s.requests[i].input, number)
+	s.mu.Unlock()
+	if strings.HasSuffix(name, ".mp4") {
+		content = []byte("a film")
+	}
+	switch {
+	case s.is(Breaks):
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		_, _ = w.Write(content[:len(content)/2])
+		drop(w)
+	case s.is(Floods):
+		for zeros := make([]byte, 64<<10); r.Context().Err() == nil; {
+			if _, err := w.Write(zeros); err != nil {
+				return
+			}
+		}
+	case s.is(Drips):
+		for r.Context().Err() == nil {
+			_, _ = w.Write([]byte{0})
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-r.Context().Done():
+			case <-s.closed:
+				return
+			}
+		}
+	default:
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
+	}
+}

@@ -1,0 +1,84 @@
+package fal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"atelier/internal/engine/sketch"
+)
+
+// Import drafts a tool of an endpoint as the catalog describes it.
+func (e *Engine) Import(ctx context.Context, model, engineName string) (sketch.Tool, error) {
+	if !endpoint.MatchString(model) {
+		return sketch.Tool{}, errors.New("an endpoint is called owner/name, or owner/name/path")
+	}
+	if e.o.Catalog == nil {
+		return sketch.Tool{}, errors.New("the address of the catalog is not set")
+	}
+	ctx, cancel := e.o.Catalog.Short(ctx)
+	defer cancel()
+	var doc json.RawMessage
+	if err := e.o.Catalog.JSON(ctx, "GET", "openapi/queue/openapi.json?endpoint_id="+url.QueryEscape(model), nil, &doc); err != nil {
+		return sketch.Tool{}, fmt.Errorf("ask for the endpoint's inputs: %w", err)
+	}
+	in, out := schemas(doc, model)
+	d, err := sketch.FromSchema(doc, in, out)
+	if err != nil {
+		return sketch.Tool{}, fmt.Errorf("read the endpoint's inputs: %w", err)
+	}
+	if len(d.Missing) > 0 {
+		return sketch.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
+	}
+	_, name, _ := strings.Cut(model, "/")
+	tool := d.Tool(sketch.Label(name), engineName)
+	tool.Price = sketch.Price{Type: "COST", Tokens: 1} // it costs the operator
+	tool.Engine.With["endpoint"] = model
+	return tool, nil
+}
+
+// schemas names what an endpoint takes and gives: each has names of its own. The
+// queue's paths say which, the endings of the names where they do not.
+func schemas(doc json.RawMessage, model string) (in, out string) {
+	type body struct {
+		Content map[string]struct {
+			Schema struct {
+				Ref string `json:"$ref"`
+			} `json:"schema"`
+		} `json:"content"`
+	}
+	var all struct {
+		Paths map[string]struct {
+			Post struct {
+				Request body `json:"requestBody"`
+			} `json:"post"`
+			Get struct {
+				Responses map[string]body `json:"responses"`
+			} `json:"get"`
+		} `json:"paths"`
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}
+	if json.Unmarshal(doc, &all) != nil {
+		return "", ""
+	}
+	name := func(b body, ending string) string {
+		ref := b.Content["application/json"].Schema.Ref
+		if named, ok := strings.CutPrefix(ref, "#/components/schemas/"); ok {
+			return named
+		}
+		for _, one := range slices.Sorted(maps.Keys(all.Components.Schemas)) {
+			if strings.HasSuffix(one, ending) {
+				return one
+			}
+		}
+		return ""
+	}
+	return name(all.Paths["/"+model].Post.Request, "Input"), name(all.Paths["/"+model+"/requests/{request_id}"].Get.Responses["200"], "Output")
+}

@@ -1,0 +1,217 @@
+// Package music is the engine that composes short tunes and has FluidSynth
+// play them with the instruments of a soundfont.
+//
+//	seed ─▶ form, chords, melody, bass, drums ─▶ MIDI ─▶ FluidSynth ─▶ trimmed, levelled ─▶ WAV
+//
+// The composing is rules and chance, no model: equal settings and seeds give
+// equal notes. Result 0 of a job is what a job for one result gives, each
+// further one has a seed of its own. The notes are the same everywhere; the
+// sound is that of the installed soundfont.
+package music
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"path/filepath"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/child"
+)
+
+// Options are what an operator may choose.
+type Options struct {
+	// Folder is where jobs have their temporary folders, "" for the system's
+	// place.
+	Folder string
+}
+
+// Engine runs jobs. It keeps nothing between them.
+type Engine struct {
+	program   string
+	soundfont string
+	folder    string
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// Needs are what has to be installed, FluidSynth and then a soundfont.
+func Needs() []child.Need {
+	return []child.Need{
+		{Name: "fluidsynth", Package: "fluidsynth", Path: child.Find("fluidsynth")},
+		{Name: "a General MIDI soundfont", Package: "timgm6mb-soundfont", Path: soundfont()},
+	}
+}
+
+// soundfont gives the first one of the usual places, "" for none. The large one
+// sounds better.
+func soundfont() string {
+	for _, pattern := range []string{
+		"/usr/share/sounds/sf2/FluidR3_GM.sf2",
+		"/usr/share/sounds/sf2/TimGM6mb.sf2",
+		"/usr/share/sounds/sf2/default-GM.sf2",
+		"/usr/share/soundfonts/*.sf2",
+		"/opt/homebrew/share/sounds/sf2/*.sf2",
+		"/opt/homebrew/share/soundfonts/*.sf2",
+		"/opt/homebrew/share/fluid-synth/sf2/*.sf2",
+	} {
+		found, err := filepath.Glob(pattern)
+		if err == nil && len(found) > 0 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
+// New makes the engine for FluidSynth and a soundfont at these paths.
+func New(fluidsynth, soundfont string, o Options) *Engine {
+	return &Engine{program: fluidsynth, soundfont: soundfont, folder: o.Folder}
+}
+
+var (
+	errSetup   = engine.Fail(engine.Failed, "This tool is not set up rightly. Tell the operator.")
+	errAway    = engine.Again(engine.Unavailable, "The instruments are not there just now.")
+	errProgram = engine.Fail(engine.Failed, "The tune could not be played.")
+	errResult  = engine.Fail(engine.Invalid, "The instruments gave no sound that can be used.")
+)
+
+// Run does the job.
+func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
+	if err := settings(j.With); err != nil {
+		return err
+	}
+	w, err := wishOf(j)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	whole := &gauge{out: out}
+	whole.at(0)
+	for i := range j.NumResults {
+		part := func(fraction float64) { whole.at((float64(i) + fraction) / float64(j.NumResults)) }
+		w.seed = seedOf(j.Seed, i)
+		file, err := e.play(ctx, compose(w), part)
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := out.Output(ctx, bytes.NewReader(file)); err != nil {
+			return err
+		}
+		part(1)
+	}
+	return nil
+}
+
+// settings holds the manifest to what there is to set: nothing.
+func settings(with string) error {
+	d := json.NewDecoder(bytes.NewReader([]byte(cmp.Or(with, "{}"))))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&struct{}{}); err != nil {
+		return errSetup.Because(err)
+	}
+	return nil
+}
+
+// wish is what a tune should be like.
+type wish struct {
+	key      int    // semitones above C
+	scale    string // "": one that the mood likes
+	mood     string
+	ensemble string  // "": that of the mood
+	tempo    float64 // beats a minute; 0: that of the mood
+	bars     int     // a multiple of four
+	drums    bool
+	seed     uint32
+}
+
+// What the engine can do, where a manifest allows more.
+const (
+	minBars, maxBars   = 8, 32
+	minTempo, maxTempo = 40, 200
+)
+
+// byMood is the choice that leaves something to the mood.
+const byMood = "mood"
+
+// wishOf reads the fields. The catalog has checked them against the manifest,
+// but a manifest may leave fields out or offer what is not there.
+func wishOf(j engine.Job) (wish, error) {
+	text := func(key, otherwise string) string {
+		s, _ := j.Values[key].(string)
+		return cmp.Or(s, otherwise)
+	}
+	w := wish{mood: text("mood", "calm"), scale: text("scale", byMood), ensemble: text("instruments", byMood), drums: true}
+	key, ok := keys[text("key", "C")]
+	if !ok {
+		return w, engine.Fail(engine.Failed, "There is no such key.")
+	}
+	w.key = key
+	if _, ok := moods[w.mood]; !ok {
+		return w, engine.Fail(engine.Failed, "There is no such mood.")
+	}
+	if w.scale == byMood {
+		w.scale = ""
+	} else if _, ok := scales[w.scale]; !ok {
+		return w, engine.Fail(engine.Failed, "There is no such scale.")
+	}
+	if w.ensemble == byMood {
+		w.ensemble = ""
+	} else if _, ok := ensembles[w.ensemble]; !ok {
+		return w, engine.Fail(engine.Failed, "There are no such instruments.")
+	}
+	if d, ok := j.Values["drums"].(bool); ok {
+		w.drums = d
+	}
+	w.bars = 4 * int(math.Round(number(j.Values["bars"], 16, minBars, maxBars)/4))
+	if j.Values["tempo"] != nil {
+		w.tempo = number(j.Values["tempo"], 100, minTempo, maxTempo)
+	}
+	return w, nil
+}
+
+func number(v any, otherwise, low, high float64) float64 {
+	n := otherwise
+	switch v := v.(type) {
+	case int64:
+		n = float64(v)
+	case float64:
+		n = v
+	}
+	if math.IsNaN(n) {
+		n = otherwise
+	}
+	return min(max(n, low), high)
+}
+
+// seedOf gives the seed of the ith result.
+func seedOf(seed uint32, i int) uint32 {
+	if i == 0 {
+		return seed
+	}
+	h := seed + uint32(i)*0x9e3779b1
+	h = (h ^ h>>16) * 0x7feb352d
+	h = (h ^ h>>15) * 0x846ca68b
+	return h ^ h>>16
+}
+
+// gauge tells progress that only grows, in steps worth telling.
+type gauge struct {
+	out  engine.Sink
+	last float64
+}
+
+func (g *gauge) at(fraction float64) {
+	const step = 0.02
+	fraction = min(fraction, 1)
+	if fraction >= g.last+step || fraction == 1 && g.last < 1 {
+		g.last = fraction
+		g.out.Progress(fraction)
+	}
+}

@@ -1,0 +1,148 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+
+	"atelier/internal/engine/sketch"
+)
+
+// drafts fill in what is special to a call.
+var drafts = map[string]func(t *sketch.Tool, name string){
+	"images":     draftImages,
+	"edits":      draftEdits,
+	"speech":     draftSpeech,
+	"videos":     draftVideos,
+	"video-sync": draftVideoSync,
+}
+
+var pictureTypes = []string{"image/png", "image/jpeg", "image/webp"}
+
+func draftImages(t *sketch.Tool, name string) {
+	t.Output = sketch.Output{Type: "IMG", MimeTypes: pictureTypes}
+	t.NumResults = &sketch.NumResults{Min: 1, Max: 4, Default: 1}
+	t.Timeout = "10m"
+	t.Fields = []sketch.Field{prompt()}
+	switch {
+	case strings.HasPrefix(name, "dall-e-3"):
+		t.Engine.With["batch"] = 1 // it makes one at a time
+		t.Engine.With["response_format"] = "b64_json"
+		t.Fields = append(t.Fields, sizes("1024x1024", "1792x1024", "1024x1792"), choice("quality", "standard", "hd"))
+	case strings.HasPrefix(name, "dall-e-2"):
+		t.Engine.With["response_format"] = "b64_json"
+		t.Fields = append(t.Fields, sizes("1024x1024", "512x512", "256x256"))
+	case hosted(name): // it always answers with base64, and refuses response_format
+		t.Fields = append(t.Fields, sizes("1024x1024", "1536x1024", "1024x1536"), choice("quality", "auto", "low", "medium", "high"))
+	default:
+		t.Engine.With["response_format"] = "b64_json"
+		size := sizes("1024x1024", "1280x768", "768x1280")
+		size.Min, size.Max, size.MultipleOf = at(256), at(2048), 16
+		t.Fields = append(t.Fields, size)
+		sampling(t)
+	}
+}
+
+func draftEdits(t *sketch.Tool, name string) {
+	draftImages(t, name)
+	own := []sketch.Field{
+		t.Fields[0],
+		{Key: "pictures", Type: "IMGS", Label: "Pictures", Required: true, Accept: pictureTypes, MaxItems: 4},
+		{Key: "mask", Type: "IMG", Label: "Mask", Help: "The first picture is changed where the mask is transparent.", Accept: []string{"image/png"}, Advanced: true},
+	}
+	t.Fields = append(own, t.Fields[1:]...)
+}
+
+func draftSpeech(t *sketch.Tool, name string) {
+	t.Output = sketch.Output{Type: "AUDIO", MimeTypes: []string{"audio/mpeg"}}
+	t.Timeout = "5m"
+	t.Engine.With["response_format"] = "mp3"
+	t.Fields = []sketch.Field{
+		{Key: "text", Type: "TEXT_AREA", Label: "Text", Required: true, MaxLength: 4096},
+		voice(name),
+		{Key: "speed", Type: "SLIDER", Label: "Speed", Default: 1, Min: at(0.25), Max: at(4), Step: at(0.05), Advanced: true},
+	}
+	if strings.HasPrefix(name, "gpt-") {
+		t.Fields = append(t.Fields, sketch.Field{Key: "instructions", Type: "TEXT", Label: "Manner", Help: "How it is to be spoken.", MaxLength: 1000, Advanced: true})
+	}
+}
+
+func draftVideos(t *sketch.Tool, name string) {
+	t.Output = sketch.Output{Type: "VID", MimeTypes: []string{"video/mp4", "video/webm"}}
+	t.Timeout = "1h"
+	picture := sketch.Field{Key: "picture", Type: "IMG", Label: "First picture", Accept: pictureTypes, Advanced: true}
+	if !hosted(name) {
+		seconds := sketch.Field{Key: "seconds", Type: "NUM", Label: "Seconds", Default: 4, Min: at(1), Max: at(20), Integer: true}
+		size := sizes("832x480", "480x832", "1280x720", "720x1280")
+		size.Min, size.Max, size.MultipleOf = at(256), at(1920), 16
+		t.Fields = []sketch.Field{prompt(), picture, seconds, size}
+		sampling(t)
+		return
+	}
+	size := sizes("1280x720", "720x1280")
+	if strings.Contains(name, "pro") {
+		size = sizes("1280x720", "720x1280", "1792x1024", "1024x1792")
+	}
+	t.Fields = []sketch.Field{prompt(), picture, choice("seconds", "4", "8", "12"), size}
+}
+
+func draftVideoSync(t *sketch.Tool, name string) {
+	draftVideos(t, "own-"+name) // no model of OpenAI's
+}
+
+// sampling adds what servers of diffusion models take beside OpenAI's own
+// parameters. Nothing has a default: the model's is the best there is.
+func sampling(t *sketch.Tool) {
+	t.Engine.With["seed"] = "seed"
+	t.Fields = append(t.Fields,
+		sketch.Field{Key: "negative_prompt", Type: "NEG_PROMPT", Label: "What to avoid", MaxLength: 4000, Advanced: true},
+		sketch.Field{Key: "steps", Type: "STEPS", Label: "Steps", Min: at(1), Max: at(100), Advanced: true},
+		sketch.Field{Key: "cfg", Type: "CFG", Label: "Guidance", Min: at(0), Max: at(20), Step: at(0.5), Advanced: true},
+		sketch.Field{Key: "seed", Type: "SEED", Label: "Seed", Advanced: true},
+	)
+}
+
+func prompt() sketch.Field {
+	return sketch.Field{Key: "prompt", Type: "PROMPT", Label: "Prompt", Required: true, MaxLength: 4000}
+}
+
+// sizes gives the field for sizes such as 640x480; the first is chosen.
+func sizes(list ...string) sketch.Field {
+	f := sketch.Field{Key: "size", Type: "WIDTH_HEIGHT", Label: "Size"}
+	for i, text := range list {
+		var s sketch.Size
+		if _, err := fmt.Sscanf(text, "%dx%d", &s.Width, &s.Height); err != nil {
+			continue // the lists are written above
+		}
+		s.Text = fmt.Sprintf("%d × %d", s.Width, s.Height)
+		f.Sizes = append(f.Sizes, s)
+		if i == 0 {
+			f.Default = map[string]any{"width": s.Width, "height": s.Height}
+		}
+	}
+	return f
+}
+
+// choice gives a select; the first option is chosen.
+func choice(key string, options ...string) sketch.Field {
+	f := sketch.Field{Key: key, Type: "SINGLE_SELECT", Label: sketch.Label(key), Default: options[0]}
+	for _, o := range options {
+		f.Options = append(f.Options, sketch.Option{Text: sketch.Label(o), Value: o})
+	}
+	return f
+}
+
+// voice offers the voices of models that everybody knows; those of others have
+// to be written.
+func voice(name string) sketch.Field {
+	switch {
+	case strings.HasPrefix(name, "tts-1"):
+		return choice("voice", "alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
+	case strings.HasPrefix(name, "gpt-"):
+		return choice("voice", "alloy", "ash", "ballad", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer", "verse")
+	case strings.Contains(name, "kokoro"):
+		return choice("voice", "af_heart", "af_bella", "af_nicole", "am_adam", "am_michael", "bf_emma", "bf_isabella", "bm_george", "bm_lewis")
+	}
+	return sketch.Field{Key: "voice", Type: "TEXT", Label: "Voice", MaxLength: 100}
+}
+
+func at(n float64) *float64 { return &n }

@@ -1,0 +1,66 @@
+package openaitest
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/binary"
+	"hash/fnv"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+)
+
+// clip is a second of video, tone a little sound.
+var (
+	//go:embed testdata/clip.mp4
+	clip []byte
+	//go:embed testdata/tone.mp3
+	tone []byte
+)
+
+// picture draws stripes whose colours follow from the text.
+func picture(width, height int, from string) []byte {
+	h := fnv.New64a()
+	h.Write([]byte(from))
+	sum := h.Sum64()
+	colours := color.Palette{
+		color.NRGBA{uint8(sum), uint8(sum >> 8), uint8(sum >> 16), 255},
+		color.NRGBA{uint8(sum >> 24), uint8(sum >> 32), uint8(sum >> 40), 255},
+	}
+	p := image.NewPaletted(image.Rect(0, 0, width, height), colours)
+	for i := range p.Pix {
+		p.Pix[i] = uint8(i % width >> 3 & 1)
+	}
+	var b bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, p); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// sound is a quarter of a second in 8 kHz, 16 bits: a WAV file.
+func sound(pitch float64) []byte {
+	const rate, samples = 8000, 2000
+	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
+	b = binary.LittleEndian.AppendUint32(b, rate)
+	b = binary.LittleEndian.AppendUint32(b, rate*2)
+	b = append(b, "\x02\x00\x10\x00data"...)
+	b = binary.LittleEndian.AppendUint32(b, samples*2)
+	for i := range samples {
+		b = binary.LittleEndian.AppendUint16(b, uint16(int16(8000*math.Sin(2*math.Pi*pitch*float64(i)/rate))))
+	}
+	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)-8))
+	return b
+}
+
+// movie is the clip with the text in a box that players skip (ISO/IEC 14496-12,
+// section 8.1.2), so that videos of other texts are other files.
+func movie(from string) []byte {
+	h := fnv.New64a()
+	h.Write([]byte(from))
+	b := bytes.Clone(clip)
+	b = binary.BigEndian.AppendUint32(b, 16)
+	b = append(b, "free"...)
+	return binary.BigEndian.AppendUint64(b, h.Sum64())
+}

@@ -1,0 +1,182 @@
+package openaitest
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/engine/enginetest"
+)
+
+// maxBody bounds what a caller may send.
+const maxBody = 64 << 20
+
+// read takes a call's body, JSON or a form.
+func read(r *http.Request) (Request, error) {
+	q := Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Values: map[string]any{}, Files: map[string][]string{}}
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return q, err
+	}
+	r.Body = http.MaxBytesReader(nil, r.Body, maxBody)
+	switch kind {
+	case "application/json":
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return q, err
+		}
+		return q, json.Unmarshal(b, &q.Values)
+	case "multipart/form-data":
+		if err := r.ParseMultipartForm(maxBody); err != nil {
+			return q, err
+		}
+		// Only a body that was read to its end lets the server see that the
+		// caller has gone.
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return q, err
+		}
+		for name, values := range r.MultipartForm.Value {
+			q.Values[name] = values[0]
+		}
+		for name, files := range r.MultipartForm.File {
+			for _, f := range files {
+				q.Files[name] = append(q.Files[name], f.Filename)
+			}
+		}
+		return q, r.MultipartForm.RemoveAll()
+	}
+	return q, errors.New("the body is neither JSON nor a form")
+}
+
+// text gives a parameter as text, "" for none.
+func (q Request) text(name string) string {
+	switch v := q.Values[name].(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return ""
+}
+
+// send writes a file, as wrong as the fault wants it.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, kind string, data []byte) {
+	w.Header().Set("Content-Type", kind)
+	switch s.now() {
+	case enginetest.Breaks:
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+		w.Write(data[:len(data)/2])
+		flush(w)
+		panic(http.ErrAbortHandler)
+	case enginetest.Floods:
+		s.flood(w, r, data)
+	case enginetest.Drips:
+		for _, b := range data {
+			if _, err := w.Write([]byte{b}); err != nil {
+				return
+			}
+			flush(w)
+			if !s.wait(r, 20*time.Millisecond) {
+				return
+			}
+		}
+	case enginetest.Fewer:
+		w.Header().Set("Content-Length", "0")
+	default:
+		w.Write(data)
+	}
+}
+
+// flood writes the beginning, and then on and on.
+func (s *Server) flood(w http.ResponseWriter, r *http.Request, start []byte) {
+	w.Write(start)
+	for more := bytes.Repeat([]byte("A"), 1<<16); r.Context().Err() == nil; {
+		if _, err := w.Write(more); err != nil {
+			return
+		}
+	}
+}
+
+func flush(w http.ResponseWriter) {
+	if f, ok := w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// results answers with files, in the answer or at an address.
+func (s *Server) results(w http.ResponseWriter, r *http.Request, inside bool, kind, folder string, files [][]byte) {
+	if s.now() == enginetest.Fewer {
+		files = nil
+	}
+	list := []map[string]any{}
+	for _, data := range files {
+		if inside {
+			list = append(list, map[string]any{"b64_json": base64.StdEncoding.EncodeToString(data)})
+			continue
+		}
+		list = append(list, map[string]any{"url": s.keep(folder, kind, data)})
+	}
+	body, err := json.Marshal(map[string]any{"created": made, "data": list})
+	if err != nil {
+		panic(err)
+	}
+	if !inside && s.now() != enginetest.Fewer { // the files go wrong
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(body)
+		return
+	}
+	if s.now() == enginetest.Floods {
+		body = []byte(`{"created":1,"data":[{"b64_json":"`)
+	}
+	if s.now() == enginetest.Fewer {
+		answer(w, http.StatusOK, json.RawMessage(body))
+		return
+	}
+	s.send(w, r, "application/json", body)
+}
+
+// keep puts a file where it can be fetched, and gives its address.
+func (s *Server) keep(folder, kind string, data []byte) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
+	at := strings.ReplaceAll(folder, "*", fmt.Sprintf("f%d", s.count))
+	s.files[at] = file{kind, data}
+	if s.o.Elsewhere {
+		return s.store.URL + at
+	}
+	return at
+}
+
+func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	f, ok := s.files[r.URL.Path]
+	s.mu.Unlock()
+	if !ok {
+		s.complain(w, http.StatusNotFound, "not_found", "There is no such file.")
+		return
+	}
+	if s.now() == enginetest.Hangs {
+		s.wait(r, time.Hour)
+		return
+	}
+	s.send(w, r, f.kind, f.data)
+}
+
+// elsewhere is the other host, which nobody has a key for.
+func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.visits = append(s.visits, r.Header.Clone())
+	s.mu.Unlock()
+	s.getFile(w, r)
+}

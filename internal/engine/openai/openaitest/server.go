@@ -1,0 +1,330 @@
+// Package openaitest is a stand-in for servers with OpenAI's API for media:
+// OpenAI's own and those of vLLM-Omni, SGLang and LocalAI, each with its ways.
+//
+// The real ones want a contract or a large GPU, so tests have this one. It is
+// no model: pictures, sounds and videos are real files that show nothing. What
+// it takes, refuses and answers follows the servers' documents and sources, and
+// OpenAI's own client for Node.js is held against it, so that it stays one that
+// others can talk to. It goes wrong in every way that enginetest knows of.
+package openaitest
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"atelier/internal/engine/enginetest"
+)
+
+// Dialect says whose ways the server has.
+type Dialect string
+
+// The dialects.
+const (
+	OpenAI   Dialect = "openai"    // the hosted one: strict, base64, streams
+	VLLMOmni Dialect = "vllm-omni" // {"detail"}, seeds, videos as forms only
+	SGLang   Dialect = "sglang"    // task types, edits lie at the server
+	LocalAI  Dialect = "localai"   // everything lies at the server, /video waits
+)
+
+// Options are how a server behaves.
+type Options struct {
+	Dialect Dialect // OpenAI where it is empty
+	// Key is what callers have to know; "" lets everybody in.
+	Key string
+	// Models are what the server has; some that fit its dialect where it is
+	// empty.
+	Models []string
+	// Takes is how long a blocking call works.
+	Takes time.Duration
+	// Polls is how many looks at a video it takes until it is done: 3.
+	Polls int
+	// Elsewhere has results lie on another host, as OpenAI's older models do.
+	Elsewhere bool
+	// Most is how many results a call gives, however many it is asked for; 0 is
+	// no bound.
+	Most int
+}
+
+// Server is a running server.
+type Server struct {
+	// URL is where the API begins: it ends with /v1.
+	URL string
+
+	o       Options
+	main    *httptest.Server
+	store   *httptest.Server // where results lie elsewhere
+	closing chan struct{}
+
+	mu       sync.Mutex
+	fault    enginetest.Fault
+	working  int
+	count    int
+	videos   map[string]*video
+	files    map[string]file // by path
+	requests []Request
+	visits   []http.Header // to the other host
+}
+
+// Request is a call that the server got.
+type Request struct {
+	Method, Path string
+	Header       http.Header
+	Values       map[string]any      // the body's parameters
+	Files        map[string][]string // names of files by parameter
+}
+
+type file struct {
+	kind string
+	data []byte
+}
+
+// Start runs a server until the test ends.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	if o.Dialect == "" {
+		o.Dialect = OpenAI
+	}
+	if o.Polls == 0 {
+		o.Polls = 3
+	}
+	if o.Models == nil {
+		o.Models = models[o.Dialect]
+	}
+	s := &Server{o: o, closing: make(chan struct{}), videos: map[string]*video{}, files: map[string]file{}}
+	s.main = httptest.NewServer(s.routes())
+	s.store = httptest.NewServer(http.HandlerFunc(s.elsewhere))
+	s.URL = s.main.URL + "/v1"
+	t.Cleanup(s.Stop)
+	return s
+}
+
+var models = map[Dialect][]string{
+	OpenAI:   {"gpt-image-1", "dall-e-3", "gpt-4o-mini-tts", "tts-1", "sora-2"},
+	VLLMOmni: {"Qwen/Qwen-Image"},
+	SGLang:   {"Wan-AI/Wan2.1-T2V-1.3B-Diffusers"},
+	LocalAI:  {"flux.1-schnell", "kokoro", "ltx-video"},
+}
+
+// Stop has nobody reach the server any more.
+func (s *Server) Stop() {
+	s.mu.Lock()
+	select {
+	case <-s.closing:
+		s.mu.Unlock()
+		return
+	default:
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	for _, one := range []*httptest.Server{s.main, s.store} {
+		one.CloseClientConnections()
+		one.Close()
+	}
+}
+
+// Set has the server go wrong from now on; "" ends that.
+func (s *Server) Set(f enginetest.Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = f
+}
+
+// Forget is a restart: videos and files are gone.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.videos)
+	clear(s.files)
+}
+
+// Working is how many calls and videos the server works on.
+func (s *Server) Working() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.working
+	for _, v := range s.videos {
+		if v.status == "queued" || v.status == "in_progress" {
+			n++
+		}
+	}
+	return n
+}
+
+// Requests are the calls so far, in order.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Visits are the headers of the calls to the other host.
+func (s *Server) Visits() []http.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.visits)
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/models", s.listModels)
+	mux.HandleFunc("POST /v1/images/generations", s.work(s.generate))
+	mux.HandleFunc("POST /v1/images/edits", s.work(s.edit))
+	mux.HandleFunc("POST /v1/audio/speech", s.work(s.speak))
+	if s.o.Dialect == LocalAI {
+		mux.HandleFunc("POST /video", s.work(s.videoSync))
+	} else {
+		mux.HandleFunc("POST /v1/videos", s.work(s.createVideo))
+		mux.HandleFunc("GET /v1/videos/{id}", s.getVideo)
+		mux.HandleFunc("GET /v1/videos/{id}/content", s.videoContent)
+		mux.HandleFunc("DELETE /v1/videos/{id}", s.deleteVideo)
+	}
+	mux.HandleFunc("GET /", s.getFile)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.knows(r) {
+			s.complain(w, http.StatusUnauthorized, "invalid_api_key", "Incorrect API key provided.")
+			return
+		}
+		if s.now() == enginetest.Busy {
+			w.Header().Set("Retry-After", "1")
+			if s.o.Dialect == LocalAI {
+				answer(w, http.StatusTooManyRequests, map[string]any{"error": map[string]any{"message": "quota exceeded", "type": "quota_exceeded", "code": 429}})
+				return
+			}
+			s.complain(w, http.StatusTooManyRequests, "rate_limit_exceeded", "Too many requests.")
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) knows(r *http.Request) bool {
+	return s.o.Key == "" || subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+s.o.Key)) == 1
+}
+
+func (s *Server) now() enginetest.Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fault
+}
+
+func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
+	list := []map[string]any{}
+	for _, id := range s.o.Models {
+		m := map[string]any{"id": id, "object": "model", "created": made, "owned_by": string(s.o.Dialect)}
+		if s.o.Dialect == SGLang {
+			m["task_type"] = task(id)
+		}
+		list = append(list, m)
+	}
+	answer(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+}
+
+func task(model string) string {
+	for _, kind := range []string{"I2V", "T2V"} {
+		if strings.Contains(model, kind) {
+			return kind
+		}
+	}
+	if strings.Contains(model, "Edit") {
+		return "TI2I"
+	}
+	return "T2I"
+}
+
+// made is when everything was made. No test asks what time it is.
+const made = 1_760_000_000
+
+// work is a call that does something: it is noted, takes its time, and meets
+// the fault that is set.
+func (s *Server) work(do func(http.ResponseWriter, *http.Request, Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q, err := read(r)
+		if err != nil {
+			s.complain(w, http.StatusBadRequest, "invalid_body", err.Error())
+			return
+		}
+		s.mu.Lock()
+		s.requests = append(s.requests, q)
+		s.working++
+		f := s.fault
+		s.mu.Unlock()
+		defer func() {
+			s.mu.Lock()
+			s.working--
+			s.mu.Unlock()
+		}()
+		video := r.URL.Path == "/v1/videos" // which goes wrong later
+		switch {
+		case f == enginetest.Refuses:
+			s.complain(w, http.StatusBadRequest, "moderation_blocked", "Your request was rejected by the safety system.")
+			return
+		case f == enginetest.Fails && !video:
+			s.complain(w, http.StatusInternalServerError, "server_error", "CUDA error in /opt/models/run.py on http://10.0.0.7:8091/.")
+			return
+		case f == enginetest.Garbles:
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<html>Welcome to the coffee machine</html>")
+			return
+		case f == enginetest.Loses && !video:
+			panic(http.ErrAbortHandler)
+		case f == enginetest.Restarts && !video:
+			s.restart()
+		case (f == enginetest.Hangs || f == enginetest.TimeIsUp) && !video:
+			s.wait(r, time.Hour)
+			return
+		}
+		if s.wait(r, s.o.Takes) {
+			do(w, r, q)
+		}
+	}
+}
+
+// restart drops everything, the call that is on its way included.
+func (s *Server) restart() {
+	s.Forget()
+	s.Set("")
+	panic(http.ErrAbortHandler)
+}
+
+// wait tells whether the caller was still there after so long.
+func (s *Server) wait(r *http.Request, d time.Duration) bool {
+	if d == 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+	case <-s.closing:
+	}
+	return false
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(b)
+}
+
+// complain answers with an error as the dialect writes it.
+func (s *Server) complain(w http.ResponseWriter, status int, code, message string) {
+	if s.o.Dialect == VLLMOmni && code != "moderation_blocked" {
+		answer(w, status, map[string]any{"detail": message})
+		return
+	}
+	answer(w, status, map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error", "param": nil, "code": code}})
+}

@@ -1,0 +1,160 @@
+package openaitest
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"atelier/internal/engine/enginetest"
+)
+
+// speak answers with a sound in the format that was asked for.
+func (s *Server) speak(w http.ResponseWriter, r *http.Request, q Request) {
+	if !s.check(w, q, "input") {
+		return
+	}
+	if len(q.text("input")) > 4096 || s.o.Dialect == OpenAI && q.text("voice") == "" {
+		s.complain(w, http.StatusBadRequest, "invalid_value", "Invalid input or voice.")
+		return
+	}
+	switch format := cmp.Or(q.text("response_format"), "mp3"); format {
+	case "mp3":
+		s.send(w, r, "audio/mpeg", tone)
+	case "wav":
+		s.send(w, r, "audio/wav", sound(220+float64(len(q.text("input")))))
+	case "pcm":
+		s.send(w, r, "audio/pcm", sound(220)[44:])
+	default:
+		s.complain(w, http.StatusBadRequest, "invalid_value", "Invalid response_format '"+format+"'.")
+	}
+}
+
+// video is a job of the server.
+type video struct {
+	id, status, origin    string
+	model, seconds, size  string
+	looks                 int
+	progress              int
+	complaint, complained string
+}
+
+func (v *video) wire() map[string]any {
+	out := map[string]any{
+		"id": v.id, "object": "video", "model": v.model, "status": v.status, "progress": v.progress, "created_at": made,
+		"completed_at": nil, "expires_at": nil, "seconds": v.seconds, "size": v.size, "error": nil, "remixed_from_video_id": nil,
+	}
+	if v.complaint != "" {
+		out["error"] = map[string]any{"code": v.complaint, "message": v.complained}
+	}
+	return out
+}
+
+func (s *Server) createVideo(w http.ResponseWriter, r *http.Request, q Request) {
+	form := r.MultipartForm != nil
+	if s.o.Dialect == VLLMOmni && !form {
+		answer(w, http.StatusUnprocessableEntity, map[string]any{"detail": []any{map[string]any{"type": "missing", "loc": []any{"body", "prompt"}, "msg": "Field required", "input": nil}}})
+		return
+	}
+	if !s.check(w, q, "prompt") {
+		return
+	}
+	seconds := q.text("seconds")
+	if _, isText := q.Values["seconds"].(string); seconds != "" && (!isText || s.o.Dialect == OpenAI && !slices.Contains([]string{"4", "8", "12"}, seconds)) {
+		s.complain(w, http.StatusBadRequest, "invalid_value", "Invalid 'seconds'.")
+		return
+	}
+	origin := s.origin(q, 0)
+	s.mu.Lock()
+	s.count++
+	v := &video{id: fmt.Sprintf("video_%06d", s.count), status: "queued", origin: origin, model: q.text("model"), seconds: cmp.Or(seconds, "4"), size: cmp.Or(q.text("size"), "720x1280")}
+	s.videos[v.id] = v
+	out := v.wire()
+	s.mu.Unlock()
+	answer(w, http.StatusOK, out)
+}
+
+// getVideo is also what brings the video forward.
+func (s *Server) getVideo(w http.ResponseWriter, r *http.Request) {
+	if s.now() == enginetest.Restarts {
+		s.restart()
+	}
+	s.mu.Lock()
+	v, ok := s.videos[r.PathValue("id")]
+	if ok && v.looks > 0 && s.fault == enginetest.Loses {
+		delete(s.videos, v.id)
+		ok = false
+	}
+	var out map[string]any
+	if ok {
+		s.forward(v)
+		out = v.wire()
+	}
+	s.mu.Unlock()
+	if !ok {
+		s.complain(w, http.StatusNotFound, "not_found", "Video not found.")
+		return
+	}
+	answer(w, http.StatusOK, out)
+}
+
+func (s *Server) forward(v *video) {
+	if v.status == "completed" || v.status == "failed" || s.fault == enginetest.Hangs || s.fault == enginetest.TimeIsUp {
+		return
+	}
+	v.looks++
+	v.status, v.progress = "in_progress", v.looks*100/s.o.Polls
+	switch {
+	case s.fault == enginetest.Fails && v.looks > 1:
+		v.status, v.complaint, v.complained = "failed", "video_generation_failed", "Generation failed, see /var/log/sora.log"
+	case v.looks >= s.o.Polls:
+		v.status, v.progress = "completed", 100
+	}
+}
+
+func (s *Server) videoContent(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	v, ok := s.videos[r.PathValue("id")]
+	ready := ok && v.status == "completed" && s.fault != enginetest.Fewer
+	s.mu.Unlock()
+	if !ready {
+		s.complain(w, http.StatusNotFound, "not_found", "Video is not ready.")
+		return
+	}
+	s.send(w, r, "video/mp4", movie(v.origin))
+}
+
+func (s *Server) deleteVideo(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	s.mu.Lock()
+	_, ok := s.videos[id]
+	delete(s.videos, id)
+	s.mu.Unlock()
+	if !ok {
+		s.complain(w, http.StatusNotFound, "not_found", "Video not found.")
+		return
+	}
+	answer(w, http.StatusOK, map[string]any{"id": id, "deleted": true, "object": "video.deleted"})
+}
+
+// videoSync is LocalAI's call, which waits for the video.
+func (s *Server) videoSync(w http.ResponseWriter, r *http.Request, q Request) {
+	for _, side := range []string{"width", "height"} {
+		if v, ok := q.Values[side]; ok {
+			if n, ok := v.(float64); !ok || n < 1 {
+				s.complain(w, http.StatusBadRequest, "invalid_value", "Invalid "+side+".")
+				return
+			}
+		}
+	}
+	if q.text("model") == "" {
+		s.complain(w, http.StatusBadRequest, "invalid_value", "Bad Request")
+		return
+	}
+	if _, err := strconv.Atoi(cmp.Or(q.text("seed"), "0")); err != nil {
+		s.complain(w, http.StatusBadRequest, "invalid_value", "Invalid seed.")
+		return
+	}
+	s.results(w, r, q.text("response_format") == "b64_json", "video/mp4", "/generated-videos/*.mp4", [][]byte{movie(s.origin(q, 0))})
+}

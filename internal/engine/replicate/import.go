@@ -1,0 +1,50 @@
+package replicate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"atelier/internal/engine/backend"
+	"atelier/internal/engine/sketch"
+)
+
+// Import drafts a tool of a model, owner/name, as it describes itself. An
+// official model is run by its name, any other by its newest version.
+func (e *Engine) Import(ctx context.Context, model, engineName string) (sketch.Tool, error) {
+	if !pair.MatchString(model) {
+		return sketch.Tool{}, errors.New("a model is called owner/name")
+	}
+	ctx, cancel := e.c.Short(ctx)
+	defer cancel()
+	var said struct {
+		Description string `json:"description"`
+		Official    bool   `json:"is_official"`
+		Latest      struct {
+			ID     string          `json:"id"`
+			Schema json.RawMessage `json:"openapi_schema"`
+		} `json:"latest_version"`
+	}
+	if err := e.c.JSON(ctx, "GET", "models/"+model, nil, &said); err != nil {
+		return sketch.Tool{}, fmt.Errorf("ask for the model: %w", err)
+	}
+	d, err := sketch.FromSchema(said.Latest.Schema, "Input", "Output")
+	if err != nil {
+		return sketch.Tool{}, fmt.Errorf("read the model's inputs: %w", err)
+	}
+	if len(d.Missing) > 0 {
+		return sketch.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
+	}
+	_, name, _ := strings.Cut(model, "/")
+	tool := d.Tool(sketch.Label(name), engineName)
+	tool.Price = sketch.Price{Type: "COST", Tokens: 1} // it costs the operator
+	tool.Description = backend.Say(said.Description)
+	if said.Official {
+		tool.Engine.With["model"] = model
+	} else {
+		tool.Engine.With["version"] = said.Latest.ID
+	}
+	return tool, nil
+}

@@ -1,0 +1,136 @@
+// Package replicate runs tools with Replicate's HTTP API, where every prediction
+// costs money.
+//
+// So none is created twice. The API has no key to make a create idempotent, and
+// what is lost with a connection is whether it happened. The engine therefore
+// leaves a note before each create, with a hash of the inputs, and another with
+// the prediction's id after it:
+//
+//	note "creating" ──create──▶ note with the id ──poll──▶ outputs
+//	       │ no answer
+//	       └──list──▶ exactly one recent prediction of that model with those
+//	                  inputs that is nobody else's here: it is the one
+//	              └─▶ none, or several: the run fails for good
+//
+// A worker that comes after another takes up what the note names. What was
+// cancelled on the way is created afresh.
+package replicate
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/backend"
+)
+
+// Options are how the API is used.
+type Options struct {
+	// Poll is how often a prediction is looked at, at first: 1 s.
+	Poll time.Duration
+	// Patience is how long it may be impossible to look: a minute.
+	Patience time.Duration
+	// Addresses sends large inputs as addresses of ours, which the provider has
+	// to reach, instead of uploading them.
+	Addresses bool
+	// Now tells the time. Without it, a prediction of any age may be taken for
+	// one whose create was not answered.
+	Now func() time.Time
+}
+
+// Engine runs jobs with one account.
+type Engine struct {
+	c *backend.Client
+	o Options
+
+	mu   sync.Mutex
+	held map[string]bool // predictions of jobs that run now: nobody else's
+}
+
+var _ engine.Prober = (*Engine)(nil)
+
+// New makes an engine. The client knows the address and the token.
+func New(c *backend.Client, o Options) *Engine {
+	return &Engine{c: c, o: o, held: map[string]bool{}}
+}
+
+// Probe asks who we are, which costs nothing.
+func (e *Engine) Probe(ctx context.Context) error {
+	ctx, cancel := e.c.Short(ctx)
+	defer cancel()
+	return backend.Failure(ctx, e.c.JSON(ctx, "GET", "account", nil, nil))
+}
+
+// setting is the engine's part of a manifest: what runs, as one of three, and
+// how fields become its inputs.
+type setting struct {
+	Model      string `json:"model"`      // owner/name, of an official model
+	Version    string `json:"version"`    // the id of a version
+	Deployment string `json:"deployment"` // owner/name
+	backend.Mapping
+}
+
+var pair = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+
+// path is where predictions of it are created.
+func (s setting) path() (string, error) {
+	switch {
+	case len(s.Model)+len(s.Version)+len(s.Deployment) > max(len(s.Model), len(s.Version), len(s.Deployment)):
+		return "", backend.ErrSetup // more than one
+	case s.Version != "":
+		return "predictions", nil
+	case pair.MatchString(s.Model):
+		return "models/" + s.Model + "/predictions", nil
+	case pair.MatchString(s.Deployment):
+		return "deployments/" + s.Deployment + "/predictions", nil
+	}
+	return "", backend.ErrSetup
+}
+
+// made tells whether a prediction is of what the setting says.
+func (s setting) made(p prediction) bool {
+	switch {
+	case s.Model != "":
+		return strings.EqualFold(p.Model, s.Model)
+	case s.Version != "":
+		_, id, named := strings.Cut(s.Version, ":") // owner/name:id is a version too
+		return p.Version == s.Version || named && p.Version == id
+	}
+	return p.Deployment == "" || strings.EqualFold(p.Deployment, s.Deployment)
+}
+
+// late is how long calls may go on that settle what a job leaves behind.
+const late = 1500 * time.Millisecond
+
+// Run does the job with as many predictions as it takes, one after the other.
+func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
+	t := task{e: e, job: j, out: out}
+	if err := backend.Setting(j.With, &t.with); err != nil {
+		return err
+	}
+	var err error
+	if t.path, err = t.with.path(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	end, cancel := backend.Linger(ctx, late)
+	defer cancel()
+	t.end = end
+	t.takeUp(j.Left)
+	defer t.release()
+	if err = t.all(ctx); err != nil {
+		t.stop(ctx, err)
+	}
+	return err
+}
+
+func (e *Engine) pace() *backend.Pace {
+	every := cmp.Or(e.o.Poll, time.Second)
+	return &backend.Pace{Every: every, Most: 5 * every, Patience: e.o.Patience}
+}

@@ -1,0 +1,305 @@
+package replicate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/backend"
+)
+
+// task is one call of Run.
+type task struct {
+	e    *Engine
+	job  engine.Job
+	out  engine.Sink
+	with setting
+	path string
+	end  context.Context // goes on a little after the job's
+
+	note   note
+	old    []bool // predictions of an earlier try
+	done   []bool // predictions that have ended
+	told   float64
+	inputs map[string]any
+	holds  []string
+	asked  bool // a create was sent whose answer is missing
+}
+
+// note is what the next worker has to know.
+type note struct {
+	IDs []string `json:"ids"` // of the predictions, "" for those to be created
+	// Creating is the hash of the inputs of the first of those, from before its
+	// create until after it, and Since when that was.
+	Creating string `json:"creating,omitempty"`
+	Since    int64  `json:"since,omitempty"`
+}
+
+// takeUp begins where an earlier try of the run ended.
+func (t *task) takeUp(left string) {
+	n := t.job.NumResults
+	if t.with.Results != "" {
+		n = 1 // one prediction makes them all
+	}
+	if err := json.Unmarshal([]byte(left), &t.note); err != nil || len(t.note.IDs) != n {
+		t.note = note{IDs: make([]string, n)} // of another engine, or of an edited tool
+	}
+	t.old, t.done = make([]bool, n), make([]bool, n)
+	for i, id := range t.note.IDs {
+		if id != "" {
+			t.old[i] = true
+			t.hold(id)
+		}
+	}
+}
+
+// hold keeps other jobs from taking a prediction for theirs.
+func (t *task) hold(id string) {
+	t.e.mu.Lock()
+	defer t.e.mu.Unlock()
+	t.e.held[id] = true
+	t.holds = append(t.holds, id)
+}
+
+func (t *task) release() {
+	t.e.mu.Lock()
+	defer t.e.mu.Unlock()
+	for _, id := range t.holds {
+		delete(t.e.held, id)
+	}
+}
+
+func (t *task) leave(ctx context.Context) error {
+	text, err := json.Marshal(t.note)
+	if err != nil {
+		return err
+	}
+	return t.out.Leave(ctx, string(text))
+}
+
+// all creates what is to be created and hands over the results in order.
+func (t *task) all(ctx context.Context) error {
+	for i, id := range t.note.IDs {
+		if id == "" {
+			if err := t.create(ctx, i); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range t.note.IDs {
+		p, err := t.watch(ctx, i)
+		if err != nil {
+			return err
+		}
+		if err := t.deliver(ctx, p); err != nil {
+			return err
+		}
+		t.tell(i, 1)
+	}
+	return nil
+}
+
+// prediction is what the API says about one.
+type prediction struct {
+	ID          string          `json:"id"`
+	Status      string          `json:"status"`
+	Model       string          `json:"model"`
+	Version     string          `json:"version"`
+	Deployment  string          `json:"deployment"`
+	Input       json.RawMessage `json:"input"`
+	Output      json.RawMessage `json:"output"`
+	Error       any             `json:"error"`
+	Logs        string          `json:"logs"`
+	CreatedAt   string          `json:"created_at"`
+	DataRemoved bool            `json:"data_removed"`
+}
+
+var (
+	errLost      = engine.Fail(engine.Failed, "The provider no longer knows the job.")
+	errGone      = engine.Fail(engine.Failed, "The provider has deleted the result.")
+	errNone      = engine.Fail(engine.Invalid, "The tool made no result.")
+	errCancelled = engine.Fail(engine.Failed, "The provider cancelled the job.")
+)
+
+// watch waits until a prediction has ended well.
+func (t *task) watch(ctx context.Context, i int) (prediction, error) {
+	pace := t.e.pace()
+	for {
+		p, err := t.look(ctx, t.note.IDs[i])
+		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
+			t.done[i] = true
+			return p, errLost.Because(err)
+		}
+		if failed := pace.Bear(ctx, err); failed != nil {
+			return p, failed
+		}
+		if err == nil {
+			ended, err := t.judge(ctx, i, p)
+			if ended || err != nil {
+				return p, err
+			}
+		}
+		if err := pace.Wait(ctx); err != nil {
+			return p, err
+		}
+	}
+}
+
+func (t *task) look(ctx context.Context, id string) (p prediction, err error) {
+	ctx, cancel := t.e.c.Short(ctx)
+	defer cancel()
+	err = t.e.c.JSON(ctx, "GET", "predictions/"+url.PathEscape(id), nil, &p)
+	return p, err
+}
+
+// judge tells whether a prediction has ended, and why where that was no good
+// end.
+func (t *task) judge(ctx context.Context, i int, p prediction) (ended bool, err error) {
+	switch p.Status {
+	case "succeeded":
+		t.done[i] = true
+		return true, nil
+	case "failed":
+		t.done[i] = true
+		return true, t.failed(ctx, i, p)
+	case "canceled", "aborted":
+		if !t.old[i] {
+			t.done[i] = true
+			return true, errCancelled
+		}
+		// The worker before us cancelled it when it had to go.
+		t.old[i], t.note.IDs[i] = false, ""
+		return false, t.create(ctx, i)
+	}
+	t.tell(i, progress(p.Logs))
+	return false, nil
+}
+
+var (
+	// refusals are how models say that they do not want to.
+	refusals = regexp.MustCompile(`(?i)\bnsfw\b|flagged as sensitive|content policy|safety (?:filter|system|checker)|\bE005\b`)
+	// passings are failures of the provider's own machines.
+	passings = regexp.MustCompile(`(?i)please retry|\bcode: PA\b`)
+)
+
+// failed says why a prediction did. One that fell victim to the provider's
+// machines is created afresh at the next try: it is known to have ended.
+func (t *task) failed(ctx context.Context, i int, p prediction) error {
+	words, _ := p.Error.(string)
+	switch {
+	case refusals.MatchString(words):
+		return backend.Told(engine.Refused, "The tool refused the content.", words)
+	case passings.MatchString(words):
+		t.note.IDs[i] = ""
+		if err := t.leave(ctx); err != nil {
+			return err
+		}
+		return engine.Again(engine.Unavailable, "The provider could not run the job just now.").Because(errors.New(backend.Say(words)))
+	}
+	return backend.Told(engine.Failed, "The tool failed.", words)
+}
+
+// bars are what progress bars in logs begin with (tqdm).
+var bars = regexp.MustCompile(`(\d{1,3})%\s*\|`)
+
+// progress is what the last progress bar says, from 0 to 1.
+func progress(logs string) float64 {
+	all := bars.FindAllStringSubmatch(logs[max(0, len(logs)-4<<10):], -1)
+	if len(all) == 0 {
+		return 0
+	}
+	percent, _ := strconv.Atoi(all[len(all)-1][1]) // digits only
+	return min(float64(percent)/100, 1)
+}
+
+// tell tells how far all of it is. Models with several bars start again at 0;
+// what people see does not.
+func (t *task) tell(i int, fraction float64) {
+	const making = 0.95 // the rest is to fetch it
+	if fraction < 1 {
+		fraction *= making
+	}
+	if f := (float64(i) + fraction) / float64(len(t.note.IDs)); f > t.told {
+		t.told = f
+		t.out.Progress(f)
+	}
+}
+
+// deliver hands over what a prediction made. Files are kept for an hour only,
+// so they are fetched at once.
+func (t *task) deliver(ctx context.Context, p prediction) error {
+	if p.DataRemoved {
+		return errGone
+	}
+	if text := words(p.Output); t.job.OutputType == "TEXT" && text != "" {
+		return t.out.Output(ctx, strings.NewReader(text))
+	}
+	refs := backend.Pick(backend.Refs(p.Output), t.job.OutputType)
+	if len(refs) == 0 {
+		return errNone
+	}
+	want := 1
+	if t.with.Results != "" {
+		want = t.job.NumResults
+	}
+	for _, r := range refs[:min(want, len(refs))] {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.e.c.Deliver(ctx, r.URL, t.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// words is the text that an output is, "" where it is something else. Language
+// models give it in pieces.
+func words(output json.RawMessage) string {
+	var pieces []string
+	var whole string
+	if json.Unmarshal(output, &whole) == nil {
+		pieces = []string{whole}
+	} else if json.Unmarshal(output, &pieces) != nil {
+		return ""
+	}
+	if len(pieces) == 1 && len(backend.Refs(output)) == 1 {
+		return "" // a file with the text
+	}
+	return strings.Join(pieces, "")
+}
+
+// stop cancels what still runs and nobody will ask for. After a failure that may
+// pass, the next try takes it up instead.
+func (t *task) stop(ctx context.Context, err error) {
+	if ctx.Err() == nil && engine.As(err).Transient {
+		return
+	}
+	end, cancel := context.WithTimeout(t.end, 5*time.Second)
+	defer cancel()
+	ids := slices.Clone(t.note.IDs)
+	if t.asked && ctx.Err() != nil {
+		if found, err := t.find(end); err == nil && len(found) == 1 {
+			ids = append(ids, found[0].ID)
+		}
+	}
+	var all sync.WaitGroup
+	for i, id := range ids {
+		if id != "" && (i >= len(t.done) || !t.done[i]) {
+			all.Go(func() {
+				// Where this fails, Cancel-After ends it.
+				_ = t.e.c.JSON(end, "POST", "predictions/"+url.PathEscape(id)+"/cancel", nil, nil)
+			})
+		}
+	}
+	all.Wait()
+}

@@ -1,0 +1,88 @@
+package speech_test
+
+import (
+	"io/fs"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"atelier/tools"
+)
+
+type field struct {
+	Key, Type string
+	Default   any
+	Min, Max  float64
+	Options   []struct{ Value string }
+}
+
+func shipped(t *testing.T) []field {
+	t.Helper()
+	b, err := fs.ReadFile(tools.Files, "speech.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m struct {
+		Engine struct{ Name string }
+		Fields []field
+	}
+	if err := yaml.Unmarshal(b, &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Engine.Name != "speech" {
+		t.Fatalf("engine = %q", m.Engine.Name)
+	}
+	return m.Fields
+}
+
+// TestEveryFieldMatters changes one field at a time, to each option or to both
+// ends of its range.
+func TestEveryFieldMatters(t *testing.T) {
+	t.Parallel()
+	e := real(t)
+	const text = "Der Regen zog über das Land, 1 2 3."
+	for _, f := range shipped(t) {
+		t.Run(f.Key, func(t *testing.T) {
+			t.Parallel()
+			var all []any
+			switch f.Type {
+			case "TEXT_AREA":
+				all = []any{"One.", "Two."}
+			case "SLIDER":
+				all = []any{f.Min, (f.Min + f.Max) / 2, f.Max}
+			case "SINGLE_SELECT":
+				for _, o := range f.Options {
+					all = append(all, o.Value)
+				}
+			default:
+				t.Fatalf("a field of type %s", f.Type)
+			}
+			seen := map[string]any{}
+			for _, v := range all {
+				b, _ := spoken(t, e, job(text, values{f.Key: v}))
+				if before, ok := seen[string(b)]; ok {
+					t.Errorf("%v and %v make no difference", before, v)
+				}
+				seen[string(b)] = v
+			}
+		})
+	}
+}
+
+func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
+	t.Parallel()
+	e := real(t)
+	defaults := values{}
+	for _, f := range shipped(t) {
+		if n, ok := f.Default.(int); ok {
+			defaults[f.Key] = int64(n)
+		} else if f.Default != nil {
+			defaults[f.Key] = f.Default
+		}
+	}
+	with, _ := spoken(t, e, job("Hello.", defaults))
+	without, _ := spoken(t, e, job("Hello.", nil))
+	if string(with) != string(without) {
+		t.Error("the manifest's defaults are not the engine's")
+	}
+}
