@@ -41,11 +41,12 @@ type Pool struct {
 
 // Job is what an engine is asked for.
 type Job struct {
-	// RunID names the run and Attempt which try this is: together they are
-	// different for every call of Run, for engines that need a name to find
-	// their work by.
+	// RunID names the run, Attempt the worker's turn at it and Try which of its
+	// tries this is: together they are different for every call of Run, for
+	// engines that need a name to find their work by.
 	RunID   string
 	Attempt int64
+	Try     int
 	// With is the engine's part of the tool's manifest, as canonical JSON.
 	With string
 	// Values are the inputs by field key, checked and with defaults filled in:
@@ -78,6 +79,14 @@ type File struct {
 	// Open reads the file from its start. The reader has to be closed.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
+
+// ErrElsewhere is the cause of a context's end where another worker goes on with
+// the run: this one has to stop, or has lost it. What an engine left a note of
+// may go on then. In all other cases it has to end.
+var ErrElsewhere = errors.New("another worker goes on with the run")
+
+// Elsewhere tells whether a context ended because another worker goes on.
+func Elsewhere(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrElsewhere) }
 
 // Sink takes what an engine makes. Its methods may be called from several
 // goroutines.

@@ -108,7 +108,7 @@ func (r *Runner) watch(ctx context.Context, j *job, news <-chan struct{}) {
 // where it was broken off.
 func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) generation.Ending {
 	for try := 0; ; try++ {
-		err := r.try(ctx, p, j, out)
+		err := r.try(ctx, p, j, try, out)
 		if err == nil {
 			return generation.Ending{State: run.Succeeded, Results: out.end(), Took: r.Now().Sub(j.claimed)}
 		}
@@ -138,7 +138,7 @@ func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) genera
 const timedOut engine.Code = "TIMED_OUT"
 
 // try runs the job once.
-func (r *Runner) try(ctx context.Context, p *pool, j *job, out *sink) error {
+func (r *Runner) try(ctx context.Context, p *pool, j *job, try int, out *sink) error {
 	tool, err := r.Catalog.Version(ctx, j.run.ToolHash)
 	if err != nil {
 		return accident("read the tool", err)
@@ -146,7 +146,7 @@ func (r *Runner) try(ctx context.Context, p *pool, j *job, out *sink) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout-r.Now().Sub(j.claimed), errTimeout)
 	defer cancel()
 	task := engine.Job{
-		RunID: j.run.ID, Attempt: j.run.Attempt, With: tool.Engine.With, Seed: uint32(j.run.Seed), NumResults: int(j.run.NumResults),
+		RunID: j.run.ID, Attempt: j.run.Attempt, Try: try, With: tool.Engine.With, Seed: uint32(j.run.Seed), NumResults: int(j.run.NumResults),
 		OutputType: tool.Output.Type, MimeTypes: tool.Output.MimeTypes, Left: out.left(),
 	}
 	if task.Values, task.Files, err = r.inputs(ctx, j); err != nil {

@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -107,8 +108,8 @@ type pool struct {
 // The reasons for which a job's context ends.
 var (
 	errCancelled = errors.New("cancelled")
-	errLost      = errors.New("the lease is gone")
-	errStopping  = errors.New("the worker stops")
+	errLost      = fmt.Errorf("the lease is gone: %w", engine.ErrElsewhere)
+	errStopping  = fmt.Errorf("the worker stops: %w", engine.ErrElsewhere)
 	errTimeout   = errors.New("the tool's time is over")
 )
 

@@ -33,11 +33,11 @@ var shipped = []struct {
 	{"contact-sheet", []string{"pictures=@gradient.png,@pattern.png,@resize.png", "title=Three"}, "png"},
 	{"speech", []string{"text=Good morning. This is Atelier.", "language=en-gb"}, "pcm_s16le"},
 	{"tune", []string{"bars=8", "seed=5"}, "pcm_s16le"},
-	{"still-to-video", []string{"pictures=@gradient.png,@pattern.png", "size=640x360"}, "h264"},
-	{"slideshow", []string{"pictures=@gradient.png,@pattern.png", "music=@tune.wav"}, "h264"},
-	{"smooth-motion", []string{"video=@still-to-video.mp4"}, "h264"},
+	{"still-to-video", []string{"pictures=@gradient.png,@pattern.png", "size=640x360", "seconds=1"}, "h264"},
+	{"slideshow", []string{"pictures=@gradient.png,@pattern.png", "music=@tune.wav", "seconds=2", "size=640x360"}, "h264"},
+	{"smooth-motion", []string{"video=@still-to-video.mp4", "method=blend"}, "h264"},
 	{"video-to-gif", []string{"video=@still-to-video.mp4"}, "gif"},
-	{"waveform", []string{"sound=@tune.wav"}, "h264"},
+	{"waveform", []string{"audio=@tune.wav", "size=640x360"}, "h264"},
 }
 
 // plain is a picture with a plain background.

@@ -117,7 +117,7 @@ func (t *task) draw(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("task(%s-%d)", t.RunID, t.Attempt)
+	name := fmt.Sprintf("task(%s-%d-%d)", t.RunID, t.Attempt, t.Try)
 	body["force_task_id"] = name
 	if t.Call == "img2img" && body["init_images"] == nil {
 		return engine.Fail(engine.Failed, "A picture is required.")

@@ -31,7 +31,7 @@ func TestBodies(t *testing.T) {
 			map[string]any{"prompt": "a fox", "negative_prompt": "a hen", "steps": 20.0, "cfg": 7.5, "size": size, "sampler": "Euler", "seed": int64(3), "scheduler": ""}, 1,
 			map[string]any{
 				"prompt": "a fox", "negative_prompt": "a hen", "steps": 20.0, "cfg_scale": 7.5, "width": 64.0, "height": 48.0, "sampler_name": "Euler",
-				"seed": 7.0, "send_images": true, "save_images": false, "batch_size": 1.0, "n_iter": 1.0, "force_task_id": "task(run-1)",
+				"seed": 7.0, "send_images": true, "save_images": false, "batch_size": 1.0, "n_iter": 1.0, "force_task_id": "task(run-1-0)",
 			},
 		},
 		{
@@ -43,16 +43,16 @@ func TestBodies(t *testing.T) {
 			map[string]any{"what": "a fox", "mood": "calm"}, 1,
 			map[string]any{
 				"prompt": "a fox", "override_settings": map[string]any{"sd_model_checkpoint": "flux", "forge_additional_modules": []any{"vae"}},
-				"override_settings_restore_afterwards": false, "seed": 7.0, "send_images": true, "batch_size": 1.0, "n_iter": 1.0, "force_task_id": "task(run-1)",
+				"override_settings_restore_afterwards": false, "seed": 7.0, "send_images": true, "batch_size": 1.0, "n_iter": 1.0, "force_task_id": "task(run-1-0)",
 			},
 		},
 		{
 			"batches", map[string]any{"call": "txt2img"}, map[string]any{"prompt": "a fox"}, 7,
-			map[string]any{"prompt": "a fox", "seed": 7.0, "send_images": true, "save_images": false, "batch_size": 4.0, "n_iter": 2.0, "force_task_id": "task(run-1)"},
+			map[string]any{"prompt": "a fox", "seed": 7.0, "send_images": true, "save_images": false, "batch_size": 4.0, "n_iter": 2.0, "force_task_id": "task(run-1-0)"},
 		},
 		{
 			"batches of the manifest's size", map[string]any{"call": "txt2img", "fixed": map[string]any{"batch_size": 1}}, map[string]any{"prompt": "a fox"}, 3,
-			map[string]any{"prompt": "a fox", "seed": 7.0, "send_images": true, "save_images": false, "batch_size": 1.0, "n_iter": 3.0, "force_task_id": "task(run-1)"},
+			map[string]any{"prompt": "a fox", "seed": 7.0, "send_images": true, "save_images": false, "batch_size": 1.0, "n_iter": 3.0, "force_task_id": "task(run-1-0)"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestSomebodyElsesWorkIsNotInterrupted(t *testing.T) {
 	other := job(t, map[string]any{"call": "txt2img"}, map[string]any{"prompt": "a hen"}, 1)
 	other.RunID = "other"
 	wg.Go(func() { w.run(t, other) })
-	until(t, "the other one is at work", func() bool { return w.Current() == "task(other-1)" })
+	until(t, "the other one is at work", func() bool { return w.Current() == "task(other-1-0)" })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
@@ -116,7 +116,7 @@ func TestSomebodyElsesWorkIsNotInterrupted(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("run = nil although the context ended")
 	}
-	if w.Interrupts() != 0 || w.Current() != "task(other-1)" {
+	if w.Interrupts() != 0 || w.Current() != "task(other-1-0)" {
 		t.Errorf("interrupts = %d while %q is at work, want none", w.Interrupts(), w.Current())
 	}
 }

@@ -96,7 +96,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 			}
 			maps.Copy(in, again)
 		}
-		raw, err := e.predict(ctx, fmt.Sprintf("%s-%d-%d", j.RunID, j.Attempt, n), in)
+		raw, err := e.predict(ctx, fmt.Sprintf("%s-%d-%d-%d", j.RunID, j.Attempt, j.Try, n), in)
 		if err != nil {
 			return err
 		}

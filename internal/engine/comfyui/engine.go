@@ -192,7 +192,8 @@ func (t *task) anew(ctx context.Context, number int) error {
 }
 
 // finish waits for a prompt and hands over what it made. A prompt that nobody
-// waits for any more is cancelled, unless the next try can go on with it.
+// waits for any more is cancelled, unless the next try, or another worker, can
+// go on with it.
 func (t *task) finish(ctx context.Context, id string) error {
 	share := 1
 	if t.graph.bound(keyResults) {
@@ -202,7 +203,7 @@ func (t *task) finish(ctx context.Context, id string) error {
 	e, err := t.await(ctx, id)
 	t.socket.follow("", nil, nil)
 	if err != nil {
-		if ctx.Err() != nil || !engine.As(err).Transient {
+		if !engine.Elsewhere(ctx) && (ctx.Err() != nil || !engine.As(err).Transient) {
 			t.cancel(ctx, id)
 		}
 		return err

@@ -227,6 +227,39 @@ func Signs(t *testing.T, c Case, previews bool) {
 	}
 }
 
+// TakesUp proves that work goes on when a worker has to stop: the next one takes
+// it up from the note, and no more was begun. begun counts what the counterpart
+// has begun; the job has to take long enough to be cut off.
+func TakesUp(t *testing.T, tr Trial, begun func() int) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	var first Recorder
+	go func() {
+		for (begun() == 0 || len(first.Notes()) == 0) && t.Context().Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(50 * time.Millisecond) // so that the answer has come
+		stop(engine.ErrElsewhere)
+	}()
+	c := tr.as()
+	if err := c.do(ctx, t, c.job(t, 1), &first, long); err == nil {
+		t.Fatal("run = nil although the worker had to stop")
+	}
+	notes := first.Notes()
+	if len(notes) == 0 {
+		t.Fatal("the worker left no note")
+	}
+	next := c.job(t, 1)
+	next.Attempt, next.Left = 2, notes[len(notes)-1]
+	r := c.results(t, next)
+	if n := len(r.Outputs()); n != tr.Job.NumResults {
+		t.Errorf("results = %d, want %d", n, tr.Job.NumResults)
+	}
+	if n := begun(); n != tr.Job.NumResults && n != 1 {
+		t.Errorf("begun %d times for %d results", n, tr.Job.NumResults)
+	}
+}
+
 // errTooMuch is what a sink says to a result that is too large.
 var errTooMuch = errors.New("the result is too large")
 

@@ -209,11 +209,11 @@ func (t *task) tell(i int, fraction float64) {
 	}
 }
 
-// stop takes back what nobody will ask for. After a failure that may pass, the
-// next try takes it up instead. The note forgets what the queue agreed to
+// stop takes back what nobody will ask for. After a failure that may pass, or
+// where another worker goes on, it is taken up instead. The note forgets what the queue agreed to
 // cancel: it may not know such requests any more.
 func (t *task) stop(ctx context.Context, err error) {
-	if ctx.Err() == nil && engine.As(err).Transient {
+	if engine.Elsewhere(ctx) || ctx.Err() == nil && engine.As(err).Transient {
 		return
 	}
 	end, cancel := context.WithTimeout(t.end, 5*time.Second)

@@ -9,8 +9,6 @@ func (h hands) chords(voices [][]int) []note {
 			return append(notes, h.farewell(v)...)
 		}
 		switch h.metre.pulse {
-		case held:
-			notes = append(notes, h.block(v, ch.at, ch.at+ch.length, 0)...)
 		case broken:
 			notes = append(notes, h.broken(v, ch)...)
 		case struck:

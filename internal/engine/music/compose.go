@@ -54,7 +54,7 @@ type composer struct {
 // chance gives a source of its own to each part of the work, so that one part
 // does not change what another comes to.
 func (c *composer) chance(stream uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(uint64(c.seed), stream)) //nolint:gosec // for tunes
+	return rand.New(rand.NewPCG(uint64(c.seed), stream))
 }
 
 const (
@@ -62,7 +62,6 @@ const (
 	ofChords
 	ofMelody
 	ofBass
-	ofPulse
 	ofHands
 )
 
@@ -71,17 +70,23 @@ func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 // compose writes the tune that the wish describes.
 func compose(w wish) *score {
 	c := &composer{wish: w, mood: moods[w.mood]}
+	c.prepare()
+	return c.perform()
+}
+
+// prepare decides about everything but the notes.
+func (c *composer) prepare() {
 	r := c.chance(ofPlan)
 	name := pick(r, c.mood.scales)
-	if w.scale != "" {
-		name = w.scale
+	if c.wish.scale != "" {
+		name = c.wish.scale
 	}
 	c.scale = scales[name]
 	c.beats = pick(r, c.mood.beats)
 	c.metre = c.mood.metres[c.beats]
 	c.band = pick(r, c.mood.bands)
-	if w.ensemble != "" {
-		c.band = ensembles[w.ensemble]
+	if c.ensemble != "" {
+		c.band = ensembles[c.ensemble]
 	}
 	if c.tempo == 0 {
 		c.tempo = c.mood.tempo + float64(r.IntN(9)-4)
@@ -90,7 +95,6 @@ func compose(w wish) *score {
 	c.bar = c.beats * quarter
 	c.plan()
 	c.harmonise()
-	return c.perform()
 }
 
 // plan lays out the form: two bars to begin with where there is room, then the
@@ -128,7 +132,7 @@ func (c *composer) harmonise() {
 		themes[theme] = progression(c.likely(r, c.scale.contrast))
 	}
 	for bar := range c.intro {
-		c.change(bar, themes['A'][:1][0][:1])
+		c.change(bar, themes['A'][0][:1])
 	}
 	for _, s := range c.sections {
 		bars := slices.Clone(themes[s.theme])

@@ -18,10 +18,11 @@ type note struct {
 
 // part is what one instrument plays.
 type part struct {
-	name                string
-	channel, program    int
-	volume, pan, reverb int
-	notes               []note
+	name             string
+	channel, program int
+	pan, reverb      int
+	level            float64 // in dB, beside the melody
+	notes            []note
 }
 
 // tempo holds from a tick on.
@@ -83,7 +84,7 @@ func (p part) events() []event {
 		{message: append([]byte{0xff, 3, byte(len(p.name))}, p.name...)},
 		{message: []byte{0xc0 | ch, byte(p.program)}},
 	}
-	for _, c := range [][2]byte{{volume, byte(p.volume)}, {pan, byte(p.pan)}, {reverb, byte(p.reverb)}, {chorus, 8}} {
+	for _, c := range [][2]byte{{volume, 100}, {pan, byte(p.pan)}, {reverb, byte(p.reverb)}, {chorus, 8}} {
 		all = append(all, event{message: []byte{0xb0 | ch, c[0], c[1]}})
 	}
 	for _, n := range p.notes {

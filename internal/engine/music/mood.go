@@ -23,8 +23,7 @@ var ensembles = map[string]ensemble{
 type pulse int
 
 const (
-	held   pulse = iota // as long as they last
-	broken              // note by note
+	broken pulse = iota // note by note
 	struck              // in the mood's rhythm
 	waltz               // on all beats but the first
 )
@@ -69,6 +68,7 @@ type mood struct {
 	loose  int      // how far notes are from their place, in ticks
 	centre int      // of the melody, as a pitch
 	stride stride
+	beat   float64 // of the drums, in dB beside the melody
 	metres map[int]metre
 	beats  []int // the metres, for the seed to choose from
 	bands  []ensemble
@@ -76,7 +76,7 @@ type mood struct {
 
 // The keys of the General MIDI drums that are used here.
 const (
-	kick, sideStick, snare, clap  = 36, 37, 38, 39
+	kick, snare, clap             = 36, 38, 39
 	lowTom, closedHat, midTom     = 41, 42, 47
 	openHat, crash, ride          = 46, 49, 51
 	tambourine, shaker            = 54, 82
@@ -100,7 +100,7 @@ var moods = map[string]mood{
 	},
 	"happy": {
 		tempo: 116, scales: []string{"major", "major", "pentatonic", "mixolydian"}, favour: "45", swing: 0.5, free: 0,
-		loud: 84, loose: 7, centre: 74, stride: fifths, beats: []int{4, 4, 4, 3},
+		loud: 84, loose: 7, centre: 74, stride: fifths, beat: -7, beats: []int{4, 4, 4, 3},
 		metres: map[int]metre{
 			4: {rhythms: []string{"x-xxx-x-", "x-x-xxx-", "xxx-x-x-", "x--xx-x-", "x-x-x-xx"}, pulse: struck, figure: "x.xx.xx.",
 				drums: []stroke{{kick, "x.......x......."}, {clap, "....o.......x..."}, {shaker, "o.x.o.x.o.x.o.x."}, {tambourine, "............o..."}}},
@@ -128,7 +128,7 @@ var moods = map[string]mood{
 	},
 	"heroic": {
 		tempo: 108, scales: []string{"major", "mixolydian", "minor", "dorian"}, favour: "1467", swing: 0.5, free: 0.02,
-		loud: 96, loose: 6, centre: 70, stride: driving, beats: []int{4},
+		loud: 96, loose: 6, centre: 70, stride: driving, beat: -5, beats: []int{4},
 		metres: map[int]metre{
 			4: {rhythms: []string{"x---x--x", "x-----xxx---x---", "x--xx---", "x-x-x---", "x-----x-x-----x-"}, pulse: struck, figure: "x-xxx-x-x-xxx-x-",
 				drums: []stroke{{orchestralBass, "X.......x......."}, {lowTom, "x.....o.x...o.o."}, {snare, "....x..o....x.oo"}}},
@@ -140,7 +140,7 @@ var moods = map[string]mood{
 	},
 	"mysterious": {
 		tempo: 84, scales: []string{"harmonic-minor", "phrygian", "dorian"}, favour: "26", colour: true, swing: 0.5, free: 0.04,
-		loud: 68, loose: 9, centre: 69, stride: roots, beats: []int{4, 3},
+		loud: 68, loose: 9, centre: 69, stride: roots, beat: -12, beats: []int{4, 3},
 		metres: map[int]metre{
 			4: {rhythms: []string{"..x-x---", "x--x----", "x---xxx-", "x-----xx", "xxx-----"}, pulse: broken, figure: "03121312",
 				drums: []stroke{{lowTom, "o..............."}, {mutedTriangle, "......o......o.."}, {ride, "........o......."}}},
@@ -155,7 +155,7 @@ var moods = map[string]mood{
 	},
 	"playful": {
 		tempo: 126, scales: []string{"major", "mixolydian", "lydian", "pentatonic"}, favour: "25", short: true, swing: 0.6, free: 0,
-		loud: 82, loose: 6, centre: 72, stride: walking, beats: []int{4, 4, 3},
+		loud: 82, loose: 6, centre: 72, stride: walking, beat: -8, beats: []int{4, 4, 3},
 		metres: map[int]metre{
 			4: {rhythms: []string{"xx.xx.x.", "x.x.xxx.", "xx.x.xx.", "xxx.x.x.", "x.xx.xx."}, pulse: struck, figure: "..x...x.",
 				drums: []stroke{{woodHigh, "x.....o.....o..."}, {woodLow, "....x.......x..."}, {shaker, "..o...o...o...o."}, {triangle, "............o..."}}},
@@ -183,7 +183,7 @@ var moods = map[string]mood{
 	},
 	"energetic": {
 		tempo: 138, scales: []string{"minor", "dorian", "mixolydian", "pentatonic-minor"}, favour: "67", swing: 0.5, free: 0,
-		loud: 94, loose: 4, centre: 72, stride: driving, beats: []int{4},
+		loud: 94, loose: 4, centre: 72, stride: driving, beat: -2, beats: []int{4},
 		metres: map[int]metre{
 			4: {rhythms: []string{"x-xx-xx-", "xx-xx-x-", "x-x-xxx-", "x--x--x-", "x-xxx-xx"}, pulse: struck, figure: "x--x--x-",
 				drums: []stroke{{kick, "X.....x.x......."}, {snare, "....X.......X..."}, {closedHat, "x.o.x.o.x.o.x.o."}, {openHat, "..............o."}}},

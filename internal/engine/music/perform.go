@@ -25,18 +25,18 @@ func (c *composer) perform() *score {
 	s := &score{beats: c.beats, tempos: c.tempos(), end: h.tick(c.end) + ringing*ticks}
 	voices := c.voices()
 	s.parts = []part{
-		{name: "melody", channel: leadChannel, program: c.band.lead, volume: 108, pan: 64, reverb: 55, notes: h.lead(line)},
-		{name: "chords", channel: chordChannel, program: c.band.chords, volume: 82, pan: 44, reverb: 50, notes: h.chords(voices)},
-		{name: "bass", channel: bassChannel, program: c.band.bass, volume: 98, pan: 64, reverb: 25, notes: h.bass()},
+		{name: "melody", channel: leadChannel, program: c.band.lead, pan: 64, reverb: 55, notes: h.lead(line)},
+		{name: "chords", channel: chordChannel, program: c.band.chords, pan: 44, reverb: 50, level: -6, notes: h.chords(voices)},
+		{name: "bass", channel: bassChannel, program: c.band.bass, pan: 64, reverb: 25, level: -6, notes: h.bass()},
 	}
 	if c.band.second != nobody {
-		s.parts = append(s.parts, part{name: "second", channel: secondChannel, program: c.band.second, volume: 84, pan: 78, reverb: 55, notes: h.second(line)})
+		s.parts = append(s.parts, part{name: "second", channel: secondChannel, program: c.band.second, pan: 78, reverb: 55, level: -8, notes: h.second(line)})
 	}
 	if c.band.pad != nobody {
-		s.parts = append(s.parts, part{name: "pad", channel: padChannel, program: c.band.pad, volume: 66, pan: 84, reverb: 70, notes: h.pad()})
+		s.parts = append(s.parts, part{name: "pad", channel: padChannel, program: c.band.pad, pan: 84, reverb: 70, level: -11, notes: h.pad()})
 	}
 	if c.drums && len(c.metre.drums) > 0 {
-		s.parts = append(s.parts, part{name: "drums", channel: drumChannel, volume: 88, pan: 64, reverb: 40, notes: h.drums()})
+		s.parts = append(s.parts, part{name: "drums", channel: drumChannel, pan: 64, reverb: 40, level: c.mood.beat, notes: h.drums()})
 	}
 	for i := range s.parts {
 		s.parts[i].tidy()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -20,19 +19,41 @@ const rate = 44100
 // nothing is cut off that is too loud before it was levelled.
 const frame = 8
 
-// limits hold the largest soundfont that people use, and the longest tune.
-var limits = child.Limits{Memory: 2 << 30, File: 256 << 20, Folder: 300 << 20}
+// limits hold the soundfonts that people use, and the longest tune.
+var limits = child.Limits{Memory: 2 << 30, File: 128 << 20, Folder: 160 << 20}
 
 const (
 	notes  = "tune.mid"
 	result = "tune.wav"
 )
 
-// play has a score played and gives the finished file.
+// play has a score played and gives the finished file. The parts are played one
+// by one and mixed here: how loud an instrument is differs by 30 dB from one
+// soundfont to the next, and inside of one.
 func (e *Engine) play(ctx context.Context, s *score, progress func(fraction float64)) ([]byte, error) {
 	if _, err := os.Stat(e.soundfont); err != nil {
 		return nil, errAway.Because(err)
 	}
+	var mix sound
+	whole := 0.92 / float64(len(s.parts))
+	for i, p := range s.parts {
+		alone := *s
+		alone.parts = []part{p}
+		stem, err := e.perform(ctx, &alone, func(fraction float64) { progress(whole * (float64(i) + fraction)) })
+		if err != nil {
+			return nil, err
+		}
+		mix = mix.add(stem, p.level)
+		progress(whole * float64(i+1))
+	}
+	if !mix.polish() {
+		return nil, errResult.Because(errors.New("nothing can be heard"))
+	}
+	return mix.wav(), nil
+}
+
+// perform has a score played and gives the sound as it comes.
+func (e *Engine) perform(ctx context.Context, s *score, progress func(fraction float64)) (sound, error) {
 	folder, err := child.NewFolder(e.folder)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
@@ -41,10 +62,8 @@ func (e *Engine) play(ctx context.Context, s *score, progress func(fraction floa
 	if err := folder.Write(notes, s.midi()); err != nil {
 		return nil, fmt.Errorf("write the notes: %w", err)
 	}
-	progress(0.05)
-	err = e.render(ctx, folder, func(written int64) {
-		progress(0.05 + 0.85*min(float64(written)/(s.seconds()*rate*frame), 1))
-	})
+	all := s.seconds() * rate * frame
+	err = e.render(ctx, folder, func(written int64) { progress(min(float64(written)/all, 1)) })
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -58,19 +77,11 @@ func (e *Engine) play(ctx context.Context, s *score, progress func(fraction floa
 		return nil, errResult.Because(err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limits.File))
+	out, err := parse(f)
 	if err != nil {
 		return nil, errResult.Because(err)
 	}
-	sound, err := parse(b)
-	if err != nil {
-		return nil, errResult.Because(err)
-	}
-	progress(0.93)
-	if !sound.polish() {
-		return nil, errResult.Because(errors.New("nothing can be heard"))
-	}
-	return sound.wav(), nil
+	return out, nil
 }
 
 // render runs FluidSynth and tells, now and then, how much it has written.

@@ -1,9 +1,13 @@
 package music
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
 	"math"
+	"slices"
 )
 
 // sound is samples of two channels by turns, 1 being as loud as can be.
@@ -12,19 +16,29 @@ type sound []float32
 var errFormat = errors.New("not a recording of floats in two channels")
 
 // parse reads a WAV file that is all there.
-func parse(b []byte) (sound, error) {
-	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WAVE" {
+func parse(r io.Reader) (sound, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var head [12]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil || string(head[:4]) != "RIFF" || string(head[8:]) != "WAVE" {
 		return nil, errFormat
 	}
 	known := false
-	for b = b[12:]; len(b) >= 8; {
-		name, n := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
-		b = b[8:]
-		if n > int64(len(b)) {
-			return nil, errors.New("the recording breaks off")
+	for {
+		if _, err := io.ReadFull(in, head[:8]); err != nil {
+			return nil, errFormat
 		}
-		switch body := b[:n]; name {
-		case "fmt ":
+		name, n := string(head[:4]), int64(binary.LittleEndian.Uint32(head[4:]))
+		switch {
+		case name == "data" && known:
+			return floats(in, n)
+		case n > 1<<10 || name == "data":
+			return nil, errFormat
+		}
+		body := make([]byte, n+n&1)
+		if _, err := io.ReadFull(in, body); err != nil {
+			return nil, errFormat
+		}
+		if name == "fmt " {
 			const floats, extensible = 3, 0xfffe
 			le := binary.LittleEndian
 			if n < 16 || le.Uint16(body) != floats && le.Uint16(body) != extensible ||
@@ -32,23 +46,85 @@ func parse(b []byte) (sound, error) {
 				return nil, errFormat
 			}
 			known = true
-		case "data":
-			if !known {
+		}
+	}
+}
+
+// floats reads samples that take n bytes.
+func floats(in io.Reader, n int64) (sound, error) {
+	if n > limits.File {
+		return nil, errFormat
+	}
+	var s sound
+	block := make([]byte, 64<<10)
+	for n -= n % frame; n > 0; n -= int64(len(block)) {
+		block = block[:min(n, int64(len(block)))]
+		if _, err := io.ReadFull(in, block); err != nil {
+			return nil, fmt.Errorf("the recording breaks off: %w", err)
+		}
+		if s == nil { // it is no empty promise
+			s = make(sound, 0, n/4)
+		}
+		for at := 0; at < len(block); at += 4 {
+			v := math.Float32frombits(binary.LittleEndian.Uint32(block[at:]))
+			if !(v > -100 && v < 100) { // also what is no number
 				return nil, errFormat
 			}
-			s := make(sound, n/frame*2)
-			for i := range s {
-				v := math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:]))
-				if !(v > -100 && v < 100) { // also what is no number
-					return nil, errFormat
-				}
-				s[i] = v
-			}
-			return s, nil
+			s = append(s, v)
 		}
-		b = b[min(n+n&1, int64(len(b))):]
 	}
-	return nil, errFormat
+	return s, nil
+}
+
+// add mixes another sound in, so many dB louder than a part that leads.
+func (s sound) add(other sound, level float64) sound {
+	const quietest, most = 1e-5, 100 // a silent part stays silent
+	loud := other.loudness()
+	if loud < quietest {
+		return s
+	}
+	gain := float32(min(0.1*math.Pow(10, level/20)/loud, most))
+	if more := len(other) - len(s); more > 0 {
+		s = append(s, make(sound, more)...)
+	}
+	for i, v := range other {
+		s[i] += gain * v
+	}
+	return s
+}
+
+// loudness is how loud a sound is while there is any. Low tones count less, as
+// they do for ears.
+func (s sound) loudness() float64 {
+	const (
+		block = rate / 20 * 2
+		keep  = 0.98 // a high-pass at about 140 Hz
+	)
+	var powers []float64
+	var high, before, loudest float64
+	for part := range slices.Chunk(s, block) {
+		sum := 0.0
+		for i := 0; i+1 < len(part); i += 2 {
+			v := float64(part[i]) + float64(part[i+1])
+			high = keep * (high + v - before)
+			before = v
+			sum += high * high
+		}
+		power := sum / float64(len(part)/2+1)
+		powers = append(powers, power)
+		loudest = max(loudest, power)
+	}
+	total, n := 0.0, 0
+	for _, p := range powers {
+		if p > loudest/1000 {
+			total += p
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return math.Sqrt(total / float64(n))
 }
 
 // wav writes the file, in 16 bits.

@@ -259,8 +259,12 @@ func (t *task) fetch(ctx context.Context, id string) error {
 }
 
 // drop deletes a video that nobody waits for, and takes it off the note, so
-// that the next worker, if there is one, does not wait for it.
+// that the next worker, if there is one, does not wait for it. One that another
+// worker goes on with stays.
 func (t *task) drop(ctx context.Context, n note, i int) {
+	if engine.Elsewhere(ctx) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
 	defer cancel()
 	err := t.e.c.JSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(n.id(i)), nil, nil)

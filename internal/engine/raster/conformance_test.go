@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 		{"palette", job("palette", values{"colours": int64(2), "labels": false}, picture), 1, false},
 		{"photo-upscale", job("photo-upscale", nil, picture), 1, false},
 		{"cutout", job("cutout", nil, pngFile(stage(60, 60, wallOf(240, 240, 235), figure(60, 60), 1))), 1, false},
-		{"contact", job("contact", values{"title": "All", "format": "jpeg"}, picture, picture), 1, false},
+		{"contact", job("contact", values{"title": "All", "page": "wide", "format": "jpeg"}, picture, picture), 1, false},
 		{"collage", job("collage", values{"width": int64(96)}, picture, picture, picture, picture), 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestLargeWorkEndsSoon(t *testing.T) {
 	for name, j := range map[string]engine.Job{
 		"upscale":       job("upscale", values{"factor": int64(8)}, pngFile(photo(300, 200))),
 		"photo-upscale": job("photo-upscale", values{"factor": int64(4)}, pngFile(photo(900, 600))),
-		"cutout":        job("cutout", nil, pngFile(stage(1200, 900, wallOf(240, 240, 235), figure(1200, 900), 0))),
+		"cutout":        job("cutout", nil, pngFile(stage(500, 400, wallOf(240, 240, 235), figure(500, 400), 0))),
 		"pattern":       job("pattern", values{"motif": "clouds", "size": size(2048, 2048)}),
 	} {
 		t.Run(name, func(t *testing.T) {

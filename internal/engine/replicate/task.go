@@ -279,9 +279,9 @@ func words(output json.RawMessage) string {
 }
 
 // stop cancels what still runs and nobody will ask for. After a failure that may
-// pass, the next try takes it up instead.
+// pass, or where another worker goes on, it is taken up instead.
 func (t *task) stop(ctx context.Context, err error) {
-	if ctx.Err() == nil && engine.As(err).Transient {
+	if engine.Elsewhere(ctx) || ctx.Err() == nil && engine.As(err).Transient {
 		return
 	}
 	end, cancel := context.WithTimeout(t.end, 5*time.Second)

@@ -17,7 +17,7 @@ hour, or it seemed to; when it was over they went their ways without a word.`
 func TestConformance(t *testing.T) {
 	j := job(long, nil)
 	j.NumResults = 2
-	c := enginetest.Case{Engine: real(t), Job: j, Deterministic: true}
+	c := enginetest.Case{Engine: installed(t), Job: j, Deterministic: true}
 	enginetest.Run(t, c)
 	t.Run("signs", func(t *testing.T) { enginetest.Signs(t, c, false) })
 }

@@ -39,7 +39,7 @@ func shipped(t *testing.T) []field {
 // ends of its range.
 func TestEveryFieldMatters(t *testing.T) {
 	t.Parallel()
-	e := real(t)
+	e := installed(t)
 	const text = "Der Regen zog über das Land, 1 2 3."
 	for _, f := range shipped(t) {
 		t.Run(f.Key, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestEveryFieldMatters(t *testing.T) {
 
 func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
-	e := real(t)
+	e := installed(t)
 	defaults := values{}
 	for _, f := range shipped(t) {
 		if n, ok := f.Default.(int); ok {

@@ -107,7 +107,7 @@ func TestProgressGoesByPieces(t *testing.T) {
 
 func TestRealSpeech(t *testing.T) {
 	t.Parallel()
-	e := real(t)
+	e := installed(t)
 	b, d := spoken(t, e, job("Good morning. This is the first sentence, and here is another one.", nil))
 	if d < 3*time.Second || d > 7*time.Second {
 		t.Errorf("duration = %v, want that of two sentences", d)
@@ -129,7 +129,7 @@ func TestRealSpeech(t *testing.T) {
 
 func TestMarkupIsRead(t *testing.T) {
 	t.Parallel()
-	e := real(t)
+	e := installed(t)
 	_, plain := spoken(t, e, job("hello", nil))
 	for _, text := range []string{"<b>hello</b>", "[[h@l'oU]]"} {
 		if _, d := spoken(t, e, job(text, nil)); d < plain*3/2 {
@@ -140,7 +140,7 @@ func TestMarkupIsRead(t *testing.T) {
 
 func TestWordsOfEveryLanguage(t *testing.T) {
 	t.Parallel()
-	e := real(t)
+	e := installed(t)
 	for language, text := range map[string]string{
 		"ar": "الطقس جميل اليوم.", "ca": "Avui fa bon dia.", "cs": "Dnes je krásně.", "da": "Vejret er godt i dag.",
 		"de": "Heute ist schönes Wetter.", "el": "Ο καιρός είναι καλός.", "en-gb": "The weather is fine today.",

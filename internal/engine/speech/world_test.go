@@ -90,9 +90,9 @@ func fake(name string) *speech.Engine {
 	return speech.New(filepath.Join(theatre, name), speech.Options{})
 }
 
-// real is the engine with eSpeak NG. Where it is not installed the test is
+// installed is the engine with eSpeak NG. Where it is not installed the test is
 // skipped, but fails with CI set.
-func real(t *testing.T) *speech.Engine {
+func installed(t *testing.T) *speech.Engine {
 	t.Helper()
 	for _, n := range speech.Needs() {
 		if n.Path == "" && os.Getenv("CI") == "" {

@@ -23,16 +23,18 @@ func cases(t testing.TB) map[string]engine.Job {
 	}
 }
 
-// Not parallel: the suite counts goroutines.
+// Not parallel: the suite counts goroutines. That equal jobs give equal bytes
+// takes many runs to show: the suite does it for one operation, and the test of
+// the manifests' defaults for all of them.
 func TestConformance(t *testing.T) {
 	for name, j := range cases(t) {
 		t.Run(name, func(t *testing.T) {
-			c := enginetest.Case{Engine: newEngine(t), Job: j, Deterministic: true, Seeded: name == "pan-zoom"}
+			c := enginetest.Case{Engine: newEngine(t), Job: j, Deterministic: name == "pan-zoom", Seeded: name == "pan-zoom"}
 			if name == "pan-zoom" || name == "video-to-gif" { // results that differ, and such that do not
 				c.Job.NumResults = 2
 			}
 			enginetest.Run(t, c)
-			enginetest.Signs(t, c, name != "waveform")
+			enginetest.Signs(t, c, true)
 		})
 	}
 }

@@ -241,3 +241,20 @@ func TestFrame(t *testing.T) {
 		}
 	}
 }
+
+func TestTinyVideos(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{"one frame": "testsrc2=s=64x64:r=25:d=0.04", "few pixels": "color=s=2x2:r=10:d=0.5", "a strip": "color=s=2000x2:r=10:d=0.3"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := enginetest.Bytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", source, "-c:v", "libx264", "-pix_fmt", "yuv420p"))
+			for _, j := range []engine.Job{
+				job("smooth-motion", values{"method": "motion"}, film(f)),
+				job("smooth-motion", values{"effect": "slow", "method": "blend"}, film(f)),
+				job("video-to-gif", values{"width": int64(960)}, film(f)),
+			} {
+				examined(t, result(t, j))
+			}
+		})
+	}
+}

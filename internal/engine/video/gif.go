@@ -56,7 +56,7 @@ func videoToGIF(ctx context.Context, w *work, s span, _ uint32) (string, error) 
 	}
 
 	part := in.args("-ss", num(start), "-t", num(length))
-	frames := fmt.Sprintf("[0:V:0]fps=%.0f,scale=%d:%d:flags=lanczos,setsar=1", fps, size.w, size.h)
+	frames := fmt.Sprintf("[0:V:0]fps=%.0f:eof_action=pass,scale=%d:%d:flags=lanczos,setsar=1", fps, size.w, size.h)
 	small := inside(size, shape{512, 512})
 	args := append(part, "-filter_complex", fmt.Sprintf("%s,split[all][one];[all]palettegen=max_colors=256:stats_mode=diff[palette];[one]scale=%d:%d:flags=bicubic[small]", frames, small.w, small.h),
 		"-map", "[palette]")

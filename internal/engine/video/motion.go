@@ -65,7 +65,7 @@ func smoothMotion(ctx context.Context, w *work, s span, _ uint32) (string, error
 	if side := max(size.w, size.h); side > mostLong {
 		size = scaled(size, float64(mostLong)/float64(side))
 	}
-	size = shape{even(max(size.w, 16)), even(max(size.h, 16))} // the filter's least block
+	size = shape{even(max(size.w, 32)), even(max(size.h, 32))} // the least that the filter takes
 	rate, length := ratio(fact.fps), fact.length
 	made := min(rate*factor, fastest)
 	shown := made

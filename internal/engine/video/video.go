@@ -26,7 +26,7 @@ import (
 type Options struct {
 	Folder string // where jobs get their folders: the system's place
 	// Memory bounds the address space of the program, of which it takes far
-	// more than memory: 4 GiB. A job for a film of 4K needs 2 GiB.
+	// more than memory: 4 GiB. Twelve pictures in full HD need nearly 3.
 	Memory int64
 	File   int64 // bytes of one file that it writes: 1 GiB
 	Space  int64 // bytes that a job's folder may hold: 4 GiB
