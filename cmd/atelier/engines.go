@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -38,8 +39,11 @@ const (
 // needs are what those engines need, found or not.
 func needs(c *config.Config) map[string][]child.Need {
 	sound := music.Needs()
-	if c.Engines.Soundfont != "" {
-		sound[1].Path = c.Engines.Soundfont
+	if file := c.Engines.Soundfont; file != "" {
+		sound[1].Path = file
+		if _, err := os.Stat(file); err != nil {
+			sound[1].Path = ""
+		}
 	}
 	return map[string][]child.Need{speechEngine: speech.Needs(), musicEngine: sound, videoEngine: video.Needs()}
 }

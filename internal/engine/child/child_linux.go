@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,7 +57,39 @@ func confine() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-func limitMemory(most int64) error { return limit(syscall.RLIMIT_AS, most) }
+// execute becomes the program, with a limit on its memory where that is not 0. It
+// returns only where that fails, with what did.
+//
+// The limit holds for us, too, and is mostly below what Go has reserved: from the
+// moment it is set there is no memory to be had any more. So all that is needed
+// is made before, and what comes after are bare calls of the kernel.
+func execute(path string, args, env []string, memory int64) (doing string, err error) {
+	name, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return "exec", err
+	}
+	argv, err := syscall.SlicePtrFromStrings(args)
+	if err != nil {
+		return "exec", err
+	}
+	envv, err := syscall.SlicePtrFromStrings(env)
+	if err != nil {
+		return "exec", err
+	}
+	if memory > 0 {
+		var most syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_AS, &most); err != nil {
+			return "limit memory", err
+		}
+		most.Max = min(most.Max, uint64(memory))
+		most.Cur = min(most.Cur, most.Max)
+		if _, _, errno := syscall.RawSyscall6(unix.SYS_PRLIMIT64, 0, syscall.RLIMIT_AS, uintptr(unsafe.Pointer(&most)), 0, 0, 0); errno != 0 {
+			return "limit memory", errno
+		}
+	}
+	_, _, errno := syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])))
+	return "exec", errno
+}
 
 // reap waits for the process's end, and calls last while it is a zombie: its
 // number, which is also its group's, is nobody else's then.

@@ -55,13 +55,10 @@ func become(args []string) struct{} {
 			fail("limit files", err)
 		}
 	}
-	env := os.Environ()
-	if memory > 0 { // last: it holds for us, too
-		if err := limitMemory(memory); err != nil {
-			fail("limit memory", err)
-		}
+	if err := limit(syscall.RLIMIT_NOFILE, 1024); err != nil {
+		fail("limit open files", err)
 	}
-	fail("exec", syscall.Exec(args[3], args[3:], env)) //nolint:gosec // to run what Run was given is all we are for
+	fail(execute(args[3], args[3:], os.Environ(), memory))
 	return struct{}{}
 }
 

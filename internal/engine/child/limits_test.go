@@ -34,6 +34,19 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestLittleMemory starts a program with less than we have reserved ourselves,
+// again and again: starting it must not fail for want of memory.
+func TestLittleMemory(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		p := shell(t, "echo fine")
+		p.Limits.Memory = 64 << 20
+		if out, err := run(t, p); err != nil || len(out) != 1 {
+			t.Fatalf("run = %q, %v", out, err)
+		}
+	}
+}
+
 func TestFile(t *testing.T) {
 	t.Parallel()
 	const write = "dd if=/dev/zero of=large bs=64k count=100"

@@ -208,6 +208,9 @@ func deadline(t *testing.T, tr Trial) {
 	if err := c.do(ctx, t, c.job(t, 1), &Recorder{}, long); err == nil {
 		t.Fatal("run = nil although its time was up")
 	}
+	if took := time.Since(began); took < 400*time.Millisecond {
+		t.Errorf("it failed after %v, before its time was up", took)
+	}
 	promptly(t, began.Add(500*time.Millisecond))
 }
 

@@ -1,7 +1,7 @@
 // Package music is the engine that composes short tunes and has FluidSynth
 // play them with the instruments of a soundfont.
 //
-//	seed ─▶ form, chords, melody, bass, drums ─▶ MIDI ─▶ FluidSynth ─▶ trimmed, levelled ─▶ WAV
+//	seed ─▶ form, chords, melody, bass, drums ─▶ MIDI ─▶ FluidSynth, part by part ─▶ mixed, trimmed, levelled ─▶ WAV
 //
 // The composing is rules and chance, no model: equal settings and seeds give
 // equal notes. Result 0 of a job is what a job for one result gives, each

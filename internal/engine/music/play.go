@@ -28,8 +28,8 @@ const (
 )
 
 // play has a score played and gives the finished file. The parts are played one
-// by one and mixed here: how loud an instrument is differs by 30 dB from one
-// soundfont to the next, and inside of one.
+// by one and mixed here: the instruments of a soundfont differ by more than
+// 20 dB, and every soundfont in its own way.
 func (e *Engine) play(ctx context.Context, s *score, progress func(fraction float64)) ([]byte, error) {
 	if _, err := os.Stat(e.soundfont); err != nil {
 		return nil, errAway.Because(err)
@@ -92,7 +92,7 @@ func (e *Engine) render(ctx context.Context, folder *child.Folder, written func(
 			Path: e.program,
 			Args: []string{"-n", "-i", "-q",
 				"-g", "0.5", "-r", strconv.Itoa(rate), "-O", "float", "-T", "wav",
-				"-o", "synth.dynamic-sample-loading=1", // only what is played: a tenth of the time and memory
+				"-o", "synth.dynamic-sample-loading=1", // only what is played: a third of the memory
 				"-o", "synth.lock-memory=0",
 				"-o", "synth.reverb.room-size=0.5", "-o", "synth.reverb.level=0.6", "-o", "synth.reverb.damp=0.3",
 				"-F", result, e.soundfont, notes},

@@ -67,7 +67,7 @@ func (w *work) prepare(ctx context.Context, s span, p picture, to, behind, graph
 	if err := w.run(ctx, s, 0, errPicture, args...); err != nil {
 		return input{}, err
 	}
-	if _, err := w.bytes(plain.name, inputPixels); err != nil {
+	if n, err := w.size(ctx, plain.name); err != nil || n == 0 { // a picture without a frame is no error to it
 		return input{}, errPicture.Because(err)
 	}
 	if preview {
