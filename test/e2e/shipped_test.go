@@ -13,43 +13,37 @@ import (
 	"atelier/internal/engine/sketch"
 )
 
-// shipped are the tools of the program and what each is asked for: inputs, in
-// this order, where @name stands for what an earlier tool made.
-var shipped = []struct {
-	tool string
-	args []string
-	as   string // the kind of the result, as ffprobe calls it
-}{
-	{"gradient", []string{"style=mesh", "size=640x480", "seed=3"}, "png"},
-	{"pattern", []string{"motif=cells", "size=512x512", "seed=7"}, "png"},
-	{"resize", []string{"picture=@gradient.png", "size=320x240"}, "png"},
-	{"crop-to-ratio", []string{"picture=@gradient.png"}, "png"},
-	{"light-and-colour", []string{"picture=@gradient.png", "exposure=0.5"}, "png"},
-	{"palette", []string{"picture=@gradient.png"}, "png"},
-	{"collage", []string{"pictures=@gradient.png,@pattern.png", "width=800"}, "png"},
-	{"upscale", []string{"picture=@resize.png", "factor=2"}, "png"},
-	{"photo-upscale", []string{"picture=@resize.png"}, "png"},
-	{"cut-out", []string{"picture=@plain.png"}, "png"},
-	{"contact-sheet", []string{"pictures=@gradient.png,@pattern.png,@resize.png", "title=Three"}, "png"},
-	{"speech", []string{"text=Good morning. This is Atelier.", "language=en-gb"}, "pcm_s16le"},
-	{"tune", []string{"bars=8", "seed=5"}, "pcm_s16le"},
-	{"still-to-video", []string{"pictures=@gradient.png,@pattern.png", "size=640x360", "seconds=1"}, "h264"},
-	{"slideshow", []string{"pictures=@gradient.png,@pattern.png", "music=@tune.wav", "seconds=2", "size=640x360"}, "h264"},
-	{"smooth-motion", []string{"video=@still-to-video.mp4", "method=blend"}, "h264"},
-	{"video-to-gif", []string{"video=@still-to-video.mp4"}, "gif"},
-	{"waveform", []string{"audio=@tune.wav", "size=640x360"}, "h264"},
-}
+// kinds are what ffprobe calls results.
+var kinds = map[string]string{".png": "png", ".jpg": "mjpeg", ".gif": "gif", ".wav": "pcm_s16le", ".mp4": "h264"}
 
-// plain is a picture with a plain background.
-func plain(t *testing.T, path string) {
+// gallery gives the commands of the README's gallery, as words.
+func gallery(t *testing.T) [][]string {
 	t.Helper()
-	if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "color=white:s=200x150", "-vf", "drawbox=60:40:80:60:red:fill", "-frames:v", "1", path).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
 	}
+	var all [][]string
+	for line := range strings.Lines(string(text)) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "bin/atelier generate ")
+		if !ok {
+			continue
+		}
+		var words []string
+		for i, part := range strings.Split(rest, `"`) { // every second one is quoted
+			if i%2 == 1 {
+				words = append(words, part)
+			} else {
+				words = append(words, strings.Fields(part)...)
+			}
+		}
+		all = append(all, words)
+	}
+	return all
 }
 
-// TestEveryShippedTool runs each tool of a fresh installation once, from the
-// command line, and looks at what it made.
+// TestEveryShippedTool runs the commands of the README's gallery on a fresh
+// installation, one for every tool, and looks at what they made.
 func TestEveryShippedTool(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"ffmpeg", "ffprobe", "espeak-ng", "fluidsynth"} {
@@ -63,12 +57,11 @@ func TestEveryShippedTool(t *testing.T) {
 	s := newSite(t)
 	s.env = []string{"ATELIER_LIMITS_CREATE_PER_MINUTE=1000"}
 	token := s.token("maker@example.com")
-	s.grant("--email", "maker@example.com", 1000)
+	s.grant("--email", "maker@example.com", 100)
 	n := s.serve()
 	n.token = token
-	s.env = append(s.env, "ATELIER_TOKEN="+token)
-	dir := t.TempDir()
-	plain(t, filepath.Join(dir, "plain.png"))
+	s.env = append(s.env, "ATELIER_TOKEN="+token, "ATELIER_SERVICE="+n.url)
+	out := t.TempDir()
 
 	listed := map[string]bool{}
 	for _, item := range n.json("/api/v2/tools")["data"].([]any) {
@@ -78,41 +71,44 @@ func TestEveryShippedTool(t *testing.T) {
 			t.Errorf("%v has no picture or no description: %v", tool["name"], tool)
 		}
 	}
-	for _, one := range shipped {
-		if !listed[one.tool] {
-			t.Fatalf("%s is not in the catalog: %v", one.tool, listed)
+	for _, args := range gallery(t) {
+		tool := args[0]
+		if !listed[tool] {
+			t.Fatalf("%s is not in the catalog: %v", tool, listed)
 		}
-		delete(listed, one.tool)
-		args := []string{"generate", one.tool, "--service", n.url, "--out", dir}
-		for _, a := range one.args {
-			args = append(args, strings.ReplaceAll(a, "@", "@"+dir+"/"))
+		delete(listed, tool)
+		for i, a := range args {
+			a = strings.ReplaceAll(a, "@docs/", "@../../docs/")
+			args[i] = strings.ReplaceAll(a, "@out/", "@"+out+"/")
 		}
-		made := s.do(args...)
+		args[len(args)-1] = out // of --out
+		made := s.do(append([]string{"generate"}, args...)...)
 		files := made["files"].([]any)
 		if len(files) != 1 {
-			t.Fatalf("%s: %v", one.tool, made)
+			t.Fatalf("%s: %v", tool, made)
 		}
-		look(t, one.tool, one.as, files[0].(string), made["request_id"].(string))
-		if one.as == "h264" {
+		kind := look(t, tool, files[0].(string), made["request_id"].(string))
+		if kind == "h264" {
 			out := n.json("/api/v2/generate/" + made["request_id"].(string))["outputs"].([]any)[0].(map[string]any)
 			if out["preview_url"] == nil || out["thumb_url"] == nil || out["duration_seconds"] == nil {
-				t.Errorf("%s: a video without a first frame or a length: %v", one.tool, out)
+				t.Errorf("%s: a video without a first frame or a length: %v", tool, out)
 			}
 		}
 	}
 	if len(listed) > 0 {
-		t.Errorf("these tools were not run: %v", listed)
+		t.Errorf("these tools are not in the gallery: %v", listed)
 	}
 	s.check()
 }
 
-// look probes a result.
-func look(t *testing.T, tool, kind, file, requestID string) {
+// look probes a result and gives its kind.
+func look(t *testing.T, tool, file, requestID string) (kind string) {
 	t.Helper()
+	kind = kinds[filepath.Ext(file)]
 	out, err := exec.Command("ffprobe", "-v", "error", "-show_entries", "stream=codec_name,width,height,duration", "-of", "json", file).Output()
 	if err != nil {
 		t.Errorf("%s: ffprobe: %v", tool, err)
-		return
+		return kind
 	}
 	var probed struct {
 		Streams []struct {
@@ -123,7 +119,7 @@ func look(t *testing.T, tool, kind, file, requestID string) {
 	}
 	if err := json.Unmarshal(out, &probed); err != nil || len(probed.Streams) == 0 || probed.Streams[0].Codec != kind {
 		t.Errorf("%s: made %s, want %s", tool, out, kind)
-		return
+		return kind
 	}
 	first := probed.Streams[0]
 	if strings.HasPrefix(kind, "pcm") {
@@ -131,7 +127,7 @@ func look(t *testing.T, tool, kind, file, requestID string) {
 		if _, err := fmt.Sscan(first.Duration, &seconds); err != nil || seconds < 1 {
 			t.Errorf("%s: made %s of sound", tool, first.Duration)
 		}
-		return
+		return kind
 	}
 	if first.Width < 16 || first.Height < 16 {
 		t.Errorf("%s: made %d by %d pixels", tool, first.Width, first.Height)
@@ -145,6 +141,7 @@ func look(t *testing.T, tool, kind, file, requestID string) {
 			t.Errorf("%s: the result does not say %q", tool, want)
 		}
 	}
+	return kind
 }
 
 // TestDemo is the first command of the README.
