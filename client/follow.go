@@ -32,7 +32,7 @@ func (c *Client) Follow(ctx context.Context, id string, progress func(fraction f
 		case err == nil && run.Ended():
 			return run, nil
 		case err == nil:
-			wait = time.Duration(run.RetryAfter) * time.Second
+			wait = max(wait, time.Duration(run.RetryAfter)*time.Second)
 		case ok && !e.Retryable || ctx.Err() != nil:
 			return nil, err
 		case ok && e.RetryAfter > 0:

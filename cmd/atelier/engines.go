@@ -79,8 +79,10 @@ type engines struct {
 }
 
 // Close lets go of connections.
-func (e *engines) Close() {
-	for _, one := range e.close {
+func (e *engines) Close() { closeEach(e.close) }
+
+func closeEach(all []func()) {
+	for _, one := range all {
 		one()
 	}
 }
@@ -169,18 +171,20 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	case config.Replicate:
 		return replicate.New(client, replicate.Options{Addresses: addresses, Now: time.Now}), client.Close, nil
 	case config.Fal:
-		o := fal.Options{Addresses: addresses}
+		o, shut := fal.Options{Addresses: addresses}, []func(){client.Close}
 		if b.Storage != "" {
 			if o.Storage, err = p.client(b, b.Storage); err != nil {
 				return nil, nothing, err
 			}
+			shut = append(shut, o.Storage.Close)
 		}
 		if b.Catalog != "" {
 			if o.Catalog, err = p.client(config.Backend{Timeout: b.Timeout}, b.Catalog); err != nil {
 				return nil, nothing, err
 			}
+			shut = append(shut, o.Catalog.Close)
 		}
-		return fal.New(client, o), client.Close, nil
+		return fal.New(client, o), func() { closeEach(shut) }, nil
 	}
 	return nil, nothing, fmt.Errorf("there is no engine %s", b.Engine)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,7 +60,11 @@ func (c generateCmd) Run(p *program) error {
 		return err
 	}
 	if !c.JSON {
-		fmt.Fprintf(p.stderr, "\r%s: %s%s\n", tool.Name, run.Status, strings.Repeat(" ", 40))
+		line := tool.Name + ": " + run.Status
+		if terminal(p.stderr) { // over the bar
+			line = fmt.Sprintf("\r%s%40s", line, "")
+		}
+		fmt.Fprintln(p.stderr, line)
 	}
 	if run.Status != "succeeded" {
 		if run.Failure != nil {
@@ -69,20 +75,31 @@ func (c generateCmd) Run(p *program) error {
 	return c.keep(p, service, tool, run)
 }
 
-// find gives the tool that is called so.
+// find gives the tool that is called so. Names that are not in Latin letters
+// have all the same slug, so a name itself comes first.
 func (c generateCmd) find(ctx context.Context, service *client.Client) (*client.Tool, error) {
 	all, err := service.Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	var names, alike []string
 	for _, t := range all {
-		if t.ID == c.Tool || sketch.Slug(t.Name) == sketch.Slug(c.Tool) {
+		slug := sketch.Slug(t.Name)
+		switch {
+		case t.ID == c.Tool || strings.EqualFold(t.Name, c.Tool):
 			return service.Tool(ctx, t.ID)
+		case slug == sketch.Slug(c.Tool) && slug != sketch.Slug(""):
+			alike = append(alike, t.ID)
 		}
-		names = append(names, sketch.Slug(t.Name))
+		names = append(names, slug)
 	}
-	return nil, fmt.Errorf("there is no tool %s; there are %s", c.Tool, strings.Join(names, ", "))
+	switch len(alike) {
+	case 0:
+		return nil, fmt.Errorf("there is no tool %s; there are %s", c.Tool, strings.Join(names, ", "))
+	case 1:
+		return service.Tool(ctx, alike[0])
+	}
+	return nil, fmt.Errorf("several tools are called %s; name one by its id: %s", c.Tool, strings.Join(alike, ", "))
 }
 
 // fill reads the inputs from the command line. It gives the files that it
@@ -158,16 +175,30 @@ func value(kind, text string, media func(string) (any, error)) (any, error) {
 	return text, nil
 }
 
-// bar shows how far a run is, on a line of its own.
+// bar shows how far a run is, on a line of its own, to whoever watches.
 func (c generateCmd) bar(p *program, name string) func(float64) {
-	if c.JSON {
+	if c.JSON || !terminal(p.stderr) {
 		return nil
 	}
-	return func(fraction float64) {
-		const width = 30
-		done := int(fraction * width)
-		fmt.Fprintf(p.stderr, "\r%s: [%s%s] %3.0f%%", name, strings.Repeat("=", done), strings.Repeat(" ", width-done), fraction*100)
+	return func(fraction float64) { fmt.Fprintf(p.stderr, "\r%s: %s", name, gauge(fraction)) }
+}
+
+// gauge draws a part of 1.
+func gauge(fraction float64) string {
+	const width = 30
+	fraction = min(max(fraction, 0), 1)
+	done := int(fraction * width)
+	return fmt.Sprintf("[%s%s] %3.0f%%", strings.Repeat("=", done), strings.Repeat(" ", width-done), fraction*100)
+}
+
+// terminal tells whether a person reads along, rather than a file.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
 	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // keep stores the results and says where.
@@ -192,18 +223,32 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 	}, strings.Join(paths, "\n"))
 }
 
-func save(ctx context.Context, service *client.Client, o client.Output, path string) error {
+// save puts an output into a file. It is there as a whole and as it was made, or
+// not at all.
+func save(ctx context.Context, service *client.Client, o client.Output, path string) (err error) {
 	from, err := service.Download(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	to, err := os.Create(path)
+	to, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(to.Name()))
+		}
+	}()
+	digest := sha256.New()
+	_, err = io.Copy(io.MultiWriter(to, digest), from)
+	if err = errors.Join(err, to.Close()); err != nil {
+		return err
+	}
+	if o.SHA256 != "" && hex.EncodeToString(digest.Sum(nil)) != o.SHA256 {
+		return errors.New("what was downloaded is not what the run made")
+	}
+	return os.Rename(to.Name(), path)
 }
 
 // ending is what files of a type are called.

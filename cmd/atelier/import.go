@@ -60,9 +60,16 @@ func (c importCmd) Run(p *program) error {
 	if into == "" {
 		return usageError{errors.New("name the folder for the manifest with --into or --tools")}
 	}
-	slug := cmp.Or(c.As, sketch.Slug(cmp.Or(strings.TrimSuffix(filepath.Base(c.Workflow), ".json"), c.Model, c.Backend)))
-	if c.Workflow != "" && c.As == "" {
+	slug := c.As
+	switch {
+	case slug != "":
+	case c.Workflow != "":
 		slug = sketch.Slug(strings.TrimSuffix(filepath.Base(c.Workflow), filepath.Ext(c.Workflow)))
+	default:
+		slug = sketch.Slug(cmp.Or(c.Model, c.Backend))
+	}
+	if slug != sketch.Slug(slug) { // it becomes the name of files
+		return usageError{errors.New("--as: a name has small letters, digits and dashes")}
 	}
 	tool, err := c.describe(ctx, e, slug)
 	if err != nil {
@@ -95,7 +102,7 @@ func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (
 	}
 	switch e := e.(type) {
 	case *cog.Engine:
-		return e.Import(ctx, cmp.Or(c.As, c.Model), c.Backend)
+		return e.Import(ctx, sketch.Label(slug), c.Backend)
 	case *comfyui.Engine:
 		if err := need("workflow", c.Workflow); err != nil {
 			return sketch.Tool{}, err

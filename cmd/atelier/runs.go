@@ -87,7 +87,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		return nil, err
 	}
 	// Only a process that was killed left any.
-	if err := child.Sweep(c.Engines.Folder, time.Now().Add(-24*time.Hour)); err != nil {
+	if err := child.Sweep(c.Engines.Folder); err != nil {
 		log.Warn("folders of jobs that died could not be removed", "error", err)
 	}
 	if rs.engines.video != nil {

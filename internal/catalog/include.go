@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -83,8 +85,8 @@ func compact(text []byte) ([]byte, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, fmt.Errorf("is not JSON: %w", err)
 	}
-	if d.More() {
-		return nil, fmt.Errorf("is not JSON: something follows it")
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("is not JSON: something follows it")
 	}
 	return []byte(canonical(counted(v))), nil
 }

@@ -61,7 +61,7 @@ func TestIncludesThatCannotBe(t *testing.T) {
 	} {
 		set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: files(
 			"flow.yaml", flow+"engine: {name: studio, with: {bind: {}}, include: "+include+"}\n",
-			"good.json", "{}", "bad.json", "{", "two.json", "{} {}", "huge.json", `"`+strings.Repeat("x", 2<<20)+`"`,
+			"good.json", "{}", "bad.json", "{", "two.json", "{}}", "huge.json", `"`+strings.Repeat("x", 2<<20)+`"`,
 			"deep.json", strings.Repeat("[", 100)+strings.Repeat("]", 100),
 		)})
 		if err != nil {

@@ -305,7 +305,12 @@ func (m *marker) webm() error {
 		}
 		b[4] |= 0x80 >> (width - 1)
 	}
-	m.finish = func() { m.tail.Write(tags) }
+	if unknown {
+		m.finish = func() { m.tail.Write(tags) }
+		return nil
+	}
+	rest := m.in
+	m.in = bufio.NewReader(io.MultiReader(io.LimitReader(rest, int64(value)), bytes.NewReader(tags), rest))
 	return nil
 }
 

@@ -94,6 +94,21 @@ func TestMarkingWhatItIsNot(t *testing.T) {
 	}
 }
 
+// TestMarksStayInTheirSegment has something behind the segment, which stays
+// there.
+func TestMarksStayInTheirSegment(t *testing.T) {
+	t.Parallel()
+	file, gap := webm("webm", 1), element("\xec", "gap")
+	f, _ := sniff(file)
+	marked, err := mark(f, strings.NewReader(file+gap), packet)
+	if err != nil || !strings.HasSuffix(marked, gap) {
+		t.Errorf("the file ends with %q, %v", marked[len(marked)-20:], err)
+	}
+	if plain, _ := mark(f, strings.NewReader(file), packet); plain+gap != marked {
+		t.Error("what comes behind the segment changes the segment")
+	}
+}
+
 func TestPacketsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {

@@ -226,48 +226,74 @@ func waitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int
 		[]any{sqldb.At(before), int64(limit)}, scan)
 }
 
-func waitingFor(ctx context.Context, tx *sqldb.Tx, engine string, after Place, limit int) ([]Run, error) {
+func waitingTools(ctx context.Context, tx *sqldb.Tx, engine string) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT DISTINCT tool_hash FROM run WHERE engine = $1 AND stage = 'queued'`, []any{engine}, func(row sqldb.Scanner) (hash string, err error) {
+		err = row.Scan(&hash)
+		return hash, err
+	})
+}
+
+func late(ctx context.Context, tx *sqldb.Tx, engine, toolHash string, started, created time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
-		SELECT `+columns+` FROM run WHERE engine = $1 AND stage = 'queued' AND (created, id) > ($2, $3) ORDER BY created, id LIMIT $4`,
-		[]any{engine, sqldb.At(after.Created), after.ID, int64(limit)}, scan)
+		SELECT `+columns+` FROM run WHERE engine = $1 AND tool_hash = $2 AND stage = 'queued'
+			AND (started <= $3 OR started IS NULL AND created <= $4) LIMIT $5`,
+		[]any{engine, toolHash, sqldb.At(started), sqldb.At(created), int64(limit)}, scan)
 }
 
-// setAway keeps the time since when it is so, unless nobody has said it for a
-// while.
-func setAway(ctx context.Context, tx *sqldb.Tx, engine string, stale time.Time) error {
+// setAway keeps the time since when it is so, where anybody knows.
+func setAway(ctx context.Context, tx *sqldb.Tx, engine, worker string, stale time.Time) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM engine_away WHERE engine = $1 AND said < $2`, engine, sqldb.At(stale)); err != nil {
+		return err
+	}
 	_, err := tx.Exec(ctx, `
-		INSERT INTO engine_away (engine, since, said) VALUES ($1, $2, $2)
-		ON CONFLICT (engine) DO UPDATE SET since = CASE WHEN engine_away.said < $3 THEN $2 ELSE engine_away.since END, said = $2`,
-		engine, sqldb.At(tx.Now), sqldb.At(stale))
+		INSERT INTO engine_away (engine, worker, away, since, said)
+		VALUES ($1, $2, TRUE, coalesce((SELECT min(since) FROM engine_away WHERE engine = $1 AND away), $3), $3)
+		ON CONFLICT (engine, worker) DO UPDATE SET
+			away = TRUE, said = excluded.said, since = CASE WHEN engine_away.away THEN engine_away.since ELSE excluded.since END`,
+		engine, worker, sqldb.At(tx.Now))
 	return err
 }
 
-func clearAway(ctx context.Context, tx *sqldb.Tx, engine string) error {
-	_, err := tx.Exec(ctx, `DELETE FROM engine_away WHERE engine = $1`, engine)
+// setBack says nothing where nobody else says the contrary.
+func setBack(ctx context.Context, tx *sqldb.Tx, engine, worker string, stale time.Time) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM engine_away WHERE engine = $1 AND (worker = $2 OR said < $3)`, engine, worker, sqldb.At(stale)); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO engine_away (engine, worker, away, since, said)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), FALSE, CAST($3 AS BIGINT), CAST($3 AS BIGINT)
+		WHERE EXISTS (SELECT 1 FROM engine_away WHERE engine = $1 AND away)`, engine, worker, sqldb.At(tx.Now))
 	return err
+}
+
+func spokenOf(ctx context.Context, tx *sqldb.Tx, engine string) (is bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM engine_away WHERE engine = $1)`, engine).Scan(&is)
+	return is, err
 }
 
 func away(ctx context.Context, tx *sqldb.Tx, stale time.Time) (map[string]time.Time, error) {
-	type row struct {
-		engine string
-		since  sqldb.Time
-	}
-	rows, err := sqldb.All(ctx, tx, `SELECT engine, since FROM engine_away WHERE said >= $1`, []any{sqldb.At(stale)}, func(from sqldb.Scanner) (r row, err error) {
-		err = from.Scan(&r.engine, &r.since)
-		return r, err
+	all := map[string]time.Time{}
+	err := tx.Each(ctx, `
+		SELECT engine, min(since) FROM engine_away a WHERE away AND said >= $1
+			AND NOT EXISTS (SELECT 1 FROM engine_away b WHERE b.engine = a.engine AND NOT b.away AND b.said >= $1)
+		GROUP BY engine`, []any{sqldb.At(stale)}, func(row sqldb.Scanner) error {
+		var engine string
+		var since sqldb.Time
+		if err := row.Scan(&engine, &since); err != nil {
+			return err
+		}
+		all[engine] = since.Time
+		return nil
 	})
-	all := make(map[string]time.Time, len(rows))
-	for _, r := range rows {
-		all[r.engine] = r.since.Time
-	}
 	return all, err
 }
 
-// requeue gives a run back to those who wait.
+// requeue gives a run back to those who wait. One that was cancelled is for its
+// worker to end: nobody may come for it.
 func requeue(ctx context.Context, tx *sqldb.Tx, h Held) (r Run, ok bool, err error) {
 	r, err = scan(tx.QueryRow(ctx, `
 		UPDATE run SET stage = 'queued', worker = '', lease_until = NULL, progress = NULL, preview = '', revision = revision + 1
-		WHERE id = $1 AND attempt = $2 AND stage = 'running' RETURNING `+columns, h.ID, h.Attempt))
+		WHERE id = $1 AND attempt = $2 AND stage = 'running' AND NOT cancel RETURNING `+columns, h.ID, h.Attempt))
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return r, false, nil
 	}
@@ -289,7 +315,7 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 
 func end(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (bool, error) {
 	n, err := tx.Exec(ctx, `
-		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', revision = revision + 1,
+		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', note = '', revision = revision + 1,
 			tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8,
 			finished = CASE WHEN coalesce(started, created) > $9 THEN coalesce(started, created) ELSE $9 END
 		WHERE id = $1 AND attempt = $2 AND stage = $3`,

@@ -82,7 +82,7 @@ const (
 )
 
 // Requeue lets another worker have the run, unless it is no longer the
-// attempt's.
+// attempt's or was cancelled.
 func Requeue(ctx context.Context, tx *sqldb.Tx, h Held, why string) (ok bool, err error) {
 	r, ok, err := requeue(ctx, tx, h)
 	if err != nil || !ok {
@@ -108,26 +108,39 @@ func WaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int
 	return waitingSince(ctx, tx, before, limit)
 }
 
-// WaitingFor gives runs that wait for an engine, oldest first, from a place on.
-func WaitingFor(ctx context.Context, tx *sqldb.Tx, engine string, after Place, limit int) ([]Run, error) {
-	return waitingFor(ctx, tx, engine, after, limit)
+// WaitingTools gives the hashes of the tools whose runs wait for an engine.
+func WaitingTools(ctx context.Context, tx *sqldb.Tx, engine string) ([]string, error) {
+	return waitingTools(ctx, tx, engine)
 }
 
-// awayLasts is how long it counts that somebody found an engine's server away.
+// Late gives runs of a tool that wait for an engine again since they were
+// started before a time, or that were created before another and never started.
+func Late(ctx context.Context, tx *sqldb.Tx, engine, toolHash string, started, created time.Time, limit int) ([]Run, error) {
+	return late(ctx, tx, engine, toolHash, started, created, limit)
+}
+
+// awayLasts is how long it counts what a worker found about an engine's server.
 const awayLasts = time.Minute
 
-// SetAway says that an engine's server is away. It has to be said again before
-// a minute is over.
-func SetAway(ctx context.Context, tx *sqldb.Tx, engine string) error {
-	return setAway(ctx, tx, engine, tx.Now.Add(-awayLasts))
+// SetAway says that a worker finds an engine's server away. It has to be said
+// again before a minute is over.
+func SetAway(ctx context.Context, tx *sqldb.Tx, engine, worker string) error {
+	return setAway(ctx, tx, engine, worker, tx.Now.Add(-awayLasts))
 }
 
-// SetBack says that it is there.
-func SetBack(ctx context.Context, tx *sqldb.Tx, engine string) error {
-	return clearAway(ctx, tx, engine)
+// SetBack says that the worker reaches it. As long as others do not, that has to
+// be said again, too.
+func SetBack(ctx context.Context, tx *sqldb.Tx, engine, worker string) error {
+	return setBack(ctx, tx, engine, worker, tx.Now.Add(-awayLasts))
 }
 
-// Away gives the engines whose server is away, and since when.
+// SpokenOf tells whether any worker said something about an engine's server.
+func SpokenOf(ctx context.Context, tx *sqldb.Tx, engine string) (bool, error) {
+	return spokenOf(ctx, tx, engine)
+}
+
+// Away gives the engines whose server is away and reached by nobody, and since
+// when.
 func Away(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	return away(ctx, tx, tx.Now.Add(-awayLasts))
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"atelier/internal/engine"
+	"atelier/internal/fault"
+	"atelier/internal/generation/generationtest"
 	"atelier/internal/run"
 	"atelier/internal/runner"
 	"atelier/internal/sqldb"
@@ -112,6 +114,98 @@ func TestAServerThatStaysAway(t *testing.T) {
 	})
 }
 
+// TestAServerThatOneNodeReaches has two nodes, of which one finds nobody: runs
+// wait for the other like for any engine that is busy.
+func TestAServerThatOneNodeReaches(t *testing.T) {
+	worlds(t, func(h *house) {
+		reached, free := make(chan string, 10), make(chan struct{})
+		near := &server{script: func(ctx context.Context, j engine.Job, out engine.Sink) error {
+			reached <- j.RunID
+			select {
+			case <-free:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			return paints(ctx, j, out)
+		}}
+		far := &server{script: paints}
+		far.away.Store(true)
+		watch(h)
+		work(h, near, func(p *runner.Parts) {
+			quickProbes(p)
+			p.Pools = map[string]engine.Pool{generationtest.Engine: {Engine: near, Parallel: 1}}
+		})
+		first := create(h, "cost", nil)
+		receive(h, reached, "the node that reaches the server")
+		blind := build(h, far, quickProbes)
+		start(h, blind)
+		second := create(h, "quick", nil)
+		witness.Until(h.T, "both nodes said what they find", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 2 })
+		witness.Until(h.T, "the polls are as usual", func() bool {
+			rec, err := h.Runs.Status(h.Context(), second.AccountID, second.ID)
+			h.OK(err)
+			return rec.RetryAfter == rec.PollAfter
+		})
+		h.Pass(2 * time.Second) // more than the tool's time
+		h.OK(blind.Reap(h.Context()))
+		if r := h.Run(second.ID); r.State.Ended() {
+			h.Errorf("run = %+v, want it to wait for the node that has a server", r)
+		}
+		close(free)
+		for _, id := range []string{first.ID, second.ID} {
+			if r := ended(h, id); r.State != run.Succeeded {
+				h.Errorf("run = %+v", r)
+			}
+		}
+	})
+}
+
+// TestOurOwnStoreIsNoServer fails what the engine hands over: that says nothing
+// about its server.
+func TestOurOwnStoreIsNoServer(t *testing.T) {
+	worlds(t, func(h *house) {
+		s := &server{script: func(context.Context, engine.Job, engine.Sink) error {
+			return engine.Again(engine.Unavailable, "Not now.").Because(fault.New(fault.Unavailable, "the store is away"))
+		}}
+		work(h, s, quickProbes)
+		if r := ended(h, create(h, "cost", nil).ID); r.State != run.Failed || r.ErrorCode != string(engine.Unavailable) || r.Attempt != 1 {
+			h.Errorf("run = %+v", r)
+		}
+		if n := h.Count(`SELECT count(*) FROM engine_away`); n != 0 {
+			h.Errorf("%d servers are said to be away", n)
+		}
+	})
+}
+
+// TestCancelAsTheServerGoesAway cancels a run on another node, in the moment in
+// which this one finds nobody.
+func TestCancelAsTheServerGoesAway(t *testing.T) {
+	worlds(t, func(h *house) {
+		s := &server{}
+		s.script = func(_ context.Context, j engine.Job, _ engine.Sink) error {
+			h.Exec(`UPDATE run SET cancel = TRUE WHERE id = $1`, j.RunID)
+			s.away.Store(true)
+			return engine.Again(engine.Unavailable, "Nobody is there.")
+		}
+		work(h, s, quickProbes)
+		if r := ended(h, create(h, "cost", nil).ID); r.State != run.Cancelled {
+			h.Errorf("run = %+v", r)
+		}
+	})
+}
+
+// TestAProbeThatPanics is a server that is away, and no more than that.
+func TestAProbeThatPanics(t *testing.T) {
+	worlds(t, func(h *house) {
+		work(h, &hollow{script: paints}, quickProbes)
+		witness.Until(h.T, "somebody says that the server is away", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 1 })
+	})
+}
+
+type hollow struct{ script }
+
+func (hollow) Probe(context.Context) error { panic("nothing in it") }
+
 // TestNotesOutliveAWorker leaves a note, loses the worker, and finds it again.
 func TestNotesOutliveAWorker(t *testing.T) {
 	worlds(t, func(h *house) {
@@ -148,6 +242,9 @@ func TestNotesOutliveAWorker(t *testing.T) {
 		}
 		if got := <-left; got != "job-7" {
 			h.Errorf("left = %q, want what the worker before left", got)
+		}
+		if r := h.Run(made.ID); r.Note != "" {
+			h.Errorf("note = %q, of a run that is over", r.Note)
 		}
 	})
 }

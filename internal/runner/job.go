@@ -77,7 +77,9 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 	case errors.Is(why, errCancelled):
 		e = generation.Ending{State: run.Cancelled}
 	case e.State == "": // the worker stops, or the engine's server is away
-		r.handBack(end, j)
+		if r.handBack(end, j) {
+			e = generation.Ending{State: run.Cancelled}
+		}
 	}
 	if e.State != run.Succeeded {
 		out.drop(end)
@@ -117,7 +119,9 @@ func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) genera
 			return generation.Ending{}
 		}
 		e := engine.As(err)
-		if e.Transient && e.Code == engine.Unavailable && try >= len(r.Retry) && r.awaits(ctx, p, j) {
+		// What is unavailable here, such as the blob store, is no server's fault.
+		theirs := e.Transient && e.Code == engine.Unavailable && !fault.Is(err, fault.Unavailable)
+		if theirs && try >= len(r.Retry) && r.awaits(ctx, p, j, err) {
 			r.Log.Info("an engine's server is away; the run waits for it", "run", j.run.ID, "engine", p.name, "error", err)
 			return generation.Ending{}
 		}
@@ -248,15 +252,19 @@ func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *s
 	}
 }
 
-// handBack lets another worker have the run at once.
-func (r *Runner) handBack(ctx context.Context, j *job) {
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := run.Requeue(ctx, tx, j.held(), run.Returned)
-		return err
-	})
+// handBack lets another worker have the run at once. It does not where the run
+// was cancelled meanwhile: nobody may come for it for long.
+func (r *Runner) handBack(ctx context.Context, j *job) (cancelled bool) {
+	var ok bool
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ok, err = run.Requeue(ctx, tx, j.held(), run.Returned); return err })
 	if err != nil {
 		r.Log.Warn("a run could not be handed back; another worker takes it once its lease ends", "run", j.run.ID, "error", err)
 	}
+	if ok || err != nil {
+		return false
+	}
+	now, err := run.Look(ctx, r.DB, j.run.AccountID, j.run.ID)
+	return err == nil && now.Cancel && now.Attempt == j.run.Attempt
 }
 
 // inputs gives a job's values and files.

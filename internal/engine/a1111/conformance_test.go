@@ -33,7 +33,7 @@ var examples = map[string]example{
 		options: a1111test.Options{Takes: 60 * time.Millisecond, Extra: 1, Grid: true},
 		job: func(t *testing.T) engine.Job {
 			j := job(t, map[string]any{"call": "img2img"}, map[string]any{"prompt": "a fox", "denoise": 0.5}, 6)
-			j.Files = map[string][]engine.File{"picture": {picture(t)}, "mask": {picture(t)}}
+			j.Files = map[string][]engine.File{"picture": {picture()}, "mask": {picture()}}
 			return j
 		},
 		seeded: true, task: true,
@@ -41,7 +41,7 @@ var examples = map[string]example{
 	"upscale": {
 		job: func(t *testing.T) engine.Job {
 			j := job(t, map[string]any{"call": "upscale"}, map[string]any{"factor": 2.0, "upscaler": "R-ESRGAN 4x+"}, 2)
-			j.Files = map[string][]engine.File{"picture": {picture(t)}}
+			j.Files = map[string][]engine.File{"picture": {picture()}}
 			return j
 		},
 	},

@@ -21,14 +21,11 @@
 package a1111
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -43,14 +40,14 @@ type Options struct {
 	Poll time.Duration
 	// MaxAnswer bounds an answer with results in it, in bytes:
 	// backend.MaxAnswer, which is also the most.
-	MaxAnswer int
+	MaxAnswer int64
 }
 
 // Engine runs jobs on one server.
 type Engine struct {
 	c    *backend.Client
 	poll time.Duration
-	most int
+	most int64
 }
 
 // New makes an engine. The client's headers hold the Basic credentials of
@@ -73,15 +70,15 @@ type setting struct {
 type task struct {
 	engine.Job
 	setting
-	e    *Engine
-	out  engine.Sink
-	told float64 // the progress that was told last
+	e   *Engine
+	out engine.Sink
+	bar engine.Span
 }
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := &task{Job: j, e: e, out: out}
-	if err := backend.Setting(j.With, &t.setting); err != nil {
+	t := &task{Job: j, e: e, out: out, bar: engine.Whole(out)}
+	if err := engine.Setting(j.With, &t.setting); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -93,16 +90,16 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	case "upscale":
 		return t.upscale(ctx)
 	}
-	return backend.ErrSetup
+	return engine.ErrSetup
 }
 
 // Probe asks for the samplers: a short list that needs --api and the
 // credentials, and does not wait for what the server is doing.
 func (e *Engine) Probe(ctx context.Context) error {
-	ctx, cancel := e.c.Short(ctx)
+	short, cancel := e.c.Short(ctx)
 	defer cancel()
 	var list []json.RawMessage
-	return failure(ctx, e.c.JSON(ctx, http.MethodGet, "sdapi/v1/samplers", nil, &list))
+	return failure(ctx, e.c.JSON(short, http.MethodGet, "sdapi/v1/samplers", nil, &list))
 }
 
 // result is the answer to txt2img and img2img.
@@ -133,7 +130,7 @@ func (t *task) draw(ctx context.Context) error {
 		if err := t.deliver(ctx, image); err != nil {
 			return err
 		}
-		t.progress(float64(i+1) / float64(t.NumResults))
+		t.bar.At(float64(i+1) / float64(t.NumResults))
 	}
 	if n := len(res.own()); n < t.NumResults {
 		return engine.Fail(engine.Invalid, fmt.Sprintf("The tool's server gave %d of %d results.", n, t.NumResults))
@@ -176,7 +173,7 @@ func (t *task) upscale(ctx context.Context) error {
 		if err := t.deliver(ctx, res.Image); err != nil {
 			return err
 		}
-		t.progress(float64(i+1) / float64(t.NumResults))
+		t.bar.At(float64(i+1) / float64(t.NumResults))
 	}
 	return nil
 }
@@ -185,70 +182,21 @@ func (t *task) upscale(ctx context.Context) error {
 func (t *task) post(ctx context.Context, path string, body map[string]any, into any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
-		return backend.ErrSetup.Because(err)
+		return engine.ErrSetup.Because(err)
 	}
 	res, err := t.e.c.Do(ctx, backend.Request{Method: http.MethodPost, Path: path, Body: bytes.NewReader(b), Type: "application/json"})
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	return backend.Decode(&bounded{res.Body, t.e.most}, into)
-}
-
-// bounded fails where an answer is too large.
-type bounded struct {
-	r    io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if b.left -= n; b.left < 0 {
-		return 0, errHuge
-	}
-	return n, err
-}
-
-// progress tells how much is done. It only grows.
-func (t *task) progress(fraction float64) {
-	if fraction = min(fraction, 1); fraction > t.told {
-		t.told = fraction
-		t.out.Progress(fraction)
-	}
+	return backend.DecodeUpTo(res.Body, t.e.most, into)
 }
 
 // deliver hands over a picture: base64, with the start of a data: URI or
-// without. An error is the sink's, unless the picture could not be read.
+// without.
 func (t *task) deliver(ctx context.Context, image string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if strings.HasPrefix(image, "data:") {
 		_, image, _ = strings.Cut(image, ",")
 	}
-	s := &source{r: bufio.NewReader(backend.Base64(image))}
-	if _, err := s.r.Peek(1); errors.Is(err, io.EOF) {
-		return errNothing
-	}
-	if err := t.out.Output(ctx, s); err != nil {
-		if s.err != nil {
-			return failure(ctx, s.err)
-		}
-		return err
-	}
-	return nil
-}
-
-// source remembers why it could not be read.
-type source struct {
-	r   *bufio.Reader
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
+	return backend.Hand(ctx, backend.Base64(image), t.out)
 }

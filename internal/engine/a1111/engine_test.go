@@ -83,7 +83,7 @@ func TestUpscale(t *testing.T) {
 	t.Parallel()
 	w := begin(t, a1111test.Options{})
 	j := job(t, map[string]any{"call": "upscale"}, map[string]any{"factor": int64(4), "upscaler": "Lanczos"}, 1)
-	j.Files = map[string][]engine.File{"picture": {picture(t)}}
+	j.Files = map[string][]engine.File{"picture": {picture()}}
 	out := w.run(t, j).Outputs()
 	if c, err := png.DecodeConfig(bytes.NewReader(out[0])); err != nil || c.Width != 128 || c.Height != 96 {
 		t.Errorf("picture = %dx%d, %v, want 128x96", c.Width, c.Height, err)

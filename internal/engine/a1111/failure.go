@@ -12,10 +12,8 @@ import (
 )
 
 var (
-	errNothing = engine.Fail(engine.Invalid, "The tool's server gave no result.")
-	errHuge    = engine.Fail(engine.Invalid, "The tool's server answered more than can be taken.")
-	errLost    = engine.Again(engine.Unavailable, "The tool's server has lost the work.")
-	errMemory  = engine.Fail(engine.Failed, "The tool's server has not enough memory for this. Try a smaller size or fewer results.")
+	errLost   = engine.Again(engine.Unavailable, "The tool's server has lost the work.")
+	errMemory = engine.Fail(engine.Failed, "The tool's server has not enough memory for this. Try a smaller size or fewer results.")
 )
 
 // failure says what an error of a call means for the run.
@@ -39,40 +37,18 @@ func failure(ctx context.Context, err error) error {
 // is an exception's own text, or FastAPI's {detail}.
 func complain(body []byte) (kind, words string) {
 	var b struct {
-		Error  string `json:"error"`
-		Detail any    `json:"detail"`
-		Errors any    `json:"errors"`
+		Error  string          `json:"error"`
+		Detail json.RawMessage `json:"detail"`
+		Errors json.RawMessage `json:"errors"`
 	}
 	if json.Unmarshal(body, &b) != nil {
 		return "", "" // a proxy's page says nothing to people
 	}
-	for _, v := range []any{b.Detail, b.Errors} {
-		if words := plain(v); words != "" {
-			return b.Error, words
+	for _, part := range []json.RawMessage{b.Detail, b.Errors} {
+		// The rest of it is a traceback.
+		if words, _, _ = strings.Cut(strings.TrimSpace(backend.Detail(part)), "\n"); words != "" {
+			break
 		}
 	}
-	return b.Error, ""
-}
-
-// plain gives the words of a text or of FastAPI's list.
-func plain(v any) string {
-	switch v := v.(type) {
-	case string:
-		first, _, _ := strings.Cut(strings.TrimSpace(v), "\n")
-		return first
-	case []any:
-		var all []string
-		for _, one := range v {
-			o, _ := one.(map[string]any)
-			words, _ := o["msg"].(string)
-			if loc, _ := o["loc"].([]any); len(loc) > 0 {
-				if name, ok := loc[len(loc)-1].(string); ok {
-					words = name + ": " + words
-				}
-			}
-			all = append(all, words)
-		}
-		return strings.Join(all, "; ")
-	}
-	return ""
+	return b.Error, words
 }

@@ -60,7 +60,9 @@ func (t *task) watched(ctx context.Context, name string, call func(context.Conte
 	if lost && ctx.Err() == nil {
 		return errLost.Because(err)
 	}
-	if _, answered := errors.AsType[*backend.Status](err); !answered && backend.Sent(err) {
+	// A gateway that gave up waiting does not speak for the server.
+	s, answered := errors.AsType[*backend.Status](err)
+	if answered && (s.Code == http.StatusBadGateway || s.Code == http.StatusGatewayTimeout) || !answered && backend.Sent(err) {
 		t.interrupt(ctx, name)
 	}
 	return failure(ctx, err)
@@ -87,7 +89,7 @@ func (t *task) follow(ctx context.Context, name string, stop context.CancelCause
 		}
 		switch {
 		case s.Active:
-			t.progress(s.Progress * 0.99) // all is done when the pictures are here
+			t.bar.At(s.Progress * 0.99) // all is done when the pictures are here
 			if s.LivePreview != "" {
 				preview = s.PreviewID
 				t.show(s.LivePreview)

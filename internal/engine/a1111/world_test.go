@@ -1,12 +1,9 @@
 package a1111_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"image"
-	"image/png"
 	"net/http"
 	"testing"
 	"time"
@@ -58,25 +55,14 @@ func job(t *testing.T, with, values map[string]any, results int) engine.Job {
 }
 
 // picture is a small PNG.
-func picture(t *testing.T) engine.File {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 32, 24))); err != nil {
-		t.Fatal(err)
-	}
-	return enginetest.Bytes("image/png", b.Bytes())
+func picture() engine.File {
+	return enginetest.Bytes("image/png", enginetest.Picture(32, 24, "picture"))
 }
 
 // run does a job that has to succeed.
 func (w world) run(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
-	var r enginetest.Recorder
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := w.Run(ctx, j, &r); err != nil {
-		t.Fatalf("run: %v", err)
-	}
-	return &r
+	return enginetest.Results(t, w, j)
 }
 
 // fail does a job that has to fail.

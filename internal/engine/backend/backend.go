@@ -28,6 +28,8 @@ import (
 // files in it included.
 const MaxAnswer = 128 << 20
 
+const maxHeader = 64 << 10
+
 // Options are where a server is and how it knows us.
 type Options struct {
 	// URL is where its paths begin.
@@ -42,11 +44,13 @@ type Options struct {
 
 // Client calls one server. It is safe for concurrent use.
 type Client struct {
-	base      *url.URL
-	header    http.Header
-	timeout   time.Duration
-	own       *http.Client // to the server
-	elsewhere *http.Client // to what it names
+	base    *url.URL
+	header  http.Header
+	timeout time.Duration
+	// Transports, as a http.Client would follow redirects, and writes whole
+	// addresses into its errors.
+	own       *http.Transport // to the server
+	elsewhere *http.Transport // to what it names
 }
 
 // New makes a client without talking to the server.
@@ -57,24 +61,24 @@ func New(o Options) (*Client, error) {
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	c := &Client{base: u, header: o.Header, timeout: cmp.Or(o.Timeout, 30*time.Second)}
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	c.own = &http.Client{CheckRedirect: stay, Transport: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 10 * time.Second,
-		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: 8,
-		IdleConnTimeout:     30 * time.Second,
-	}}
-	c.elsewhere = &http.Client{CheckRedirect: stay, Transport: &http.Transport{
+	c.own = &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    8,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+	c.elsewhere = &http.Transport{
 		Proxy:                  nil, // the border would look at the proxy's address
 		DialContext:            cmp.Or(o.Border, border.New(nil)).Dialer(10 * time.Second).DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		DisableKeepAlives:      true,
 		ResponseHeaderTimeout:  c.timeout,
-		MaxResponseHeaderBytes: 64 << 10,
-	}}
+		MaxResponseHeaderBytes: maxHeader,
+	}
 	return c, nil
 }
 
@@ -86,7 +90,10 @@ func (c *Client) Base() *url.URL { u := *c.base; return &u }
 
 // HTTP gives the client to the server itself, for protocols that begin with
 // HTTP, and the headers that the server knows us by.
-func (c *Client) HTTP() (*http.Client, http.Header) { return c.own, c.header.Clone() }
+func (c *Client) HTTP() (*http.Client, http.Header) {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{CheckRedirect: stay, Transport: c.own}, c.header.Clone()
+}
 
 // Status is an answer other than 2xx.
 type Status struct {
@@ -96,7 +103,7 @@ type Status struct {
 }
 
 func (s *Status) Error() string {
-	return fmt.Sprintf("status %d: %.300q", s.Code, s.Body)
+	return fmt.Sprintf("status %d", s.Code) // the body may repeat the prompt, or the key
 }
 
 // Short is ctx with the time that a call may take which does not do the work.
@@ -121,7 +128,9 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 		at = c.base.String() + "/" + strings.TrimLeft(at, "/")
 	}
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), at, r.Body)
-	if err == nil && (!same(req.URL, c.base) || req.URL.User != nil) { // with the server's credentials, nothing goes elsewhere
+	if err != nil {
+		err = errAddress
+	} else if !same(req.URL, c.base) || req.URL.User != nil { // with the server's credentials, nothing goes elsewhere
 		err = fmt.Errorf("%w: another server", border.ErrBlocked)
 	}
 	if err != nil {
@@ -139,7 +148,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	for _, h := range r.Header {
 		req.Header.Set(h[0], h[1])
 	}
-	res, err := c.own.Do(req)
+	res, err := c.own.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
@@ -181,10 +190,12 @@ func (c *Client) JSON(ctx context.Context, method, path string, in, out any) err
 
 // Decode reads an answer's JSON into out, nil for none. Numbers stay as they
 // are written where out leaves their type open.
-func Decode(r io.Reader, out any) error { return decode(r, MaxAnswer, out) }
+func Decode(r io.Reader, out any) error { return DecodeUpTo(r, MaxAnswer, out) }
 
-func decode(r io.Reader, most int64, out any) error {
-	whole := &io.LimitedReader{R: r, N: most + 1}
+// DecodeUpTo is Decode for answers of at most so many bytes.
+func DecodeUpTo(r io.Reader, most int64, out any) error {
+	from := &marked{r: r}
+	whole := &io.LimitedReader{R: from, N: most + 1}
 	if out == nil {
 		_, err := io.Copy(io.Discard, whole)
 		return err
@@ -195,26 +206,34 @@ func decode(r io.Reader, most int64, out any) error {
 	switch {
 	case whole.N <= 0:
 		return errTooLarge
+	case from.err != nil:
+		return from.err
 	case errors.Is(err, io.ErrUnexpectedEOF), err == nil:
 		return err
 	case errors.Is(err, io.EOF):
 		return io.ErrUnexpectedEOF
 	}
-	if _, ok := errors.AsType[net.Error](err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
+	return fmt.Errorf("%w: %.200s", errGarbage, err) // it may repeat the answer
+}
+
+// marked remembers why it could not be read.
+type marked struct {
+	r   io.Reader
+	err error
+}
+
+func (m *marked) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		m.err = err
 	}
-	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("%w: %w", errGarbage, err)
-	}
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%w: %w", errGarbage, err)
-	}
-	return err
+	return n, err
 }
 
 var (
 	errTooLarge = errors.New("the answer is too large")
 	errGarbage  = errors.New("the answer is not understood")
+	errAddress  = fmt.Errorf("%w: an address that is none", errGarbage) // and may hold a secret
 )
 
 // same tells whether two addresses are of one server.

@@ -14,12 +14,12 @@ func TestAnswersHaveAnEnd(t *testing.T) {
 	const most = 1000
 	var out any
 	for _, size := range []int{0, 1, most - 2, most - 1, most + 5, 1 << 20} {
-		err := decode(strings.NewReader(`"`+strings.Repeat("a", size)+`"`), most, &out)
+		err := DecodeUpTo(strings.NewReader(`"`+strings.Repeat("a", size)+`"`), most, &out)
 		if large := size+2 > most; errors.Is(err, errTooLarge) != large || !large && err != nil {
 			t.Errorf("%d characters: %v", size, err)
 		}
 	}
-	e := engine.As(Failure(t.Context(), decode(strings.NewReader(strings.Repeat(" ", most+1)), most, &out)))
+	e := engine.As(Failure(t.Context(), DecodeUpTo(strings.NewReader(strings.Repeat(" ", most+1)), most, &out)))
 	if e.Code != engine.Invalid || e.Transient {
 		t.Errorf("failure = %v, want one that stays", e)
 	}

@@ -41,7 +41,7 @@ func TestFailures(t *testing.T) {
 		"time":            {context.DeadlineExceeded, engine.Unavailable, true},
 		"blocked":         {fmt.Errorf("open: %w", border.ErrBlocked), engine.Failed, false},
 		"told already":    {engine.Fail(engine.Refused, "No."), engine.Refused, false},
-		"of the manifest": {backend.ErrSetup.Because(errors.New("x")), engine.Failed, false},
+		"of the manifest": {engine.ErrSetup.Because(errors.New("x")), engine.Failed, false},
 	} {
 		e, ok := errors.AsType[*engine.Error](backend.Failure(t.Context(), tt.err))
 		if !ok || e.Code != tt.code || e.Transient != tt.transient || !errors.Is(e, tt.err) {
@@ -105,12 +105,15 @@ func TestSay(t *testing.T) {
 		"S3://bucket/key":                    " …",
 		"in /srv/models/a.bin: bad":          "in … bad",
 		`open "C:\models\a.bin"`:             `open …"`,
-		"with url: /files/1?signature=s3cret (Caused by": "with url: … (Caused by",
-		"HTTPConnectionPool(host='gpu-7', port=5000)":    "HTTPConnectionPool( … port=5000)",
-		"connect to 10.1.2.3:8188 refused":               "connect to … refused",
-		"localhost:5000 is gone, gpu.internal:5000 too":  " … is gone, … too",
-		`"data:image/png;base64,AAAABBBB" is too long`:   `" …" is too long`,
-		"width 16:9 and/or 1/2 of it, v1.2, at 10:30":    "width 16:9 and/or 1/2 of it, v1.2, at 10:30",
+		"with url: /files/1?signature=s3cret (Caused by":    "with url: … (Caused by",
+		"HTTPConnectionPool(host='gpu-7', port=5000)":       "HTTPConnectionPool( … port=5000)",
+		"connect to 10.1.2.3:8188 refused":                  "connect to … refused",
+		"localhost:5000 is gone, gpu.internal:5000 too":     " … is gone, … too",
+		`"data:image/png;base64,AAAABBBB" is too long`:      `" …" is too long`,
+		"no such host gpu-7.internal, db.svc.cluster.local": "no such host …, …",
+		"dial tcp [fd00::5]:8188: connection refused":       "dial tcp …: connection refused",
+		"c10::Error in std::vector a[1:2], torch.cuda":      "c10::Error in std::vector a[1:2], torch.cuda",
+		"width 16:9 and/or 1/2 of it, v1.2, at 10:30":       "width 16:9 and/or 1/2 of it, v1.2, at 10:30",
 	} {
 		if got := backend.Say(in); got != strings.TrimSpace(want) {
 			t.Errorf("%q: %q, want %q", in, got, strings.TrimSpace(want))

@@ -28,22 +28,43 @@ func (c *Client) Open(ctx context.Context, ref string) (io.ReadCloser, error) {
 	}
 	at, err := c.base.Parse(ref)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errGarbage, err)
+		return nil, errAddress
 	}
+	own := true
 	for range maxHops + 1 {
-		res, err := c.get(ctx, at)
-		s, ok := errors.AsType[*moved](err)
-		if !ok {
-			if err != nil {
-				return nil, err
+		own = own && same(at, c.base) // nobody else sends us back with credentials
+		res, err := c.get(ctx, at, own)
+		if s, ok := errors.AsType[*moved](err); ok {
+			if at, err = at.Parse(s.to); err != nil {
+				return nil, errAddress
 			}
+			continue
+		}
+		switch {
+		case own && err == nil:
 			return res.Body, nil
+		case err == nil:
+			return strange{ctx, res.Body}, nil
+		case own:
+			return nil, err
 		}
-		if at, err = at.Parse(s.to); err != nil {
-			return nil, fmt.Errorf("%w: %w", errGarbage, err)
-		}
+		return nil, stranger(ctx, err)
 	}
 	return nil, fmt.Errorf("%w: too many redirects", errGarbage)
+}
+
+// strange is a file of another host than the server.
+type strange struct {
+	ctx context.Context
+	io.ReadCloser
+}
+
+func (s strange) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = stranger(s.ctx, err)
+	}
+	return n, err
 }
 
 // moved is an answer that leads elsewhere.
@@ -51,22 +72,22 @@ type moved struct{ to string }
 
 func (*moved) Error() string { return "moved" }
 
-func (c *Client) get(ctx context.Context, at *url.URL) (*http.Response, error) {
+func (c *Client) get(ctx context.Context, at *url.URL, own bool) (*http.Response, error) {
 	if at.Scheme != "http" && at.Scheme != "https" || at.User != nil {
 		return nil, fmt.Errorf("%w: a file's address that is no web address", border.ErrBlocked)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, err
+		return nil, errAddress
 	}
-	client := c.elsewhere
-	if same(at, c.base) {
-		client, req.Header = c.own, c.header.Clone()
+	to := c.elsewhere
+	if own {
+		to, req.Header = c.own, c.header.Clone()
 		if req.Header == nil {
 			req.Header = http.Header{}
 		}
 	}
-	res, err := client.Do(req)
+	res, err := to.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +110,7 @@ func DataReader(uri string) (io.Reader, error) {
 	}
 	text, err := url.PathUnescape(body)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errGarbage, err)
+		return nil, errAddress
 	}
 	return strings.NewReader(text), nil
 }
@@ -183,9 +204,26 @@ func write(ctx context.Context, form *multipart.Writer, parts []Part) error {
 func send(ctx context.Context, to io.Writer, f engine.File) error {
 	r, err := f.Open(ctx)
 	if err != nil {
-		return err
+		return unread{err}
 	}
 	defer r.Close()
-	_, err = io.Copy(to, r)
+	_, err = io.Copy(to, ours{r})
 	return err
+}
+
+// unread is why one of our files could not be sent: it is no failure of the
+// server that it was for.
+type unread struct{ error }
+
+func (u unread) Unwrap() error { return u.error }
+
+// ours is one of our files while it is sent.
+type ours struct{ io.ReadCloser }
+
+func (o ours) Read(p []byte) (int, error) {
+	n, err := o.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = unread{err}
+	}
+	return n, err
 }

@@ -42,7 +42,7 @@ func TestOpen(t *testing.T) {
 	for ref, want := range map[string]string{
 		"/v1/fox": "own", s.URL + "/v1/fox": "own", strings.TrimPrefix(s.URL, "http:") + "/v1/fox": "own", "/v1/again": "own",
 		"data:text/plain;base64,YSBmb3g=": "a fox",
-		other.URL + "/fox":                "elsewhere", "/v1/away": "elsewhere", other.URL + "/back": "own",
+		other.URL + "/fox":                "elsewhere", "/v1/away": "elsewhere",
 	} {
 		if got, err := fetch(t, c, ref); got != want {
 			t.Errorf("%s: %q, %v, want %q", ref, got, err, want)
@@ -57,6 +57,13 @@ func TestOpen(t *testing.T) {
 		if got != "" {
 			t.Errorf("another server got the secret %q", got)
 		}
+	}
+	// What another server leads to is its choice, and not the server's.
+	if got, err := fetch(t, c, other.URL+"/back"); got != "own" {
+		t.Errorf("a way back: %q, %v", got, err)
+	}
+	if all := s.heard(); all[len(all)-1] != "" {
+		t.Error("another server had a call made with the secret")
 	}
 }
 

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"math"
 	"strings"
@@ -27,18 +26,6 @@ type Mapping struct {
 	Results string `json:"results"`
 }
 
-// Setting decodes an engine's part of a manifest, and refuses what it does not
-// know.
-func Setting(with string, into any) error {
-	d := json.NewDecoder(strings.NewReader(with))
-	d.DisallowUnknownFields()
-	d.UseNumber()
-	if err := d.Decode(into); err != nil {
-		return ErrSetup.Because(err)
-	}
-	return nil
-}
-
 // Values gives the inputs of a job. file turns a media input into what the
 // model takes.
 func (m Mapping) Values(ctx context.Context, j engine.Job, seed uint32, results int, file func(context.Context, engine.File) (any, error)) (map[string]any, error) {
@@ -60,17 +47,30 @@ func (m Mapping) Values(ctx context.Context, j engine.Job, seed uint32, results 
 			m.put(all, key, list)
 		}
 	}
-	if m.Seed != "" {
-		if m.SeedMax > 0 && m.SeedMax < math.MaxUint32 {
-			seed %= m.SeedMax + 1
-		}
-		all[m.Seed] = seed
-	}
+	m.seed(all, seed)
 	if m.Results != "" {
 		all[m.Results] = results
 	}
 	maps.Copy(all, m.Input)
 	return all, nil
+}
+
+// Again gives the same inputs with another seed, for one more call of a job.
+func (m Mapping) Again(inputs map[string]any, seed uint32) map[string]any {
+	again := maps.Clone(inputs)
+	if _, fixed := m.Input[m.Seed]; !fixed {
+		m.seed(again, seed)
+	}
+	return again
+}
+
+func (m Mapping) seed(all map[string]any, seed uint32) {
+	if m.SeedMax > 0 && m.SeedMax < math.MaxUint32 {
+		seed %= m.SeedMax + 1
+	}
+	if m.Seed != "" {
+		all[m.Seed] = seed
+	}
 }
 
 // many tells whether a field of files goes to an input that takes a list, which

@@ -13,25 +13,6 @@ import (
 
 type values = map[string]any
 
-func TestSetting(t *testing.T) {
-	t.Parallel()
-	var m backend.Mapping
-	if err := backend.Setting(`{"input":{"a":1.50},"rename":{"b":"c"},"seed":"s","seed_max":9,"results":"r"}`, &m); err != nil {
-		t.Fatal(err)
-	}
-	if m.Rename["b"] != "c" || m.Seed != "s" || m.SeedMax != 9 || m.Results != "r" {
-		t.Errorf("mapping = %+v", m)
-	}
-	if n, ok := m.Input["a"].(interface{ String() string }); !ok || n.String() != "1.50" {
-		t.Errorf("number = %v, want it as it is written", m.Input["a"])
-	}
-	for _, with := range []string{``, `[]`, `{"model":"x"}`, `{"seed":1}`, `{"seed_max":-1}`} {
-		if e, ok := errors.AsType[*engine.Error](backend.Setting(with, &m)); !ok || e.Code != engine.Failed || e.Transient || e.Message != backend.ErrSetup.Message {
-			t.Errorf("%s: %v, want what the operator has to mend", with, e)
-		}
-	}
-}
-
 func TestMapping(t *testing.T) {
 	t.Parallel()
 	one, two := enginetest.Bytes("image/png", []byte("1")), enginetest.Bytes("image/png", []byte("2"))

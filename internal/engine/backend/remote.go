@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -17,8 +18,10 @@ import (
 // Put sends a file to an address that the server named for it, past the border
 // and without credentials. It closes the body.
 func (c *Client) Put(ctx context.Context, at, mimeType string, body io.ReadCloser, size int64) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, at, body)
-	if err == nil && (req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.User != nil) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, at, ours{body})
+	if err != nil {
+		err = errAddress
+	} else if req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.User != nil {
 		err = fmt.Errorf("%w: a file's address that is no web address", border.ErrBlocked)
 	}
 	if err != nil {
@@ -27,14 +30,13 @@ func (c *Client) Put(ctx context.Context, at, mimeType string, body io.ReadClose
 	}
 	req.ContentLength = size
 	req.Header.Set("Content-Type", mimeType)
-	res, err := c.elsewhere.Do(req)
-	if err != nil {
-		return err
+	res, err := c.elsewhere.RoundTrip(req)
+	if err == nil {
+		if res, err = good(res); err == nil {
+			return res.Body.Close()
+		}
 	}
-	if res, err = good(res); err != nil {
-		return err
-	}
-	return res.Body.Close()
+	return stranger(ctx, err)
 }
 
 // Deliver hands a file that the server named to the sink, while it comes.
@@ -44,22 +46,25 @@ func (c *Client) Deliver(ctx context.Context, ref string, out engine.Sink) error
 		return Failure(ctx, err)
 	}
 	defer r.Close()
-	return out.Output(ctx, told{ctx, r})
+	return Hand(ctx, r, out)
 }
 
-// told is a reader whose errors are the server's failures: the sink hands them
-// back as they are.
-type told struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (t told) Read(p []byte) (int, error) {
-	n, err := t.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = Failure(t.ctx, err)
+// Hand gives the sink what a server sends, while it comes. An error is the
+// sink's own, unless the server is why there is no result.
+func Hand(ctx context.Context, r io.Reader, out engine.Sink) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	return n, err
+	from := &marked{r: r}
+	buffered := bufio.NewReader(from)
+	if _, err := buffered.Peek(1); errors.Is(err, io.EOF) {
+		return ErrNothing
+	}
+	err := out.Output(ctx, buffered)
+	if err != nil && from.err != nil {
+		return Failure(ctx, from.err)
+	}
+	return err
 }
 
 // Linger is ctx that goes on for a while after ctx has ended: to hear how a call
@@ -108,7 +113,7 @@ func (p *Pace) Bear(ctx context.Context, err error) error {
 		p.over = nil
 		return nil
 	}
-	err = Failure(ctx, err)
+	err = Asked(ctx, err)
 	if e, ok := errors.AsType[*engine.Error](err); !ok || !e.Transient {
 		return err
 	}

@@ -49,8 +49,8 @@ func TestPut(t *testing.T) {
 	if want := "PUT image/png  bytes"; strings.Join(got, " ") != want {
 		t.Errorf("the server got %q, want %q without credentials", got, want)
 	}
-	if s, ok := errors.AsType[*backend.Status](near.Put(t.Context(), s.URL+"/full", "image/png", &closing{Reader: strings.NewReader("x")}, 1)); !ok || s.Code != http.StatusInsufficientStorage {
-		t.Errorf("put to a full server = %v", s)
+	if e := engine.As(near.Put(t.Context(), s.URL+"/full", "image/png", &closing{Reader: strings.NewReader("x")}, 1)); !e.Transient || e.Code != engine.Failed {
+		t.Errorf("put to a full server = %v, transient %v", e, e.Transient)
 	}
 	far, err := backend.New(backend.Options{URL: s.URL, Header: header})
 	if err != nil {

@@ -18,27 +18,30 @@ func self() (string, error) { return "/proc/self/exe", nil }
 
 // isolation gives the ways to start a program, best first. Not every system,
 // container or account may make namespaces.
+//
+// There is none for processes: in one of its own the program would be the first
+// process, which ignores most signals, its own included.
 func isolation(network bool) []*syscall.SysProcAttr {
-	plain := func() *syscall.SysProcAttr {
-		return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	}
-	last := plain()
+	net := uintptr(unix.CLONE_NEWNET)
 	if network {
-		return []*syscall.SysProcAttr{last}
+		net = 0
+	}
+	plain := func(flags uintptr) *syscall.SysProcAttr {
+		return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: flags}
+	}
+	if os.Geteuid() == 0 && network {
+		return []*syscall.SysProcAttr{plain(0)}
 	}
 	var ways []*syscall.SysProcAttr
 	if os.Geteuid() == 0 {
-		own := plain()
-		own.Cloneflags = unix.CLONE_NEWNET
-		ways = append(ways, own)
+		ways = append(ways, plain(net))
 	}
 	// In a user namespace everybody may make the others. The program stays who
-	// it is there.
-	user := plain()
-	user.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNET
+	// it is there, and cannot look into us: our environment may hold secrets.
+	user := plain(unix.CLONE_NEWUSER | net)
 	user.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	user.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-	return append(ways, user, last)
+	return append(ways, user, plain(0))
 }
 
 // confine takes from the launcher what the program is not to have. Where memory

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"atelier/internal/engine"
 )
@@ -25,10 +24,21 @@ const prefix = "atelier-job-"
 type Folder struct {
 	path string
 	root *os.Root
+	lock *os.File // held for as long as somebody works in it
 }
 
 // NewFolder makes one under parent, "" for the system's place.
 func NewFolder(parent string) (*Folder, error) {
+	for tries := 3; ; tries-- {
+		f, err := newFolder(parent)
+		if err == nil || tries == 0 {
+			return f, err
+		}
+		// Somebody may have swept it before it was locked.
+	}
+}
+
+func newFolder(parent string) (*Folder, error) {
 	dir, err := os.MkdirTemp(parent, prefix)
 	if err != nil {
 		return nil, err
@@ -40,10 +50,29 @@ func NewFolder(parent string) (*Folder, error) {
 	if err == nil {
 		f.root, err = os.OpenRoot(f.path)
 	}
+	if err == nil {
+		f.lock, err = hold(f.path)
+	}
+	if err == nil {
+		_, err = os.Lstat(f.path) // still there, now that it is ours
+	}
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(dir))
 	}
 	return f, nil
+}
+
+// hold locks a folder, or fails where somebody else holds it. The lock goes with
+// the process, however that ends.
+func hold(dir string) (*os.File, error) {
+	lock, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
 }
 
 // Path gives the absolute path of a name in the folder.
@@ -215,6 +244,7 @@ func (f *Folder) walk(visit func(name string, d fs.DirEntry) error) error {
 
 // Close removes the folder with all that is in it.
 func (f *Folder) Close() error {
+	defer f.lock.Close()
 	defer f.root.Close()
 	err := os.RemoveAll(f.path)
 	if err == nil {
@@ -227,9 +257,9 @@ func (f *Folder) Close() error {
 }
 
 // Sweep removes folders under parent, "" for the system's place, that nobody
-// has closed and that were last changed before the given time: those of
-// processes that were killed. It has to be longer ago than any job takes.
-func Sweep(parent string, before time.Time) error {
+// works in any more: those of processes that were killed. What still runs in
+// them is ended.
+func Sweep(parent string) error {
 	if parent == "" {
 		parent = os.TempDir()
 	}
@@ -242,22 +272,25 @@ func Sweep(parent string, before time.Time) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), prefix) || !info.ModTime().Before(before) {
-			continue
+		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) {
+			errs = append(errs, sweep(filepath.Join(parent, e.Name())))
 		}
-		errs = append(errs, sweep(filepath.Join(parent, e.Name())))
 	}
 	return errors.Join(errs...)
 }
 
 func sweep(dir string) error {
-	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a folder
+	lock, err := hold(dir)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // somebody's
+		return nil
+	case err != nil:
 		return err
 	}
+	killStrays(dir)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return err
+		return errors.Join(err, lock.Close())
 	}
-	return (&Folder{path: dir, root: root}).Close()
+	return (&Folder{path: dir, root: root, lock: lock}).Close()
 }

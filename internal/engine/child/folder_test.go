@@ -6,12 +6,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/child"
@@ -150,37 +151,38 @@ func TestCloseRemovesAll(t *testing.T) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	var own []string
-	for range 2 {
-		f, err := child.NewFolder(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Write("a/b", []byte("left")); err != nil {
-			t.Fatal(err)
-		}
-		own = append(own, f.Path())
-	}
-	old, fresh := own[0], own[1]
-	other := filepath.Join(dir, "somebody-elses")
-	if err := errors.Join(os.Mkdir(other, 0o700), os.Symlink(other, filepath.Join(dir, "atelier-job-link")), os.Chmod(filepath.Join(old, "a"), 0)); err != nil {
+	f, err := child.NewFolder(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
-	for _, path := range []string{old, other} {
-		if err := os.Chtimes(path, now.Add(-48*time.Hour), now.Add(-48*time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+	if err := f.Write("a/b", []byte("in use")); err != nil {
+		t.Fatal(err)
 	}
-	if err := child.Sweep(dir, now.Add(-24*time.Hour)); err != nil {
+	old, other := filepath.Join(dir, "atelier-job-old"), filepath.Join(dir, "somebody-elses")
+	if err := errors.Join(os.MkdirAll(filepath.Join(old, "a", "b"), 0o700), os.Chmod(filepath.Join(old, "a"), 0),
+		os.Mkdir(other, 0o700), os.Symlink(other, filepath.Join(dir, "atelier-job-link"))); err != nil {
+		t.Fatal(err)
+	}
+	stray := exec.CommandContext(t.Context(), "sleep", "100")
+	stray.Dir = old
+	if err := stray.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Sweep(dir); err != nil {
 		t.Error(err)
 	}
-	for path, want := range map[string]bool{old: false, fresh: true, other: true} {
+	if runtime.GOOS == "linux" {
+		_ = stray.Wait() // returns as it was killed
+	}
+	for path, want := range map[string]bool{old: false, f.Path(): true, other: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: there = %v, want %v", strings.TrimPrefix(path, dir), err == nil, want)
 		}
 	}
-	if err := child.Sweep(filepath.Join(dir, "nowhere"), now); err != nil {
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := child.Sweep(filepath.Join(dir, "nowhere")); err != nil {
 		t.Errorf("sweep where nothing is = %v", err)
 	}
 }

@@ -7,11 +7,11 @@
 package cog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -69,7 +69,7 @@ const (
 // seed of its own.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var m backend.Mapping
-	if err := backend.Setting(j.With, &m); err != nil {
+	if err := engine.Setting(j.With, &m); err != nil {
 		return err
 	}
 	as := shape{files: true}
@@ -89,12 +89,8 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	}
 	made := 0
 	for n := 0; made < j.NumResults && (n == 0 || m.Results == ""); n++ {
-		if n > 0 { // the same again, but for the seed
-			again, err := m.Values(ctx, engine.Job{}, seedOf(j.Seed, n), each, nil)
-			if err != nil {
-				return err
-			}
-			maps.Copy(in, again)
+		if n > 0 {
+			in = m.Again(in, j.SeedOf(n))
 		}
 		raw, err := e.predict(ctx, fmt.Sprintf("%s-%d-%d-%d", j.RunID, j.Attempt, j.Try, n), in)
 		if err != nil {
@@ -129,18 +125,6 @@ func (e *Engine) files() func(context.Context, engine.File) (any, error) {
 		left -= f.Size
 		return uri, err
 	}
-}
-
-// seedOf gives the seed of the nth prediction, the first one's being the job's
-// own.
-func seedOf(seed uint32, n int) uint32 {
-	if n == 0 {
-		return seed
-	}
-	h := seed + uint32(n)*0x9e3779b1
-	h = (h ^ h>>16) * 0x7feb352d
-	h = (h ^ h>>15) * 0x846ca68b
-	return h ^ h>>16
 }
 
 // predict has the model work and gives its output.
@@ -224,24 +208,15 @@ func refusal(ctx context.Context, err error) error {
 	return backend.Failure(ctx, err)
 }
 
-// complaint gives the first thing that the server finds wrong with the inputs,
-// "" where it does not say.
+// complaint gives what the server finds wrong with the inputs, "" where it does
+// not say.
 func complaint(body []byte) string {
 	var b struct {
-		Detail []struct {
-			Loc []any  `json:"loc"`
-			Msg string `json:"msg"`
-		} `json:"detail"`
-		Error string `json:"error"`
+		Detail json.RawMessage `json:"detail"`
+		Error  string          `json:"error"`
 	}
-	if err := json.Unmarshal(body, &b); err != nil || len(b.Detail) == 0 {
-		return b.Error
-	}
-	d := b.Detail[0]
-	if n := len(d.Loc); n > 0 {
-		return fmt.Sprintf("%v: %s", d.Loc[n-1], d.Msg)
-	}
-	return d.Msg
+	_ = json.Unmarshal(body, &b) // no words are no words
+	return cmp.Or(backend.Detail(b.Detail), b.Error)
 }
 
 // Probe asks how the server is. One that is busy is well.

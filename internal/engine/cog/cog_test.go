@@ -42,7 +42,7 @@ func TestOutputs(t *testing.T) {
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("results = %q, want %q", got, tt.want)
 			}
-			if paths, _ := s.asked(); !slices.Equal(paths, []string{"PUT /predictions/run-1-0"}) {
+			if paths, _ := s.asked(); !slices.Equal(paths, []string{"PUT /predictions/run-1-0-0"}) {
 				t.Errorf("calls = %q, want one", paths)
 			}
 		})
@@ -95,7 +95,7 @@ func TestInputs(t *testing.T) {
 	j.NumResults, j.Seed = 3, 1234
 	results(t, e, j)
 	paths, in := s.asked()
-	if want := []string{"PUT /predictions/run-1-0", "PUT /predictions/run-1-1", "PUT /predictions/run-1-2"}; !slices.Equal(paths, want) {
+	if want := []string{"PUT /predictions/run-1-0-0", "PUT /predictions/run-1-0-1", "PUT /predictions/run-1-0-2"}; !slices.Equal(paths, want) {
 		t.Errorf("calls = %q, want %q", paths, want)
 	}
 	seeds := map[any]bool{}
@@ -151,7 +151,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	j := job(`{}`, nil)
 	j.RunID = "a/../b c?"
 	results(t, open(t, s.URL), j)
-	if paths, _ := s.asked(); paths[0] != "PUT /predictions/a%2F..%2Fb%20c%3F-1-0" {
+	if paths, _ := s.asked(); paths[0] != "PUT /predictions/a%2F..%2Fb%20c%3F-1-0-0" {
 		t.Errorf("call = %q", paths[0])
 	}
 }
@@ -199,7 +199,7 @@ func TestCancelIsAsked(t *testing.T) {
 	stop, _ := begun(t, open(t, s.URL), job(`{}`, nil))
 	eventually(t, "the call arrives", func() bool { return s.working.Load() == 1 })
 	stop()
-	if paths, _ := s.asked(); !slices.Equal(paths, []string{"PUT /predictions/run-1-0", "POST /predictions/run-1-0/cancel"}) {
+	if paths, _ := s.asked(); !slices.Equal(paths, []string{"PUT /predictions/run-1-0-0", "POST /predictions/run-1-0-0/cancel"}) {
 		t.Errorf("calls = %q, want the last one to cancel", paths)
 	}
 }

@@ -153,7 +153,7 @@ func TestCancelledByOthers(t *testing.T) {
 	c := client(t, s.URL)
 	_, ended := begun(t, cog.New(c, cog.Options{}), job(drawing, values{"sleep": int64(500)}))
 	eventually(t, "the model works", func() bool { return s.Health(t) == "BUSY" })
-	if err := c.JSON(t.Context(), "POST", "predictions/run-1-0/cancel", nil, nil); err != nil {
+	if err := c.JSON(t.Context(), "POST", "predictions/run-1-0-0/cancel", nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if f := engine.As(<-ended); f.Code != engine.Failed || f.Transient {

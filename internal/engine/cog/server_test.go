@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/cog"
@@ -41,29 +40,9 @@ func serve(t testing.TB, answers ...answer) *server {
 		io.WriteString(w, `{}`)
 	})
 	m.HandleFunc("GET /health-check", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"status":"READY"}`) })
-	m.HandleFunc("GET /half", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "1000")
-		io.WriteString(w, "half of it")
-	})
-	m.HandleFunc("GET /endless", func(w http.ResponseWriter, _ *http.Request) {
-		for chunk := make([]byte, 64<<10); ; {
-			if _, err := w.Write(chunk); err != nil {
-				return
-			}
-		}
-	})
-	m.HandleFunc("GET /drips", func(w http.ResponseWriter, r *http.Request) {
-		for {
-			if _, err := w.Write([]byte{'.'}); err != nil || http.NewResponseController(w).Flush() != nil {
-				return
-			}
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-r.Context().Done():
-				return
-			}
-		}
-	})
+	m.HandleFunc("GET /half", func(w http.ResponseWriter, _ *http.Request) { enginetest.BreakOff(w, []byte("half of it")) })
+	m.HandleFunc("GET /endless", func(w http.ResponseWriter, r *http.Request) { enginetest.Flood(w, r, "") })
+	m.HandleFunc("GET /drips", func(w http.ResponseWriter, r *http.Request) { enginetest.Drip(w, r, []byte(".")) })
 	m.HandleFunc("GET /fox.png", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "a fox") })
 	s.Server = httptest.NewServer(m)
 	t.Cleanup(s.Close)
@@ -119,9 +98,6 @@ func gives(output string) answer {
 	return text(http.StatusOK, `{"id":"x","status":"succeeded","output":`+output+`}`)
 }
 
-// gone breaks the connection off.
-func gone(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-
 // hangs says nothing.
 func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
@@ -158,7 +134,7 @@ func TestFaults(t *testing.T) {
 		enginetest.Fails:   goes(text(http.StatusOK, `{"status":"failed","error":"CUDA out of memory in /src/predict.py at http://127.0.0.1:9"}`)),
 		enginetest.Busy:    passes(full, full, full, full, full, full, full),
 		enginetest.Away: func(t *testing.T) enginetest.Trial {
-			s := serve(t, gone)
+			s := serve(t, enginetest.Drop)
 			s.Close()
 			return trial(s)
 		},
@@ -169,7 +145,7 @@ func TestFaults(t *testing.T) {
 		enginetest.Drips:    goes(at("/drips")),
 		enginetest.Hangs:    goes(hangs),
 		enginetest.TimeIsUp: goes(hangs),
-		enginetest.Restarts: passes(gone),
+		enginetest.Restarts: passes(enginetest.Drop),
 		enginetest.Fewer:    goes(gives(`[]`)),
 	}, nil)
 }

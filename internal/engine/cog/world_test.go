@@ -53,11 +53,7 @@ func job(with string, v values) engine.Job {
 // results runs a job that has to succeed.
 func results(t testing.TB, e engine.Engine, j engine.Job) [][]byte {
 	t.Helper()
-	var r enginetest.Recorder
-	if err := e.Run(t.Context(), j, &r); err != nil {
-		t.Fatalf("run: %v", err)
-	}
-	return r.Outputs()
+	return enginetest.Results(t, e, j).Outputs()
 }
 
 // failure runs a job that has to fail, and gives what the person is told.

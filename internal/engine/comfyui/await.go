@@ -98,11 +98,11 @@ func (t *task) look(ctx context.Context, id string) (looked, error) {
 	defer cancel()
 	at, err := t.queued(short, id)
 	if err != nil || at != unknown {
-		return looked{state: at}, backend.Failure(ctx, err)
+		return looked{state: at}, backend.Asked(ctx, err)
 	}
 	var history map[string]entry
 	if err := t.server.JSON(short, "GET", "/history/"+url.PathEscape(id), nil, &history); err != nil {
-		return looked{}, backend.Failure(ctx, err)
+		return looked{}, backend.Asked(ctx, err)
 	}
 	if e, ok := history[id]; ok {
 		return looked{ended, e}, nil
@@ -171,7 +171,7 @@ func (e entry) failure() error {
 			}
 			_ = json.Unmarshal(m[1], &what) // without words, it failed all the same
 			return backend.Told(engine.Failed, "The tool's server could not do it.", what.Message).
-				Because(errors.New(what.Class + ": " + what.Type))
+				Because(errors.New(backend.Say(what.Class + ": " + what.Type)))
 		}
 	}
 	return engine.Fail(engine.Failed, "The tool's server could not do it.")

@@ -61,16 +61,16 @@ var _ engine.Prober = (*Engine)(nil)
 
 // Probe asks the server for its state.
 func (e *Engine) Probe(ctx context.Context) error {
-	ctx, cancel := e.server.Short(ctx)
+	short, cancel := e.server.Short(ctx)
 	defer cancel()
 	var stats struct {
 		System json.RawMessage `json:"system"`
 	}
-	if err := e.server.JSON(ctx, "GET", "/system_stats", nil, &stats); err != nil {
+	if err := e.server.JSON(short, "GET", "/system_stats", nil, &stats); err != nil {
 		return backend.Failure(ctx, err)
 	}
 	if len(stats.System) == 0 {
-		return backend.ErrSetup.Because(errors.New("another kind of server answers"))
+		return engine.ErrSetup.Because(errors.New("another kind of server answers"))
 	}
 	return nil
 }
@@ -84,13 +84,13 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err != nil {
 		return err
 	}
-	t := &task{Engine: e, job: j, out: out, graph: g, bar: &bar{out: out}, note: readNote(j.Left)}
+	t := &task{Engine: e, job: j, out: out, graph: g, bar: engine.Whole(out), note: readNote(j.Left)}
 	if t.note.ClientID == "" {
 		t.note.ClientID = uuid.NewString()
 	}
-	t.socket = e.listen(ctx, t.note.ClientID, t.bar)
+	t.socket = e.listen(ctx, t.note.ClientID, out)
 	defer t.socket.close()
-	t.bar.at(0)
+	t.bar.At(0)
 	err = t.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
@@ -124,7 +124,7 @@ type task struct {
 	job    engine.Job
 	out    engine.Sink
 	graph  *graph
-	bar    *bar
+	bar    engine.Span
 	socket *socket
 	note   note
 	given  int                 // results that the sink has taken
@@ -148,7 +148,7 @@ func (t *task) run(ctx context.Context) error {
 			}
 		}
 	}
-	t.bar.at(1)
+	t.bar.At(1)
 	return nil
 }
 
@@ -181,7 +181,7 @@ func (t *task) anew(ctx context.Context, number int) error {
 	if err := t.upload(ctx); err != nil {
 		return err
 	}
-	if err := t.graph.fill(t.job, seedOf(t.job.Seed, number), wanted, t.names); err != nil {
+	if err := t.graph.fill(t.job, t.job.SeedOf(number), wanted, t.names); err != nil {
 		return err
 	}
 	id, err := t.submit(ctx, number)
@@ -189,6 +189,12 @@ func (t *task) anew(ctx context.Context, number int) error {
 		return err
 	}
 	return t.finish(ctx, id)
+}
+
+// over tells whether nobody goes on after an error: neither the next try nor
+// another worker.
+func over(ctx context.Context, err error) bool {
+	return !engine.Elsewhere(ctx) && (ctx.Err() != nil || !engine.As(err).Transient)
 }
 
 // finish waits for a prompt and hands over what it made. A prompt that nobody
@@ -199,11 +205,13 @@ func (t *task) finish(ctx context.Context, id string) error {
 	if t.graph.bound(keyResults) {
 		share = t.job.NumResults - t.given
 	}
-	t.socket.follow(id, t.graph.nodes(), t.bar.part(t.given, share, t.job.NumResults))
+	all := float64(t.job.NumResults)
+	making := t.bar.Part(float64(t.given)/all, float64(t.given+share)/all).Part(0, 0.95) // the rest is to fetch the files
+	t.socket.follow(id, t.graph.nodes(), making)
 	e, err := t.await(ctx, id)
-	t.socket.follow("", nil, nil)
+	t.socket.follow("", nil, engine.Span{})
 	if err != nil {
-		if !engine.Elsewhere(ctx) && (ctx.Err() != nil || !engine.As(err).Transient) {
+		if over(ctx, err) {
 			t.cancel(ctx, id)
 		}
 		return err
@@ -212,17 +220,4 @@ func (t *task) finish(ctx context.Context, id string) error {
 		return err
 	}
 	return t.deliver(ctx, e)
-}
-
-// seedOf gives the seed of the nth prompt.
-func seedOf(seed uint32, n int) uint32 {
-	if n == 0 {
-		return seed
-	}
-	h := seed + uint32(n)*0x9e3779b1
-	h ^= h >> 16
-	h *= 0x7feb352d
-	h ^= h >> 15
-	h *= 0x846ca68b
-	return h ^ h>>16
 }

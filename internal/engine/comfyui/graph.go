@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/backend"
 )
 
 // Keys of bind that are no fields.
@@ -40,7 +39,7 @@ type target struct {
 // read takes the manifest's part and refuses what cannot work.
 func read(with string) (*graph, error) {
 	var g graph
-	if err := backend.Setting(with, &g); err != nil {
+	if err := engine.Setting(with, &g); err != nil {
 		return nil, err
 	}
 	if len(g.Workflow) == 0 {
@@ -72,7 +71,7 @@ func read(with string) (*graph, error) {
 }
 
 func wrong(format string, args ...any) error {
-	return backend.ErrSetup.Because(fmt.Errorf(format, args...))
+	return engine.ErrSetup.Because(fmt.Errorf(format, args...))
 }
 
 // bound tells whether a key has inputs.

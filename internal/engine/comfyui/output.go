@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -84,7 +83,7 @@ func (t *task) deliver(ctx context.Context, e entry) error {
 			return err
 		}
 		t.given++
-		t.bar.at(float64(t.given) / float64(t.job.NumResults))
+		t.bar.At(float64(t.given) / float64(t.job.NumResults))
 	}
 	return nil
 }
@@ -102,26 +101,5 @@ func (t *task) hand(ctx context.Context, r result) error {
 		return backend.Failure(ctx, err)
 	}
 	defer res.Body.Close()
-	body := &source{r: res.Body}
-	if err := t.out.Output(ctx, body); err != nil {
-		if body.err != nil { // the server's fault, not the sink's
-			return backend.Failure(ctx, body.err)
-		}
-		return err
-	}
-	return nil
-}
-
-// source remembers why it ended early.
-type source struct {
-	r   io.Reader
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
+	return backend.Hand(ctx, res.Body, t.out)
 }

@@ -1,41 +1,6 @@
 package comfyui
 
-import (
-	"math"
-	"sync"
-
-	"atelier/internal/engine"
-)
-
-// bar tells progress that only grows, in steps worth telling.
-type bar struct {
-	out engine.Sink
-
-	mu   sync.Mutex
-	told bool
-	last float64
-}
-
-func (b *bar) at(fraction float64) {
-	const step = 0.005
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	fraction = min(fraction, 1)
-	if b.told && fraction < b.last+step && (fraction < 1 || b.last == 1) {
-		return
-	}
-	b.told, b.last = true, fraction
-	b.out.Progress(fraction)
-}
-
-// part gives the stretch of the bar that belongs to a prompt. The last of it is
-// for fetching the files.
-func (b *bar) part(done, share, all int) func(fraction float64) {
-	return func(fraction float64) {
-		const making = 0.95
-		b.at((float64(done) + float64(share)*making*fraction) / float64(all))
-	}
-}
+import "math"
 
 // steps is how far the nodes of a prompt are. Nodes whose results the server
 // still has do not count.

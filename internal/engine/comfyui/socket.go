@@ -36,13 +36,13 @@ type socket struct {
 	prompt  string // whose events count
 	running bool   // the server is at it
 	steps   *steps
-	tell    func(fraction float64)
+	part    engine.Span
 }
 
 // listen opens the socket of a client. A second one with its id takes the
 // events away from the first, so each job has its own.
-func (e *Engine) listen(ctx context.Context, clientID string, b *bar) *socket {
-	s := &socket{out: b.out, done: make(chan struct{}), hint: make(chan struct{}, 1)}
+func (e *Engine) listen(ctx context.Context, clientID string, out engine.Sink) *socket {
+	s := &socket{out: out, done: make(chan struct{}), hint: make(chan struct{}, 1)}
 	client, header := e.server.HTTP()
 	header.Del("Origin") // one that is not the server's own is refused
 	dial, cancel := context.WithTimeout(ctx, dialWait)
@@ -76,10 +76,10 @@ func (s *socket) close() {
 }
 
 // follow says which prompt is waited for, "" for none.
-func (s *socket) follow(prompt string, nodes []string, tell func(float64)) {
+func (s *socket) follow(prompt string, nodes []string, part engine.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prompt, s.running, s.steps, s.tell = prompt, false, newSteps(nodes), tell
+	s.prompt, s.running, s.steps, s.part = prompt, false, newSteps(nodes), part
 	select {
 	case <-s.hint: // of the prompt before
 	default:
@@ -159,7 +159,7 @@ func (s *socket) text(message []byte) {
 	default:
 		return
 	}
-	s.tell(s.steps.fraction())
+	s.part.At(s.steps.fraction())
 }
 
 // state takes how far all nodes are that have begun.

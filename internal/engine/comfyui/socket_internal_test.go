@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"atelier/internal/engine"
 	"atelier/internal/engine/enginetest"
 )
 
@@ -13,8 +14,7 @@ const smallJPEG = "\xff\xd8\xff\xe0 and so on"
 // following is a socket that hears of prompt p with nodes 1 and 2.
 func following(r *enginetest.Recorder) *socket {
 	s := &socket{out: r, hint: make(chan struct{}, 1)}
-	b := &bar{out: r}
-	s.follow("p", []string{"1", "2"}, b.part(0, 1, 1))
+	s.follow("p", []string{"1", "2"}, engine.Whole(r))
 	return s
 }
 

@@ -141,10 +141,11 @@ func (t *task) submit(ctx context.Context, number int) (string, error) {
 	// would say that there are none.
 	err := t.post(ctx, map[string]any{"prompt": t.graph.Workflow, "client_id": t.note.ClientID, "prompt_id": id}, &answer)
 	if err != nil {
-		if _, refused := errors.AsType[*backend.Status](err); !refused && ctx.Err() != nil && !engine.Elsewhere(ctx) {
+		why := explain(ctx, err)
+		if _, refused := errors.AsType[*backend.Status](err); !refused && over(ctx, why) {
 			t.cancel(ctx, id) // it may have arrived
 		}
-		return "", explain(ctx, err)
+		return "", why
 	}
 	if answer.PromptID != "" && answer.PromptID != id {
 		id = answer.PromptID

@@ -140,22 +140,13 @@ func drawn(w, h int) []byte {
 // results runs a job that has to succeed.
 func (r rig) results(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
-	var out enginetest.Recorder
-	if err := r.Run(t.Context(), j, &out); err != nil {
-		t.Fatalf("run: %v", err)
-	}
-	return &out
+	return enginetest.Results(t, r, j)
 }
 
 // refusal runs a job that has to fail.
 func (r rig) refusal(t *testing.T, j engine.Job) *engine.Error {
 	t.Helper()
-	var out enginetest.Recorder
-	err := r.Run(t.Context(), j, &out)
-	if err == nil || len(out.Outputs()) > 0 {
-		t.Fatalf("run = %v with %d results, want a failure", err, len(out.Outputs()))
-	}
-	return engine.As(err)
+	return enginetest.Failure(t, r, j)
 }
 
 // sent is the graph of the nth prompt that the server took.

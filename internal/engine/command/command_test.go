@@ -134,6 +134,15 @@ func TestNoMoreThanAskedFor(t *testing.T) {
 	}
 }
 
+func TestAResultIsOneHoweverOftenItIsTold(t *testing.T) {
+	t.Parallel()
+	j := job("say it twice")
+	j.NumResults = 3
+	if r, err := newWorld(t, child.Limits{}).run(t, j); err != nil || r.Offered() != 1 {
+		t.Errorf("run = %v with %d results, want 1", err, r.Offered())
+	}
+}
+
 // TestProgramsThatGoWrong has every fault end with an error, and nothing left.
 func TestProgramsThatGoWrong(t *testing.T) {
 	t.Parallel()

@@ -36,8 +36,9 @@
 //	{"output": "out/1.png"}          a finished result, which is taken now
 //	{"error": {"message": "…", "code": "ENGINE_FAILED", "transient": false}}
 //
-// Names are those of files in the folder. Other lines are dropped, and lines
-// end at 64 KiB. While a result is taken the program waits when it writes more.
+// Names are those of files in the folder; a result whose name was told before is
+// the same one, and not taken again. Other lines are dropped, and lines end at
+// 64 KiB. While a result is taken the program waits when it writes more.
 // The codes are ENGINE_FAILED, ENGINE_UNAVAILABLE, which counts as transient
 // unless it says otherwise, and CONTENT_POLICY_VIOLATION. The message is shown
 // to the person who started the run, without the paths and addresses in it.

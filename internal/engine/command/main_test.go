@@ -181,6 +181,11 @@ var deeds = map[string]func(t task){
 		paint("out/1.png", color.White)
 		fmt.Println(t.With.Exact)
 	},
+	"say it twice": func(task) {
+		paint("out/1.png", color.White)
+		tell("output", "out/1.png")
+		tell("output", "out/../out/1.png")
+	},
 	"many": func(t task) {
 		for i := range 2 * t.NumResults {
 			paint(fmt.Sprintf("out/%02d.png", i), color.White)

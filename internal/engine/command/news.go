@@ -103,8 +103,8 @@ func (n *news) preview(name string) {
 
 // take hands a result over. The name is the program's word, and may be anything.
 func (n *news) take(ctx context.Context, name string) error {
-	if n.taken >= n.job.NumResults {
-		return nil
+	if n.taken >= n.job.NumResults || n.announced[path.Clean(name)] {
+		return nil // one result is one, and paid once, however often it is told
 	}
 	if !filepath.IsLocal(name) {
 		return errNoFile.Because(errors.New("a result outside the folder"))

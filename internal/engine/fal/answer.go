@@ -91,6 +91,18 @@ func (r *reason) read(s *backend.Status) {
 	}
 }
 
+// ofRequest tells whether a status is how the request ended, and not the queue's
+// own: that it was asked too often, or does not know us.
+func (r reason) ofRequest(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return true
+	case http.StatusInternalServerError:
+		return r != reason{}
+	}
+	return r.Type != ""
+}
+
 const policy = "content_policy_violation"
 
 // failed says what the end of a request means. One that fell victim to the
@@ -113,7 +125,9 @@ func (t *task) failed(ctx context.Context, i int, why reason, err error) error {
 		if err := t.leave(ctx); err != nil {
 			return err
 		}
-		return engine.Again(engine.Unavailable, "The provider could not run the job just now.").Because(err)
+		// The queue itself is there: for other runs, and for as few of these as
+		// are tried.
+		return engine.Again(engine.Failed, "The provider could not run the job just now.").Because(err)
 	}
 	return backend.Told(engine.Failed, "The tool failed.", why.Words).Because(err)
 }
@@ -126,7 +140,7 @@ func refusal(ctx context.Context, err error) error {
 	}
 	switch s.Code {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return backend.ErrSetup.Because(err) // there is no such endpoint
+		return engine.ErrSetup.Because(err) // there is no such endpoint
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var why reason
 		why.read(s)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"net/http"
 	"strings"
@@ -112,13 +111,7 @@ func (t *task) values(ctx context.Context, i int) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	own, err := t.with.Values(ctx, engine.Job{}, t.job.Seed+uint32(i), t.job.NumResults, nil) // its seed
-	if err != nil {
-		return nil, err
-	}
-	inputs := maps.Clone(t.inputs)
-	maps.Copy(inputs, own)
-	return inputs, nil
+	return t.with.Again(t.inputs, t.job.SeedOf(i)), nil
 }
 
 // file gives a file in the way that models take it.
@@ -140,6 +133,9 @@ func (t *task) file(ctx context.Context, f engine.File) (any, error) {
 	asked := map[string]string{"content_type": f.MimeType, "file_name": backend.FileName(f)}
 	if err := t.e.o.Storage.JSON(short, "POST", "storage/upload/initiate?storage_type=fal-cdn-v3", asked, &at); err != nil {
 		return nil, backend.Failure(ctx, err)
+	}
+	if at.Upload == "" || at.File == "" {
+		return nil, backend.ErrGarbled.Because(errors.New("an upload without an address"))
 	}
 	content, err := f.Open(ctx)
 	if err != nil {

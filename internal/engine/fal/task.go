@@ -6,8 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strconv"
 	"sync"
 	"time"
 
@@ -25,7 +23,7 @@ type task struct {
 
 	note     note
 	requests []request
-	told     float64
+	bar      engine.Span
 	inputs   map[string]any
 }
 
@@ -95,7 +93,7 @@ func (t *task) all(ctx context.Context) error {
 		if err := t.deliver(ctx, answer); err != nil {
 			return err
 		}
-		t.tell(i, 1)
+		t.part(i).At(1)
 	}
 	return nil
 }
@@ -160,9 +158,9 @@ func (t *task) look(ctx context.Context, i int) (answer json.RawMessage, ended b
 	if s.Status != "COMPLETED" {
 		last := 0.0
 		for _, l := range s.Logs {
-			last = max(last, progress(l.Message))
+			last = max(last, backend.Logged(l.Message))
 		}
-		t.tell(i, last)
+		t.part(i).At(making * last)
 		return nil, false, nil
 	}
 	err = t.e.c.JSON(ctx, "GET", r.Response, nil, &answer)
@@ -177,37 +175,17 @@ func (t *task) look(ctx context.Context, i int) (answer json.RawMessage, ended b
 	if answered {
 		why.read(status)
 	}
-	if answered && why == (reason{}) && status.Code/100 == 5 {
-		return nil, false, err // of the queue, and not of the request
+	if answered && s.Error == "" && !why.ofRequest(status.Code) {
+		return nil, false, err
 	}
 	return nil, true, t.failed(ctx, i, why, err)
 }
 
-// bars are what progress bars in logs begin with (tqdm).
-var bars = regexp.MustCompile(`(\d{1,3})%\s*\|`)
+// part is the stretch of the progress that belongs to a request.
+func (t *task) part(i int) engine.Span { return t.bar.Of(i, len(t.note.IDs)) }
 
-// progress is what the last progress bar says, from 0 to 1.
-func progress(line string) float64 {
-	all := bars.FindAllStringSubmatch(line, -1)
-	if len(all) == 0 {
-		return 0
-	}
-	percent, _ := strconv.Atoi(all[len(all)-1][1]) // digits only
-	return min(float64(percent)/100, 1)
-}
-
-// tell tells how far all of it is. Models with several bars start again at 0;
-// what people see does not.
-func (t *task) tell(i int, fraction float64) {
-	const making = 0.95 // the rest is to fetch it
-	if fraction < 1 {
-		fraction *= making
-	}
-	if f := (float64(i) + fraction) / float64(len(t.note.IDs)); f > t.told {
-		t.told = f
-		t.out.Progress(f)
-	}
-}
+// making is how much of that it takes to make a result; the rest is to fetch it.
+const making = 0.95
 
 // stop takes back what nobody will ask for. After a failure that may pass, or
 // where another worker goes on, it is taken up instead. The note forgets what the queue agreed to

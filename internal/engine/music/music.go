@@ -13,7 +13,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"math"
 	"path/filepath"
 
@@ -71,7 +70,6 @@ func New(fluidsynth, soundfont string, o Options) *Engine {
 }
 
 var (
-	errSetup   = engine.Fail(engine.Failed, "This tool is not set up rightly. Tell the operator.")
 	errAway    = engine.Again(engine.Unavailable, "The instruments are not there just now.")
 	errProgram = engine.Fail(engine.Failed, "The tune could not be played.")
 	errResult  = engine.Fail(engine.Invalid, "The instruments gave no sound that can be used.")
@@ -79,7 +77,7 @@ var (
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	if err := settings(j.With); err != nil {
+	if err := engine.Setting(j.With, &struct{}{}); err != nil { // there is nothing to set
 		return err
 	}
 	w, err := wishOf(j)
@@ -89,11 +87,11 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	whole := &gauge{out: out}
-	whole.at(0)
+	whole := engine.Whole(out)
+	whole.At(0)
 	for i := range j.NumResults {
-		part := func(fraction float64) { whole.at((float64(i) + fraction) / float64(j.NumResults)) }
-		w.seed = seedOf(j.Seed, i)
+		part := whole.Of(i, j.NumResults)
+		w.seed = j.SeedOf(i)
 		file, err := e.play(ctx, compose(w), part)
 		if err != nil {
 			return err
@@ -104,17 +102,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := out.Output(ctx, bytes.NewReader(file)); err != nil {
 			return err
 		}
-		part(1)
-	}
-	return nil
-}
-
-// settings holds the manifest to what there is to set: nothing.
-func settings(with string) error {
-	d := json.NewDecoder(bytes.NewReader([]byte(cmp.Or(with, "{}"))))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&struct{}{}); err != nil {
-		return errSetup.Because(err)
+		part.At(1)
 	}
 	return nil
 }
@@ -169,49 +157,9 @@ func wishOf(j engine.Job) (wish, error) {
 	if d, ok := j.Values["drums"].(bool); ok {
 		w.drums = d
 	}
-	w.bars = 4 * int(math.Round(number(j.Values["bars"], 16, minBars, maxBars)/4))
+	w.bars = 4 * int(math.Round(j.Number("bars", 16, minBars, maxBars)/4))
 	if j.Values["tempo"] != nil {
-		w.tempo = number(j.Values["tempo"], 100, minTempo, maxTempo)
+		w.tempo = j.Number("tempo", 100, minTempo, maxTempo)
 	}
 	return w, nil
-}
-
-func number(v any, otherwise, low, high float64) float64 {
-	n := otherwise
-	switch v := v.(type) {
-	case int64:
-		n = float64(v)
-	case float64:
-		n = v
-	}
-	if math.IsNaN(n) {
-		n = otherwise
-	}
-	return min(max(n, low), high)
-}
-
-// seedOf gives the seed of the ith result.
-func seedOf(seed uint32, i int) uint32 {
-	if i == 0 {
-		return seed
-	}
-	h := seed + uint32(i)*0x9e3779b1
-	h = (h ^ h>>16) * 0x7feb352d
-	h = (h ^ h>>15) * 0x846ca68b
-	return h ^ h>>16
-}
-
-// gauge tells progress that only grows, in steps worth telling.
-type gauge struct {
-	out  engine.Sink
-	last float64
-}
-
-func (g *gauge) at(fraction float64) {
-	const step = 0.02
-	fraction = min(fraction, 1)
-	if fraction >= g.last+step || fraction == 1 && g.last < 1 {
-		g.last = fraction
-		g.out.Progress(fraction)
-	}
 }

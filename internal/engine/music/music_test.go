@@ -45,7 +45,7 @@ func TestWhatCannotBePlayed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e := refusal(t, fake(tt.program), job(tt.values))
+			e := enginetest.Failure(t, fake(tt.program), job(tt.values))
 			if e.Code != tt.code || e.Transient || !strings.Contains(e.Message, tt.want) {
 				t.Errorf("failure = %v, want %q", e, tt.want)
 			}
@@ -57,7 +57,7 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	j := job(nil)
 	j.With = `{"mood":"x"}`
-	if e := refusal(t, fake("plays"), j); !strings.Contains(e.Message, "not set up") {
+	if e := enginetest.Failure(t, fake("plays"), j); !strings.Contains(e.Message, "not set up") {
 		t.Errorf("failure = %v", e)
 	}
 }
@@ -66,7 +66,7 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 func TestSoundfontsMayGoAway(t *testing.T) {
 	t.Parallel()
 	e := music.New(filepath.Join(theatre, "plays"), "/nowhere/font.sf2", music.Options{})
-	if got := refusal(t, e, job(nil)); got.Code != engine.Unavailable || !got.Transient {
+	if got := enginetest.Failure(t, e, job(nil)); got.Code != engine.Unavailable || !got.Transient {
 		t.Errorf("failure = %v, want one that may be over soon", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"atelier/internal/engine"
 	"atelier/internal/engine/child"
 )
 
@@ -30,21 +31,20 @@ const (
 // play has a score played and gives the finished file. The parts are played one
 // by one and mixed here: the instruments of a soundfont differ by more than
 // 20 dB, and every soundfont in its own way.
-func (e *Engine) play(ctx context.Context, s *score, progress func(fraction float64)) ([]byte, error) {
+func (e *Engine) play(ctx context.Context, s *score, whole engine.Span) ([]byte, error) {
 	if _, err := os.Stat(e.soundfont); err != nil {
 		return nil, errAway.Because(err)
 	}
 	var mix sound
-	whole := 0.92 / float64(len(s.parts))
+	playing := whole.Part(0, 0.92)
 	for i, p := range s.parts {
 		alone := *s
 		alone.parts = []part{p}
-		stem, err := e.perform(ctx, &alone, func(fraction float64) { progress(whole * (float64(i) + fraction)) })
+		stem, err := e.perform(ctx, &alone, playing.Of(i, len(s.parts)))
 		if err != nil {
 			return nil, err
 		}
 		mix = mix.add(stem, p.level)
-		progress(whole * float64(i+1))
 	}
 	if !mix.polish() {
 		return nil, errResult.Because(errors.New("nothing can be heard"))
@@ -53,7 +53,7 @@ func (e *Engine) play(ctx context.Context, s *score, progress func(fraction floa
 }
 
 // perform has a score played and gives the sound as it comes.
-func (e *Engine) perform(ctx context.Context, s *score, progress func(fraction float64)) (sound, error) {
+func (e *Engine) perform(ctx context.Context, s *score, part engine.Span) (sound, error) {
 	folder, err := child.NewFolder(e.folder)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
@@ -63,7 +63,7 @@ func (e *Engine) perform(ctx context.Context, s *score, progress func(fraction f
 		return nil, fmt.Errorf("write the notes: %w", err)
 	}
 	all := s.seconds() * rate * frame
-	err = e.render(ctx, folder, func(written int64) { progress(min(float64(written)/all, 1)) })
+	err = e.render(ctx, folder, func(written int64) { part.At(float64(written) / all) })
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -81,6 +81,7 @@ func (e *Engine) perform(ctx context.Context, s *score, progress func(fraction f
 	if err != nil {
 		return nil, errResult.Because(err)
 	}
+	part.At(1)
 	return out, nil
 }
 

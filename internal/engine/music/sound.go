@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	wav "atelier/internal/engine/sound"
 )
 
 // sound is samples of two channels by turns, 1 being as loud as can be.
@@ -18,36 +20,14 @@ var errFormat = errors.New("not a recording of floats in two channels")
 // parse reads a WAV file that is all there.
 func parse(r io.Reader) (sound, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
-	var head [12]byte
-	if _, err := io.ReadFull(in, head[:]); err != nil || string(head[:4]) != "RIFF" || string(head[8:]) != "WAVE" {
+	f, size, err := wav.Open(in)
+	if err != nil {
+		return nil, err
+	}
+	if f != (wav.Format{Floats: true, Bits: 32, Channels: 2, Rate: rate}) {
 		return nil, errFormat
 	}
-	known := false
-	for {
-		if _, err := io.ReadFull(in, head[:8]); err != nil {
-			return nil, errFormat
-		}
-		name, n := string(head[:4]), int64(binary.LittleEndian.Uint32(head[4:]))
-		switch {
-		case name == "data" && known:
-			return floats(in, n)
-		case n > 1<<10 || name == "data":
-			return nil, errFormat
-		}
-		body := make([]byte, n+n&1)
-		if _, err := io.ReadFull(in, body); err != nil {
-			return nil, errFormat
-		}
-		if name == "fmt " {
-			const floats, extensible = 3, 0xfffe
-			le := binary.LittleEndian
-			if n < 16 || le.Uint16(body) != floats && le.Uint16(body) != extensible ||
-				le.Uint16(body[2:]) != 2 || le.Uint32(body[4:]) != rate || le.Uint16(body[14:]) != 32 {
-				return nil, errFormat
-			}
-			known = true
-		}
-	}
+	return floats(in, size)
 }
 
 // floats reads samples that take n bytes.
@@ -129,24 +109,9 @@ func (s sound) loudness() float64 {
 
 // wav writes the file, in 16 bits.
 func (s sound) wav() []byte {
-	const header = 44
-	le := binary.LittleEndian
-	n := 2 * len(s)
-	b := make([]byte, 0, header+n)
-	b = append(b, "RIFF"...)
-	b = le.AppendUint32(b, uint32(header-8+n))
-	b = append(b, "WAVEfmt "...)
-	b = le.AppendUint32(b, 16)
-	b = le.AppendUint16(b, 1) // integers
-	b = le.AppendUint16(b, 2) // channels
-	b = le.AppendUint32(b, rate)
-	b = le.AppendUint32(b, 4*rate)
-	b = le.AppendUint16(b, 4)
-	b = le.AppendUint16(b, 16)
-	b = append(b, "data"...)
-	b = le.AppendUint32(b, uint32(n))
+	b := wav.Header(rate, 2, len(s))
 	for _, v := range s {
-		b = le.AppendUint16(b, uint16(int16(math.Round(float64(v)*32767))))
+		b = binary.LittleEndian.AppendUint16(b, uint16(int16(math.Round(float64(v)*32767))))
 	}
 	return b
 }

@@ -49,17 +49,15 @@ func TestOtherFilesAreNoSound(t *testing.T) {
 		return b
 	}
 	for name, b := range map[string][]byte{
-		"nothing":        nil,
-		"text":           []byte("this is no recording at all"),
-		"a header":       good[:40],
-		"half":           good[:len(good)/2],
-		"integers":       change(20, 1),
-		"one channel":    change(22, 1),
-		"another rate":   change(24, 0),
-		"too long":       change(55, 0xff),
-		"no number":      append(slices.Clone(good[:len(good)-4]), 0, 0, 0xc0, 0x7f),
-		"no format":      append([]byte("RIFF\x00\x00\x00\x00WAVE"), good[48:]...),
-		"a large format": change(17, 0xff),
+		"nothing":      nil,
+		"text":         []byte("this is no recording at all"),
+		"a header":     good[:40],
+		"half":         good[:len(good)/2],
+		"integers":     change(20, 1),
+		"one channel":  change(22, 1),
+		"another rate": change(24, 0),
+		"too long":     change(55, 0xff),
+		"no number":    append(slices.Clone(good[:len(good)-4]), 0, 0, 0xc0, 0x7f),
 	} {
 		if s, err := parse(bytes.NewReader(b)); err == nil {
 			t.Errorf("%s: parse = %d samples, want an error", name, len(s))

@@ -90,14 +90,7 @@ func fake(name string) *music.Engine {
 func installed(t *testing.T) *music.Engine {
 	t.Helper()
 	needs := music.Needs()
-	for _, n := range needs {
-		if n.Path == "" && os.Getenv("CI") == "" {
-			t.Skipf("%s is not installed (Debian package %s)", n.Name, n.Package)
-		}
-		if n.Path == "" {
-			t.Fatalf("%s is not installed (Debian package %s)", n.Name, n.Package)
-		}
-	}
+	enginetest.Installed(t, needs)
 	return music.New(needs[0].Path, needs[1].Path, music.Options{Folder: t.TempDir()})
 }
 
@@ -116,10 +109,7 @@ func job(more values) engine.Job {
 // takes.
 func played(t *testing.T, e *music.Engine, j engine.Job) ([]byte, time.Duration) {
 	t.Helper()
-	var r enginetest.Recorder
-	if err := e.Run(t.Context(), j, &r); err != nil {
-		t.Fatalf("run: %v", err)
-	}
+	r := enginetest.Results(t, e, j)
 	if len(r.Outputs()) != 1 {
 		t.Fatalf("results = %d, want 1", len(r.Outputs()))
 	}
@@ -136,15 +126,4 @@ func played(t *testing.T, e *music.Engine, j engine.Job) ([]byte, time.Duration)
 		t.Fatalf("result = %+v, want sound", facts)
 	}
 	return b, facts.Duration
-}
-
-// refusal runs a job that has to fail.
-func refusal(t *testing.T, e *music.Engine, j engine.Job) *engine.Error {
-	t.Helper()
-	var r enginetest.Recorder
-	err := e.Run(t.Context(), j, &r)
-	if err == nil || len(r.Outputs()) > 0 {
-		t.Fatalf("run = %v with %d results, want an error", err, len(r.Outputs()))
-	}
-	return engine.As(err)
 }

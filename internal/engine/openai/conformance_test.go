@@ -55,7 +55,7 @@ var examples = map[string]example{
 		options: openaitest.Options{Dialect: openaitest.SGLang},
 		job: func(t *testing.T) engine.Job {
 			j := job(t, map[string]any{"call": "edits", "model": "Qwen/Qwen-Image-Edit", "seed": "seed"}, map[string]any{"prompt": "a fox", "size": square}, 2)
-			j.Files = map[string][]engine.File{"pictures": {picture(t), picture(t)}}
+			j.Files = map[string][]engine.File{"pictures": {picture(), picture()}}
 			return j
 		},
 		seeded: true, signs: true, stops: true,
@@ -70,7 +70,7 @@ var examples = map[string]example{
 		options: openaitest.Options{Dialect: openaitest.VLLMOmni},
 		job: func(t *testing.T) engine.Job {
 			j := job(t, map[string]any{"call": "videos", "model": "Wan-AI/Wan2.2", "seed": "seed"}, map[string]any{"prompt": "a fox", "seconds": 4.0, "size": square}, 2)
-			j.Files = map[string][]engine.File{"picture": {picture(t)}}
+			j.Files = map[string][]engine.File{"picture": {picture()}}
 			return j
 		},
 		seeded: true, signs: true, stops: true,
@@ -79,7 +79,7 @@ var examples = map[string]example{
 		options: openaitest.Options{Dialect: openaitest.SGLang},
 		job: func(t *testing.T) engine.Job {
 			j := job(t, map[string]any{"call": "videos", "model": "Wan-AI/Wan2.1-T2V", "seed": "seed", "json": true}, map[string]any{"prompt": "a fox", "seconds": int64(4)}, 1)
-			j.Files = map[string][]engine.File{"picture": {picture(t)}}
+			j.Files = map[string][]engine.File{"picture": {picture()}}
 			return j
 		},
 		seeded: true, signs: true, stops: true,
@@ -88,7 +88,7 @@ var examples = map[string]example{
 		options: openaitest.Options{Dialect: openaitest.LocalAI},
 		job: func(t *testing.T) engine.Job {
 			j := job(t, map[string]any{"call": "video-sync", "model": "ltx-video", "seed": "seed"}, map[string]any{"prompt": "a fox", "size": square, "steps": int64(4)}, 2)
-			j.Files = map[string][]engine.File{"picture": {picture(t)}}
+			j.Files = map[string][]engine.File{"picture": {picture()}}
 			return j
 		},
 		seeded: true, signs: true, stops: true,

@@ -23,11 +23,8 @@
 package openai
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -43,14 +40,14 @@ type Options struct {
 	Poll time.Duration
 	// MaxAnswer bounds an answer with results in it, in bytes:
 	// backend.MaxAnswer, which is also the most.
-	MaxAnswer int
+	MaxAnswer int64
 }
 
 // Engine runs jobs on one server.
 type Engine struct {
 	c    *backend.Client
 	poll time.Duration
-	most int
+	most int64
 }
 
 // New makes an engine. The client's address is where the API begins, such as
@@ -78,9 +75,9 @@ type setting struct {
 type task struct {
 	engine.Job
 	setting
-	e    *Engine
-	out  engine.Sink
-	told float64 // the progress that was told last
+	e   *Engine
+	out engine.Sink
+	bar engine.Span
 }
 
 // calls are what a manifest can name.
@@ -94,13 +91,13 @@ var calls = map[string]func(*task, context.Context) error{
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := &task{Job: j, e: e, out: out}
-	if err := backend.Setting(j.With, &t.setting); err != nil {
+	t := &task{Job: j, e: e, out: out, bar: engine.Whole(out)}
+	if err := engine.Setting(j.With, &t.setting); err != nil {
 		return err
 	}
 	do, ok := calls[t.Call]
 	if !ok || t.Batch < 0 {
-		return backend.ErrSetup
+		return engine.ErrSetup
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -115,56 +112,15 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return err
 }
 
-// progress tells how much is done. It only grows.
-func (t *task) progress(fraction float64) {
-	if fraction = min(fraction, 1); fraction > t.told {
-		t.told = fraction
-		t.out.Progress(fraction)
-	}
-}
-
 // done tells that so many results are there.
-func (t *task) done(results int) { t.progress(float64(results) / float64(t.NumResults)) }
-
-// deliver hands a result over. An error is the sink's, unless the result could
-// not be read.
-func (t *task) deliver(ctx context.Context, r io.Reader) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s := &source{r: bufio.NewReader(r)}
-	if _, err := s.r.Peek(1); errors.Is(err, io.EOF) {
-		return errNothing
-	}
-	if err := t.out.Output(ctx, s); err != nil {
-		if s.err != nil {
-			return failure(ctx, s.err)
-		}
-		return err
-	}
-	return nil
-}
-
-// source remembers why it could not be read.
-type source struct {
-	r   *bufio.Reader
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
-}
+func (t *task) done(results int) { t.bar.At(float64(results) / float64(t.NumResults)) }
 
 // deliverBody hands over an answer that is the result itself. Words are none:
 // some servers tell their errors so.
 func (t *task) deliverBody(ctx context.Context, res *http.Response) error {
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err == nil && (strings.HasPrefix(kind, "text/") || kind == "application/json") {
-		return errGarbled
+		return backend.ErrGarbled
 	}
-	return t.deliver(ctx, res.Body)
+	return backend.Hand(ctx, res.Body, t.out)
 }

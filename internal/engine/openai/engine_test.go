@@ -98,7 +98,7 @@ func TestFilesGoWhereTheyBelong(t *testing.T) {
 			j := job(t, tt.with, map[string]any{"prompt": "a fox", "size": square}, 1)
 			j.Files = map[string][]engine.File{}
 			for key, n := range tt.files {
-				j.Files[key] = slices.Repeat([]engine.File{picture(t)}, n)
+				j.Files[key] = slices.Repeat([]engine.File{picture()}, n)
 			}
 			w.run(t, j)
 			if got := w.Requests()[0].Files; !maps.EqualFunc(got, tt.want, slices.Equal[[]string]) {

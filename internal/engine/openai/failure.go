@@ -5,19 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 )
 
 var (
-	errGarbled = engine.Fail(engine.Failed, "The tool's server answered something that is not understood.")
-	errNothing = engine.Fail(engine.Invalid, "The tool's server gave no result.")
-	errHuge    = engine.Fail(engine.Invalid, "The tool's server answered more than can be taken.")
-	errFailed  = engine.Fail(engine.Failed, "The tool's server could not make it.")
-	errLost    = engine.Again(engine.Unavailable, "The tool's server has lost the work.")
-	errUnsure  = engine.Fail(engine.Failed, "It is not known whether the tool's server began the work. It was not begun a second time, which might cost twice.")
+	errFailed = engine.Fail(engine.Failed, "The tool's server could not make it.")
+	errLost   = engine.Again(engine.Unavailable, "The tool's server has lost the work.")
+	errUnsure = engine.Fail(engine.Failed, "It is not known whether the tool's server began the work. It was not begun a second time, which might cost twice.")
 )
 
 // complaint is what a server says is wrong.
@@ -47,7 +43,7 @@ func failure(ctx context.Context, err error) error {
 	}
 	switch {
 	case s.Code == http.StatusNotFound && c.Code == "model_not_found":
-		return backend.ErrSetup.Because(err)
+		return engine.ErrSetup.Because(err)
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden, c.Message == "":
 		return backend.Failure(ctx, err)
 	}
@@ -89,9 +85,6 @@ func complain(body []byte) complaint {
 }
 
 func (c *complaint) read(part json.RawMessage) bool {
-	if json.Unmarshal(part, &c.Message) == nil && c.Message != "" {
-		return true
-	}
 	var o struct {
 		Message string `json:"message"`
 		Type    string `json:"type"`
@@ -104,29 +97,6 @@ func (c *complaint) read(part json.RawMessage) bool {
 		}
 		return true
 	}
-	var list []struct {
-		Loc []any  `json:"loc"`
-		Msg string `json:"msg"`
-	}
-	if json.Unmarshal(part, &list) != nil {
-		return false
-	}
-	var words []string
-	for _, l := range list {
-		words = append(words, where(l.Loc)+l.Msg)
-	}
-	c.Message = strings.Join(words, "; ")
+	c.Message = backend.Detail(part)
 	return c.Message != ""
-}
-
-// where names the parameter that a complaint is about.
-func where(loc []any) string {
-	if len(loc) == 0 {
-		return ""
-	}
-	name, ok := loc[len(loc)-1].(string)
-	if !ok || name == "body" {
-		return ""
-	}
-	return name + ": "
 }

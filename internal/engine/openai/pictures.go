@@ -42,7 +42,7 @@ func (t *task) pictures(ctx context.Context) error {
 			return err
 		}
 		if n == 0 {
-			return errNothing
+			return backend.ErrNothing
 		}
 		made += n
 	}
@@ -80,7 +80,7 @@ func (t *task) batch(ctx context.Context, there, want int) (int, error) {
 // take hands over the results of an answer, at most so many.
 func (t *task) take(ctx context.Context, body io.Reader, there, want int) (int, error) {
 	var a answer
-	if err := backend.Decode(&bounded{body, t.e.most}, &a); err != nil {
+	if err := backend.DecodeUpTo(body, t.e.most, &a); err != nil {
 		return 0, failure(ctx, err)
 	}
 	n := min(len(a.Data), want)
@@ -90,7 +90,7 @@ func (t *task) take(ctx context.Context, body io.Reader, there, want int) (int, 
 			return i, failure(ctx, err)
 		}
 		a.Data[i].B64 = "" // it may be large
-		err = t.deliver(ctx, r)
+		err = backend.Hand(ctx, r, t.out)
 		r.Close()
 		if err != nil {
 			return i, err
@@ -98,20 +98,6 @@ func (t *task) take(ctx context.Context, body io.Reader, there, want int) (int, 
 		t.done(there + i + 1)
 	}
 	return n, nil
-}
-
-// bounded fails where an answer is too large.
-type bounded struct {
-	r    io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if b.left -= n; b.left < 0 {
-		return 0, errHuge
-	}
-	return n, err
 }
 
 // open reads a result that is in the answer or lies elsewhere.
@@ -122,7 +108,7 @@ func (t *task) open(ctx context.Context, b64, url string) (io.ReadCloser, error)
 	case url != "":
 		return t.e.c.Open(ctx, url)
 	}
-	return nil, errGarbled
+	return nil, backend.ErrGarbled
 }
 
 // event is what a server tells while a picture comes.
@@ -144,19 +130,19 @@ func (t *task) watch(ctx context.Context, body io.Reader, there int, partials an
 	err = events(body, t.e.most, func(data []byte) error {
 		var e event
 		if err := json.Unmarshal(data, &e); err != nil {
-			return errGarbled.Because(err)
+			return backend.ErrGarbled.Because(err)
 		}
 		switch e.Type {
 		case "image_generation.partial_image", "image_edit.partial_image":
 			if picture, err := io.ReadAll(backend.Base64(e.B64)); err == nil {
 				t.out.Preview(picture)
 			}
-			t.progress((float64(there) + float64(e.Index+1)/float64(all+1)) / float64(t.NumResults))
+			t.bar.Of(there, t.NumResults).At(float64(e.Index+1) / float64(all+1))
 		case "image_generation.completed", "image_edit.completed":
 			if made > 0 {
 				return nil // it was asked for one
 			}
-			if err := t.deliver(ctx, backend.Base64(e.B64)); err != nil {
+			if err := backend.Hand(ctx, backend.Base64(e.B64), t.out); err != nil {
 				return err
 			}
 			made++
@@ -179,9 +165,9 @@ func (t *task) watch(ctx context.Context, body io.Reader, there int, partials an
 
 // events calls each with the data of every event until the stream ends. most
 // bounds one event, with the picture that it brings.
-func events(r io.Reader, most int, each func(data []byte) error) error {
+func events(r io.Reader, most int64, each func(data []byte) error) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, most)
+	lines.Buffer(nil, int(most))
 	var data []byte
 	for lines.Scan() {
 		line := lines.Bytes()
@@ -189,8 +175,8 @@ func events(r io.Reader, most int, each func(data []byte) error) error {
 			if data != nil {
 				data = append(data, '\n')
 			}
-			if data = append(data, bytes.TrimPrefix(rest, []byte(" "))...); len(data) > most {
-				return errHuge
+			if data = append(data, bytes.TrimPrefix(rest, []byte(" "))...); int64(len(data)) > most {
+				return backend.ErrHuge
 			}
 			continue
 		}
@@ -206,7 +192,7 @@ func events(r io.Reader, most int, each func(data []byte) error) error {
 		data = nil
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return errHuge
+		return backend.ErrHuge
 	} else if err != nil {
 		return err
 	}

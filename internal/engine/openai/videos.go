@@ -96,7 +96,7 @@ func (t *task) videos(ctx context.Context) error {
 			}
 		}
 		err := t.finish(ctx, v, i, known)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || err != nil && !errors.Is(err, errGone) && !engine.As(err).Transient {
 			t.drop(ctx, n, i)
 		}
 		if errors.Is(err, errGone) {
@@ -138,14 +138,16 @@ func (t *task) begin(ctx context.Context, n *note, i int) (video, error) {
 		return video{}, errUnsure.Because(err)
 	}
 	n.Asking = false
+	end, cancel := backend.Linger(ctx, grace)
+	defer cancel()
 	if err != nil {
-		if err := t.leave(context.WithoutCancel(ctx), *n); err != nil {
+		if err := t.leave(end, *n); err != nil {
 			return video{}, err
 		}
 		return video{}, meaning(ctx, err)
 	}
 	n.set(i, v.ID)
-	err = t.leave(context.WithoutCancel(ctx), *n)
+	err = t.leave(end, *n)
 	if err != nil || ctx.Err() != nil {
 		t.drop(ctx, *n, i)
 		return video{}, errors.Join(ctx.Err(), err)
@@ -212,7 +214,7 @@ func (t *task) finish(ctx context.Context, v video, i int, known bool) error {
 			return sad(v)
 		}
 		if percent, err := v.Progress.Float64(); err == nil && percent > 0 {
-			t.progress((float64(i) + min(percent, 99)/100) / float64(t.NumResults))
+			t.bar.Of(i, t.NumResults).At(min(percent, 99) / 100)
 		}
 		select {
 		case <-ctx.Done():
@@ -227,9 +229,10 @@ func (t *task) finish(ctx context.Context, v video, i int, known bool) error {
 			return errGone
 		default:
 			failed++
-			e, ok := errors.AsType[*engine.Error](failure(ctx, err))
-			if ctx.Err() != nil || failed > patience || !ok || !e.Transient {
+			if e, ok := errors.AsType[*engine.Error](backend.Asked(ctx, err)); !ok || !e.Transient {
 				return failure(ctx, err)
+			} else if failed > patience {
+				return e
 			}
 		}
 		wait.Reset(t.e.poll)
@@ -249,7 +252,7 @@ func (t *task) look(ctx context.Context, id string) (video, error) {
 func (t *task) fetch(ctx context.Context, id string) error {
 	res, err := t.e.c.Do(ctx, backend.Request{Path: "videos/" + url.PathEscape(id) + "/content"})
 	if gone(err) {
-		return errNothing.Because(err)
+		return backend.ErrNothing.Because(err)
 	}
 	if err != nil {
 		return failure(ctx, err)
@@ -258,21 +261,25 @@ func (t *task) fetch(ctx context.Context, id string) error {
 	return t.deliverBody(ctx, res)
 }
 
-// drop deletes a video that nobody waits for, and takes it off the note, so
-// that the next worker, if there is one, does not wait for it. One that another
-// worker goes on with stays.
-func (t *task) drop(ctx context.Context, n note, i int) {
+// drop deletes the videos that nobody waits for, from one on, and takes them off
+// the note, so that the next worker, if there is one, does not wait for them.
+// Those that another worker goes on with stay.
+func (t *task) drop(ctx context.Context, n note, from int) {
 	if engine.Elsewhere(ctx) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
 	defer cancel()
-	err := t.e.c.JSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(n.id(i)), nil, nil)
-	if err != nil && !gone(err) {
-		return // it goes on, and the note is right
+	for i, id := range n.IDs {
+		if i < from || id == "" {
+			continue
+		}
+		err := t.e.c.JSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
+		if err == nil || gone(err) {
+			n.set(i, "")
+		} // else it goes on, and the note is right
 	}
-	n.set(i, "")
-	_ = t.leave(ctx, n) // without it, the next worker finds the video gone
+	_ = t.leave(ctx, n) // without it, the next worker finds them gone
 }
 
 func gone(err error) bool {
@@ -306,7 +313,7 @@ func (t *task) videoSync(ctx context.Context) error {
 			return err
 		}
 		if n == 0 {
-			return errNothing
+			return backend.ErrNothing
 		}
 	}
 	return nil

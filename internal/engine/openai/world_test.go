@@ -1,11 +1,8 @@
 package openai_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"image"
-	"image/png"
 	"net/http"
 	"net/netip"
 	"testing"
@@ -66,25 +63,14 @@ func job(t *testing.T, settings map[string]any, values map[string]any, results i
 }
 
 // picture is a small PNG.
-func picture(t *testing.T) engine.File {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 32, 32))); err != nil {
-		t.Fatal(err)
-	}
-	return enginetest.Bytes("image/png", b.Bytes())
+func picture() engine.File {
+	return enginetest.Bytes("image/png", enginetest.Picture(32, 32, "picture"))
 }
 
 // run does a job that has to succeed.
 func (w world) run(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
-	var r enginetest.Recorder
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := w.Run(ctx, j, &r); err != nil {
-		t.Fatalf("run: %v", err)
-	}
-	return &r
+	return enginetest.Results(t, w, j)
 }
 
 // fail does a job that has to fail.

@@ -98,7 +98,8 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// seedOf gives the seed of the ith result.
+// seedOf gives the seed of the ith result. It is older than engine.Job.SeedOf and
+// gives other numbers, which have to stay.
 func seedOf(seed uint32, i int) uint32 {
 	if i == 0 {
 		return seed

@@ -102,7 +102,7 @@ func TestPreviewsOfLongWork(t *testing.T) {
 	}{
 		{"a large upscale", job("upscale", values{"factor": int64(4), "sharpen": int64(0)}, picture), 1}, // 4 megapixels
 		{"a small upscale", job("upscale", values{"factor": int64(2)}, picture), 0},
-		{"a large photograph", job("photo-upscale", values{"factor": int64(4), "detail": int64(0)}, picture), 1},
+		{"a large photograph", job("photo-upscale", values{"factor": int64(4), "detail": int64(0), "format": "jpeg"}, picture), 1},
 		{"a contact sheet of four", job("contact", values{"format": "jpeg"}, picture, picture, picture, picture), 1},
 		{"a contact sheet of three", job("contact", values{"format": "jpeg"}, picture, picture, picture), 0},
 		{"a collage of four", job("collage", values{"width": int64(200)}, picture, picture, picture, picture), 1},

@@ -3,7 +3,6 @@ package replicate
 import (
 	"context"
 	"errors"
-	"maps"
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
@@ -20,13 +19,7 @@ func (t *task) values(ctx context.Context, i int) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	own, err := t.with.Values(ctx, engine.Job{}, t.job.Seed+uint32(i), t.job.NumResults, nil) // its seed
-	if err != nil {
-		return nil, err
-	}
-	inputs := maps.Clone(t.inputs)
-	maps.Copy(inputs, own)
-	return inputs, nil
+	return t.with.Again(t.inputs, t.job.SeedOf(i)), nil
 }
 
 // file gives a file in the way that the API takes it.
@@ -56,7 +49,7 @@ func (t *task) file(ctx context.Context, f engine.File) (any, error) {
 		return nil, backend.Failure(ctx, err)
 	}
 	if made.URLs.Get == "" {
-		return nil, backend.Failure(ctx, errors.New("an upload without an address"))
+		return nil, backend.ErrGarbled.Because(errors.New("an upload without an address"))
 	}
 	return made.URLs.Get, nil
 }

@@ -60,9 +60,9 @@ func New(c *backend.Client, o Options) *Engine {
 
 // Probe asks who we are, which costs nothing.
 func (e *Engine) Probe(ctx context.Context) error {
-	ctx, cancel := e.c.Short(ctx)
+	short, cancel := e.c.Short(ctx)
 	defer cancel()
-	return backend.Failure(ctx, e.c.JSON(ctx, "GET", "account", nil, nil))
+	return backend.Failure(ctx, e.c.JSON(short, "GET", "account", nil, nil))
 }
 
 // setting is the engine's part of a manifest: what runs, as one of three, and
@@ -80,7 +80,7 @@ var pair = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-
 func (s setting) path() (string, error) {
 	switch {
 	case len(s.Model)+len(s.Version)+len(s.Deployment) > max(len(s.Model), len(s.Version), len(s.Deployment)):
-		return "", backend.ErrSetup // more than one
+		return "", engine.ErrSetup // more than one
 	case s.Version != "":
 		return "predictions", nil
 	case pair.MatchString(s.Model):
@@ -88,7 +88,7 @@ func (s setting) path() (string, error) {
 	case pair.MatchString(s.Deployment):
 		return "deployments/" + s.Deployment + "/predictions", nil
 	}
-	return "", backend.ErrSetup
+	return "", engine.ErrSetup
 }
 
 // made tells whether a prediction is of what the setting says.
@@ -108,8 +108,8 @@ const late = 1500 * time.Millisecond
 
 // Run does the job with as many predictions as it takes, one after the other.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := task{e: e, job: j, out: out}
-	if err := backend.Setting(j.With, &t.with); err != nil {
+	t := task{e: e, job: j, out: out, bar: engine.Whole(out)}
+	if err := engine.Setting(j.With, &t.with); err != nil {
 		return err
 	}
 	var err error

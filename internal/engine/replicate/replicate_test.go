@@ -22,7 +22,7 @@ func TestInputs(t *testing.T) {
 	j.Files = pictureOf(1000)
 	w.results(t, j)
 	in := w.Inputs()
-	if len(in) != 2 || in[0]["seed"] != 7.0 || in[1]["seed"] != 8.0 {
+	if len(in) != 2 || in[0]["seed"] != 7.0 || in[1]["seed"] != float64(j.SeedOf(1)) {
 		t.Fatalf("inputs = %v, want two with seeds of their own", in)
 	}
 	if in[0]["scheduler"] != "DDIM" || in[0]["width"] != 64.0 || in[0]["guidance_scale"] != 7.0 || in[0]["picture"] != nil {
@@ -108,7 +108,7 @@ func TestRefusals(t *testing.T) {
 		{replicatetest.Busy, engine.Unavailable, true, "busy"},
 		{replicatetest.Fails, engine.Failed, false, "CUDA out of memory"},
 		{replicatetest.Flags, engine.Refused, false, "flagged as sensitive"},
-		{replicatetest.Interrupts, engine.Unavailable, true, "just now"},
+		{replicatetest.Interrupts, engine.Failed, true, "just now"},
 		{replicatetest.Removes, engine.Failed, false, "deleted"},
 	} {
 		w := start(t, replicatetest.Options{})

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +28,7 @@ type task struct {
 	note   note
 	old    []bool // predictions of an earlier try
 	done   []bool // predictions that have ended
-	told   float64
+	bar    engine.Span
 	inputs map[string]any
 	holds  []string
 	asked  bool // a create was sent whose answer is missing
@@ -103,7 +102,7 @@ func (t *task) all(ctx context.Context) error {
 		if err := t.deliver(ctx, p); err != nil {
 			return err
 		}
-		t.tell(i, 1)
+		t.part(i).At(1)
 	}
 	return nil
 }
@@ -180,7 +179,7 @@ func (t *task) judge(ctx context.Context, i int, p prediction) (ended bool, err 
 		t.old[i], t.note.IDs[i] = false, ""
 		return false, t.create(ctx, i)
 	}
-	t.tell(i, progress(p.Logs))
+	t.part(i).At(making * backend.Logged(p.Logs))
 	return false, nil
 }
 
@@ -203,36 +202,18 @@ func (t *task) failed(ctx context.Context, i int, p prediction) error {
 		if err := t.leave(ctx); err != nil {
 			return err
 		}
-		return engine.Again(engine.Unavailable, "The provider could not run the job just now.").Because(errors.New(backend.Say(words)))
+		// The provider itself is there: for other runs, and for as few of these
+		// as are tried.
+		return engine.Again(engine.Failed, "The provider could not run the job just now.").Because(errors.New(backend.Say(words)))
 	}
 	return backend.Told(engine.Failed, "The tool failed.", words)
 }
 
-// bars are what progress bars in logs begin with (tqdm).
-var bars = regexp.MustCompile(`(\d{1,3})%\s*\|`)
+// part is the stretch of the progress that belongs to a prediction.
+func (t *task) part(i int) engine.Span { return t.bar.Of(i, len(t.note.IDs)) }
 
-// progress is what the last progress bar says, from 0 to 1.
-func progress(logs string) float64 {
-	all := bars.FindAllStringSubmatch(logs[max(0, len(logs)-4<<10):], -1)
-	if len(all) == 0 {
-		return 0
-	}
-	percent, _ := strconv.Atoi(all[len(all)-1][1]) // digits only
-	return min(float64(percent)/100, 1)
-}
-
-// tell tells how far all of it is. Models with several bars start again at 0;
-// what people see does not.
-func (t *task) tell(i int, fraction float64) {
-	const making = 0.95 // the rest is to fetch it
-	if fraction < 1 {
-		fraction *= making
-	}
-	if f := (float64(i) + fraction) / float64(len(t.note.IDs)); f > t.told {
-		t.told = f
-		t.out.Progress(f)
-	}
-}
+// making is how much of that it takes to make a result; the rest is to fetch it.
+const making = 0.95
 
 // deliver hands over what a prediction made. Files are kept for an hour only,
 // so they are fetched at once.

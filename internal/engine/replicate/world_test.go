@@ -71,14 +71,11 @@ func pictureOf(size int) map[string][]engine.File {
 // results runs a job that has to succeed.
 func (w *world) results(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
-	var r enginetest.Recorder
-	if err := w.engine.Run(t.Context(), j, &r); err != nil {
-		t.Fatalf("run: %v", err)
-	}
+	r := enginetest.Results(t, w.engine, j)
 	if n := len(r.Outputs()); n != j.NumResults {
 		t.Fatalf("results = %d, want %d", n, j.NumResults)
 	}
-	return &r
+	return r
 }
 
 // failure runs a job that has to fail.

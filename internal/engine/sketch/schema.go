@@ -79,21 +79,26 @@ func (n node) kind() string {
 // document is a schema with the names that its parts refer to.
 type document struct{ schemas node }
 
-// maxRefs bounds how far references are followed, which may go in circles.
-const maxRefs = 8
+// maxRefs bounds how far references are followed, which may go in circles, and
+// maxParts how many pieces a schema may be put together from on the way.
+const maxRefs, maxParts = 8, 500
 
 // flat gives a schema as one piece, with what it refers to. What stands nearer
 // counts more. Of several alternatives the most telling one counts.
-func (d document) flat(n node) node { return d.flatAt(n, 0) }
+func (d document) flat(n node) node {
+	left := maxParts
+	return d.flatAt(n, 0, &left)
+}
 
-func (d document) flatAt(n node, depth int) node {
+func (d document) flatAt(n node, depth int, left *int) node {
 	all := maps.Clone(n)
 	if all == nil {
 		all = node{}
 	}
-	if depth == maxRefs {
+	if depth == maxRefs || *left == 0 {
 		return all
 	}
+	*left--
 	add := func(more node) {
 		for key, v := range more {
 			if _, nearer := all[key]; !nearer {
@@ -102,19 +107,19 @@ func (d document) flatAt(n node, depth int) node {
 		}
 	}
 	if name, ok := strings.CutPrefix(n.text("$ref"), "#/components/schemas/"); ok {
-		more := d.flatAt(d.schemas.node(name), depth+1)
+		more := d.flatAt(d.schemas.node(name), depth+1, left)
 		if _, named := more["title"]; !named {
 			more["title"], _ = json.Marshal(name) // a string always can
 		}
 		add(more)
 	}
 	for _, more := range n.nodes("allOf") {
-		add(d.flatAt(more, depth+1))
+		add(d.flatAt(more, depth+1, left))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		var best node
 		for _, more := range n.nodes(key) {
-			if more = d.flatAt(more, depth+1); telling(more) > telling(best) {
+			if more = d.flatAt(more, depth+1, left); telling(more) > telling(best) {
 				best = more
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -369,4 +370,23 @@ func TestAnySchema(t *testing.T) {
 		}
 		draft(t, doc)
 	})
+}
+
+// TestCirclesHaveAnEnd: a schema may refer to itself, in as many ways as its
+// server likes.
+func TestCirclesHaveAnEnd(t *testing.T) {
+	t.Parallel()
+	many := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/components/schemas/Odd"},`, 100), ",")
+	doc := document(t, `"prompt":{"type":"string"},"odd":{"$ref":"#/components/schemas/Odd"}`, `["prompt"]`, `{"type":"string","format":"uri"}`,
+		`"Odd":{"anyOf":[`+many+`],"allOf":[`+many+`]}`)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = sketch.FromSchema(doc, "Input", "Output") // whatever comes of it
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it goes round for ever")
+	}
 }

@@ -3,9 +3,12 @@ package speech
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"slices"
 	"time"
+
+	wav "atelier/internal/engine/sound"
 )
 
 // sound is samples of one channel.
@@ -17,59 +20,33 @@ type sound struct {
 var errFormat = errors.New("not a recording of 16 bits in one channel")
 
 // parse reads a WAV file that is all there.
-func parse(b []byte) (*sound, error) {
-	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WAVE" {
+func parse(r io.Reader) (*sound, error) {
+	f, size, err := wav.Open(r)
+	if err != nil {
+		return nil, err
+	}
+	if f.Floats || f.Bits != 16 || f.Channels != 1 || f.Rate < 8000 || f.Rate > 192_000 || size > limits.File {
 		return nil, errFormat
 	}
-	s := &sound{}
-	for b = b[12:]; len(b) >= 8; {
-		name, n := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
-		b = b[8:]
-		if n > int64(len(b)) {
-			return nil, errors.New("the recording breaks off")
-		}
-		switch body := b[:n]; name {
-		case "fmt ":
-			le := binary.LittleEndian
-			if n < 16 || le.Uint16(body) != 1 || le.Uint16(body[2:]) != 1 || le.Uint16(body[14:]) != 16 {
-				return nil, errFormat
-			}
-			s.rate = int(le.Uint32(body[4:]))
-		case "data":
-			if s.rate < 8000 || s.rate > 192_000 {
-				return nil, errFormat
-			}
-			s.samples = make([]int16, n/2)
-			for i := range s.samples {
-				s.samples[i] = int16(binary.LittleEndian.Uint16(body[2*i:]))
-			}
-			return s, nil
-		}
-		b = b[min(n+n&1, int64(len(b))):]
+	b, err := io.ReadAll(io.LimitReader(r, size))
+	if err != nil {
+		return nil, err
 	}
-	return nil, errFormat
+	if int64(len(b)) < size {
+		return nil, errors.New("the recording breaks off")
+	}
+	s := &sound{rate: f.Rate, samples: make([]int16, size/2)}
+	for i := range s.samples {
+		s.samples[i] = int16(binary.LittleEndian.Uint16(b[2*i:]))
+	}
+	return s, nil
 }
 
-// wav writes the file, with a header that knows its length.
+// wav writes the file.
 func (s *sound) wav() []byte {
-	const header = 44
-	le := binary.LittleEndian
-	n := 2 * len(s.samples)
-	b := make([]byte, 0, header+n)
-	b = append(b, "RIFF"...)
-	b = le.AppendUint32(b, uint32(header-8+n))
-	b = append(b, "WAVEfmt "...)
-	b = le.AppendUint32(b, 16)
-	b = le.AppendUint16(b, 1) // integers
-	b = le.AppendUint16(b, 1) // channel
-	b = le.AppendUint32(b, uint32(s.rate))
-	b = le.AppendUint32(b, uint32(2*s.rate))
-	b = le.AppendUint16(b, 2)
-	b = le.AppendUint16(b, 16)
-	b = append(b, "data"...)
-	b = le.AppendUint32(b, uint32(n))
+	b := wav.Header(s.rate, 1, len(s.samples))
 	for _, v := range s.samples {
-		b = le.AppendUint16(b, uint16(v))
+		b = binary.LittleEndian.AppendUint16(b, uint16(v))
 	}
 	return b
 }

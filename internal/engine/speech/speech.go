@@ -11,13 +11,12 @@
 package speech
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"strconv"
@@ -63,7 +62,6 @@ const (
 var limits = child.Limits{Memory: 2 << 30, File: 64 << 20, Folder: 80 << 20}
 
 var (
-	errSetup   = engine.Fail(engine.Failed, "This tool is not set up rightly. Tell the operator.")
 	errAway    = engine.Again(engine.Unavailable, "The voice is not there just now.")
 	errProgram = engine.Fail(engine.Failed, "The voice could not read the text.")
 	errResult  = engine.Fail(engine.Invalid, "The voice gave no sound that can be used.")
@@ -79,7 +77,7 @@ type manner struct {
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	if err := settings(j.With); err != nil {
+	if err := engine.Setting(j.With, &struct{}{}); err != nil { // there is nothing to set
 		return err
 	}
 	m, err := mannerOf(j)
@@ -119,23 +117,16 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// settings holds the manifest to what there is to set: nothing.
-func settings(with string) error {
-	d := json.NewDecoder(bytes.NewReader([]byte(cmp.Or(with, "{}"))))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&struct{}{}); err != nil {
-		return errSetup.Because(err)
-	}
-	return nil
-}
-
 // mannerOf reads the fields. The catalog has checked them against the manifest,
 // but a manifest may leave fields out or offer what is not there.
 func mannerOf(j engine.Job) (manner, error) {
+	whole := func(key string, otherwise, low, high float64) int {
+		return int(math.Round(j.Number(key, otherwise, low, high)))
+	}
 	m := manner{
-		speed: number(j.Values["speed"], 165, 80, 400),
-		pitch: number(j.Values["pitch"], 50, 0, 99),
-		pause: number(j.Values["pause"], 0, 0, 1000) / 10,
+		speed: whole("speed", 165, 80, 400),
+		pitch: whole("pitch", 50, 0, 99),
+		pause: whole("pause", 0, 0, 1000) / 10,
 	}
 	language, ok := languages[choice(j.Values["language"], "en-gb")]
 	if !ok {
@@ -152,20 +143,6 @@ func mannerOf(j engine.Job) (manner, error) {
 func choice(v any, otherwise string) string {
 	s, _ := v.(string)
 	return cmp.Or(s, otherwise)
-}
-
-func number(v any, otherwise, low, high float64) int {
-	n := otherwise
-	switch v := v.(type) {
-	case int64:
-		n = float64(v)
-	case float64:
-		n = v
-	}
-	if math.IsNaN(n) {
-		n = otherwise
-	}
-	return int(math.Round(min(max(n, low), high)))
 }
 
 // read has all pieces spoken and joins them.
@@ -223,11 +200,7 @@ func (e *Engine) speak(ctx context.Context, text string, m manner) (*sound, erro
 		return nil, errResult.Because(err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limits.File))
-	if err != nil {
-		return nil, errResult.Because(err)
-	}
-	s, err := parse(b)
+	s, err := parse(bufio.NewReader(f))
 	if err != nil {
 		return nil, errResult.Because(err)
 	}

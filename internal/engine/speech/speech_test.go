@@ -65,7 +65,7 @@ func TestWhatCannotBeSpoken(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e := refusal(t, fake(tt.program), tt.job)
+			e := enginetest.Failure(t, fake(tt.program), tt.job)
 			if e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, tt.want) {
 				t.Errorf("failure = %v, want %q", e, tt.want)
 			}
@@ -77,7 +77,7 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	j := job("Hello", nil)
 	j.With = `{"voice":"x"}`
-	if e := refusal(t, fake("drones"), j); !strings.Contains(e.Message, "not set up") {
+	if e := enginetest.Failure(t, fake("drones"), j); !strings.Contains(e.Message, "not set up") {
 		t.Errorf("failure = %v", e)
 	}
 }
@@ -85,7 +85,7 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 // TestAPieceWithoutSoundIsNotTheOneBefore has a program that speaks once only.
 func TestAPieceWithoutSoundIsNotTheOneBefore(t *testing.T) {
 	t.Parallel()
-	if e := refusal(t, fake("once"), job("The first.\n\nAnother.", nil)); e.Code != engine.Invalid {
+	if e := enginetest.Failure(t, fake("once"), job("The first.\n\nAnother.", nil)); e.Code != engine.Invalid {
 		t.Errorf("failure = %v, want one about the result", e)
 	}
 }

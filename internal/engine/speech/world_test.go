@@ -94,14 +94,7 @@ func fake(name string) *speech.Engine {
 // skipped, but fails with CI set.
 func installed(t *testing.T) *speech.Engine {
 	t.Helper()
-	for _, n := range speech.Needs() {
-		if n.Path == "" && os.Getenv("CI") == "" {
-			t.Skipf("%s is not installed (Debian package %s)", n.Name, n.Package)
-		}
-		if n.Path == "" {
-			t.Fatalf("%s is not installed (Debian package %s)", n.Name, n.Package)
-		}
-	}
+	enginetest.Installed(t, speech.Needs())
 	return speech.New(speech.Needs()[0].Path, speech.Options{Folder: t.TempDir()})
 }
 
@@ -119,10 +112,7 @@ func job(text string, more values) engine.Job {
 // takes.
 func spoken(t *testing.T, e *speech.Engine, j engine.Job) ([]byte, time.Duration) {
 	t.Helper()
-	var r enginetest.Recorder
-	if err := e.Run(t.Context(), j, &r); err != nil {
-		t.Fatalf("run: %v", err)
-	}
+	r := enginetest.Results(t, e, j)
 	if len(r.Outputs()) != 1 {
 		t.Fatalf("results = %d, want 1", len(r.Outputs()))
 	}
@@ -144,15 +134,4 @@ func examined(ctx context.Context, t *testing.T, b []byte) time.Duration {
 		t.Fatalf("result = %+v, want sound", facts)
 	}
 	return facts.Duration
-}
-
-// refusal runs a job that has to fail.
-func refusal(t *testing.T, e *speech.Engine, j engine.Job) *engine.Error {
-	t.Helper()
-	var r enginetest.Recorder
-	err := e.Run(t.Context(), j, &r)
-	if err == nil || len(r.Outputs()) > 0 {
-		t.Fatalf("run = %v with %d results, want an error", err, len(r.Outputs()))
-	}
-	return engine.As(err)
 }

@@ -23,8 +23,7 @@ func (e *Engine) Frame(ctx context.Context, mimeType string, r io.Reader) ([]byt
 	}
 	args := append(in.args(), "-filter_complex", "[0:V:0]scale='min(1280,iw*sar)':-2:flags=bicubic,setsar=1[small]",
 		"-map", "[small]", "-q:v", "3", "-pix_fmt", "yuvj420p")
-	silent := span{bar: &bar{last: 1}, from: 1, to: 1}
-	if err := w.run(ctx, silent, 0, errVideo, append(args, still("frame.jpg", "mjpeg")...)...); err != nil {
+	if err := w.run(ctx, engine.Span{}, 0, errVideo, append(args, still("frame.jpg", "mjpeg")...)...); err != nil {
 		return nil, err
 	}
 	b, err := w.bytes("frame.jpg", maxFrame)

@@ -24,7 +24,7 @@ var dithers = map[string]string{
 
 // videoToGIF makes a GIF of a part of a video: one pass finds its colours, one
 // draws with them.
-func videoToGIF(ctx context.Context, w *work, s span, _ uint32) (string, error) {
+func videoToGIF(ctx context.Context, w *work, s engine.Span, _ uint32) (string, error) {
 	dither, err := choice(w.task, "dither", "smooth", dithers)
 	if err != nil {
 		return "", err
@@ -33,18 +33,18 @@ func videoToGIF(ctx context.Context, w *work, s span, _ uint32) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	in, fact, err := w.source(ctx, s.part(0, 0.1), "video", "video", f)
+	in, fact, err := w.source(ctx, s.Part(0, 0.1), "video", "video", f)
 	if err != nil {
 		return "", err
 	}
-	start := w.number("start", 0, 0, longestInput)
+	start := w.Number("start", 0, 0, longestInput)
 	if start >= fact.length {
 		return "", engine.Fail(engine.Failed, fmt.Sprintf("The video lasts only %.1f seconds: it cannot start at %.1f.", fact.length, start))
 	}
-	fps := math.Round(w.number("fps", 12, 1, 30))
-	length := min(w.number("length", 5, 0.1, longestGIF), fact.length-start, mostFrames/fps)
+	fps := math.Round(w.Number("fps", 12, 1, 30))
+	length := min(w.Number("length", 5, 0.1, longestGIF), fact.length-start, mostFrames/fps)
 	length = max(length, 1/fps)
-	width := w.number("width", 480, 16, 1280)
+	width := w.Number("width", 480, 16, 1280)
 	size := scaled(fact.shape, width/float64(fact.w))
 	if n := float64(size.w) * float64(size.h); n > gifPixels {
 		size = scaled(size, math.Sqrt(gifPixels/n))
@@ -62,7 +62,7 @@ func videoToGIF(ctx context.Context, w *work, s span, _ uint32) (string, error) 
 		"-map", "[palette]")
 	args = append(args, still("palette.png", "png")...)
 	args = append(append(args, "-map", "[small]", "-q:v", "4", "-pix_fmt", "yuvj420p"), still("preview.jpg", "mjpeg")...)
-	if err := w.run(ctx, s.part(0.1, 0.5), 0, errVideo, args...); err != nil {
+	if err := w.run(ctx, s.Part(0.1, 0.5), 0, errVideo, args...); err != nil {
 		return "", err
 	}
 	w.preview("preview.jpg")
@@ -72,5 +72,5 @@ func videoToGIF(ctx context.Context, w *work, s span, _ uint32) (string, error) 
 	args = append(args, "-filter_complex", fmt.Sprintf("%s[all];[all][1:v]paletteuse=dither=%s:diff_mode=rectangle[reel]", frames, dither),
 		"-map", "[reel]", "-map_metadata", "-1", "-fflags", "+bitexact", "-flags:v", "+bitexact", "-threads", "1",
 		"-frames:v", fmt.Sprint(mostFrames), "-loop", loop, "-f", "gif", "result.gif")
-	return "result.gif", w.run(ctx, s.part(0.5, 1), length, errVideo, args...)
+	return "result.gif", w.run(ctx, s.Part(0.5, 1), length, errVideo, args...)
 }

@@ -33,7 +33,7 @@ var heights = map[string]int{"1080": 1080, "720": 720, "480": 480, "360": 360}
 
 // smoothMotion makes frames between those that there are: to show more in a
 // second, or to show as many for longer.
-func smoothMotion(ctx context.Context, w *work, s span, _ uint32) (string, error) {
+func smoothMotion(ctx context.Context, w *work, s engine.Span, _ uint32) (string, error) {
 	slow, err := choice(w.task, "effect", "smooth", map[string]bool{"smooth": false, "slow": true})
 	if err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func smoothMotion(ctx context.Context, w *work, s span, _ uint32) (string, error
 	if err != nil {
 		return "", err
 	}
-	in, fact, err := w.source(ctx, s.part(0, 0.05), "video", "video", f)
+	in, fact, err := w.source(ctx, s.Part(0, 0.05), "video", "video", f)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +78,7 @@ func smoothMotion(ctx context.Context, w *work, s span, _ uint32) (string, error
 	if shown*length*float64(size.w)*float64(size.h) > method.most {
 		return "", engine.Fail(engine.Failed, "This would take too long. Take a shorter video, a smaller size, or blend the frames.")
 	}
-	if err := w.first(ctx, s.part(0.05, 0.1), in, size); err != nil {
+	if err := w.first(ctx, s.Part(0.05, 0.1), in, size); err != nil {
 		return "", err
 	}
 
@@ -103,7 +103,7 @@ func smoothMotion(ctx context.Context, w *work, s span, _ uint32) (string, error
 		args = append(args, "-map", "[sound]")
 	}
 	args = append(args, film("result.mp4", tidy(shown), length, sound)...)
-	return "result.mp4", w.run(ctx, s.part(0.1, 1), length, errVideo, args...)
+	return "result.mp4", w.run(ctx, s.Part(0.1, 1), length, errVideo, args...)
 }
 
 // mostLong bounds the longer side.
@@ -115,7 +115,7 @@ func scaled(s shape, by float64) shape {
 }
 
 // first shows the first frame of a video.
-func (w *work) first(ctx context.Context, s span, in input, size shape) error {
+func (w *work) first(ctx context.Context, s engine.Span, in input, size shape) error {
 	small := inside(size, shape{512, 512})
 	if small.w > size.w {
 		small = size

@@ -38,7 +38,7 @@ func mixed(t task) bool {
 var rates = map[string]int{"24": 24, "25": 25, "30": 30}
 
 // panZoom makes a video of pictures over which the view moves slowly.
-func panZoom(ctx context.Context, w *work, s span, seed uint32) (string, error) {
+func panZoom(ctx context.Context, w *work, s engine.Span, seed uint32) (string, error) {
 	files, err := w.pictures(1)
 	if err != nil {
 		return "", err
@@ -55,7 +55,7 @@ func panZoom(ctx context.Context, w *work, s span, seed uint32) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	each := int(math.Round(w.number("seconds", 5, 0.2, 20) * float64(fps)))
+	each := int(math.Round(w.Number("seconds", 5, 0.2, 20) * float64(fps)))
 	reel := reel{fps: fps, each: max(each, 2), many: len(files)}
 	if w.flag("fade", true) {
 		reel.fade = min(int(0.6*float64(fps)), each/3)
@@ -71,7 +71,7 @@ func panZoom(ctx context.Context, w *work, s span, seed uint32) (string, error) 
 		if motion == "mixed" {
 			m = move{motions[random.IntN(len(motions))], 0.3 + 0.4*random.Float64(), 0.3 + 0.4*random.Float64()}
 		}
-		part := s.part(0.2*float64(i)/float64(len(files)), 0.2*float64(i+1)/float64(len(files)))
+		part := s.Part(0, 0.2).Of(i, len(files))
 		in, chain, err := w.moving(ctx, part, i, f, size, m, reel.frames(i))
 		if err != nil {
 			return "", err
@@ -82,7 +82,7 @@ func panZoom(ctx context.Context, w *work, s span, seed uint32) (string, error) 
 	graph.WriteString(reel.join("p", "fade"))
 	args = append(args, "-filter_complex", graph.String(), "-map", "[reel]")
 	args = append(args, film("result.mp4", fmt.Sprint(fps), reel.length(), false)...)
-	return "result.mp4", w.run(ctx, s.part(0.2, 1), reel.length(), errMaking, args...)
+	return "result.mp4", w.run(ctx, s.Part(0.2, 1), reel.length(), errMaking, args...)
 }
 
 // toVideo converts the colours of a picture to those of video.
@@ -97,16 +97,16 @@ type move struct {
 
 // moving prepares a picture and gives the filters that move the view over it,
 // for so many frames.
-func (w *work) moving(ctx context.Context, s span, i int, f engine.File, size shape, m move, frames int) (input, string, error) {
+func (w *work) moving(ctx context.Context, s engine.Span, i int, f engine.File, size shape, m move, frames int) (input, string, error) {
 	p, err := w.picture(ctx, fmt.Sprintf("picture-%d", i), f)
 	if err != nil {
 		return input{}, "", err
 	}
-	s.at(0.3)
+	s.At(0.3)
 	view := shape{even(int(float64(size.w) * headroom)), even(int(float64(size.h) * headroom))}
 	area := m.area(p.shape, view)
 	graph := "[in]" + cover(p.shape, area, sharp)
-	in, err := w.prepare(ctx, s.part(0.3, 1), p, fmt.Sprintf("plain-%d", i), "255", graph, i == 0)
+	in, err := w.prepare(ctx, s.Part(0.3, 1), p, fmt.Sprintf("plain-%d", i), "255", graph, i == 0)
 	if err != nil {
 		return input{}, "", err
 	}

@@ -51,7 +51,7 @@ var turns = [9]string{2: "hflip,", 3: "hflip,vflip,", 4: "vflip,", 5: "transpose
 
 // prepare makes a plain picture of the still, and a preview where it is asked
 // for. The graph gets the whole picture upright and opaque, from the pad [in].
-func (w *work) prepare(ctx context.Context, s span, p picture, to, behind, graph string, preview bool) (input, error) {
+func (w *work) prepare(ctx context.Context, s engine.Span, p picture, to, behind, graph string, preview bool) (input, error) {
 	// Transparent parts show what is behind: the same picture as one colour.
 	chain := fmt.Sprintf("[0:v]%ssetsar=1,format=rgba,split[top][under];[under]lutrgb=r=%[2]s:g=%[2]s:b=%[2]s:a=255[flat];[flat][top]overlay=format=rgb,format=rgb24[in];%s",
 		turns[p.turn], behind, graph)

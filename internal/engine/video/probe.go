@@ -211,12 +211,12 @@ func tidy(fps float64) string {
 }
 
 // source puts a video or a recording into the folder and measures it.
-func (w *work) source(ctx context.Context, s span, group, name string, f engine.File) (input, facts, error) {
+func (w *work) source(ctx context.Context, s engine.Span, group, name string, f engine.File) (input, facts, error) {
 	in, err := w.takes(ctx, group, name, f)
 	if err != nil {
 		return in, facts{}, err
 	}
-	s.at(0.3)
+	s.At(0.3)
 	fact, err := w.measure(ctx, in)
 	if err != nil {
 		return in, fact, err
@@ -235,7 +235,7 @@ func (w *work) source(ctx context.Context, s span, group, name string, f engine.
 	if fact.length > longestInput {
 		return in, fact, engine.Fail(engine.Failed, "The file is longer than 10 minutes.")
 	}
-	s.at(1)
+	s.At(1)
 	return in, fact, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"atelier/internal/engine"
 )
 
 // transitions are the cross-fades, as the filter calls them.
@@ -39,7 +41,7 @@ func onBlur(p, size shape) string {
 }
 
 // slideshow shows pictures one after the other, with music where there is some.
-func slideshow(ctx context.Context, w *work, s span, _ uint32) (string, error) {
+func slideshow(ctx context.Context, w *work, s engine.Span, _ uint32) (string, error) {
 	files, err := w.pictures(2)
 	if err != nil {
 		return "", err
@@ -57,21 +59,21 @@ func slideshow(ctx context.Context, w *work, s span, _ uint32) (string, error) {
 		return "", err
 	}
 	const fps = 25
-	each := max(int(math.Round(w.number("seconds", 4, 0.2, 20)*fps)), 3)
-	reel := reel{fps: fps, many: len(files), each: each, fade: min(int(math.Round(w.number("fade", 1, 0, 5)*fps)), each*4/5)}
+	each := max(int(math.Round(w.Number("seconds", 4, 0.2, 20)*fps)), 3)
+	reel := reel{fps: fps, many: len(files), each: each, fade: min(int(math.Round(w.Number("fade", 1, 0, 5)*fps)), each*4/5)}
 	if err := reel.fits(); err != nil {
 		return "", err
 	}
 	var graph strings.Builder
 	var args []string
 	for i, f := range files {
-		part := s.part(0.4*float64(i)/float64(len(files)), 0.4*float64(i+1)/float64(len(files)))
+		part := s.Part(0, 0.4).Of(i, len(files))
 		p, err := w.picture(ctx, fmt.Sprintf("picture-%d", i), f)
 		if err != nil {
 			return "", err
 		}
-		part.at(0.4)
-		in, err := w.prepare(ctx, part.part(0.4, 1), p, fmt.Sprintf("plain-%d", i), back.behind, back.lay(p.shape, size), i == 0)
+		part.At(0.4)
+		in, err := w.prepare(ctx, part.Part(0.4, 1), p, fmt.Sprintf("plain-%d", i), back.behind, back.lay(p.shape, size), i == 0)
 		if err != nil {
 			return "", err
 		}
@@ -81,7 +83,7 @@ func slideshow(ctx context.Context, w *work, s span, _ uint32) (string, error) {
 	graph.WriteString(reel.join("p", transition))
 	music := len(w.Files["music"]) > 0
 	if music {
-		sound, _, err := w.sound(ctx, s.part(0.4, 0.5), w.Files["music"][0], reel.length())
+		sound, _, err := w.sound(ctx, s.Part(0.4, 0.5), w.Files["music"][0], reel.length())
 		if err != nil {
 			return "", err
 		}
@@ -93,7 +95,7 @@ func slideshow(ctx context.Context, w *work, s span, _ uint32) (string, error) {
 		args = append(args, "-map", "[music]")
 	}
 	args = append(args, film("result.mp4", fmt.Sprint(fps), reel.length(), music)...)
-	return "result.mp4", w.run(ctx, s.part(0.5, 1), reel.length(), errMaking, args...)
+	return "result.mp4", w.run(ctx, s.Part(0.5, 1), reel.length(), errMaking, args...)
 }
 
 // fadeSound cuts music to a length, and lets it come and go softly.

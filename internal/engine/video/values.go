@@ -2,7 +2,6 @@ package video
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,21 +21,6 @@ type task struct{ engine.Job }
 
 // makes tells whether the tool may make files of a type.
 func (t task) makes(mimeType string) bool { return slices.Contains(t.MimeTypes, mimeType) }
-
-// number gives a numeric input within the limits of the operation.
-func (t task) number(key string, otherwise, low, high float64) float64 {
-	n := otherwise
-	switch v := t.Values[key].(type) {
-	case int64:
-		n = float64(v)
-	case float64:
-		n = v
-	}
-	if math.IsNaN(n) {
-		n = otherwise
-	}
-	return min(max(n, low), high)
-}
 
 func (t task) flag(key string, otherwise bool) bool {
 	if b, ok := t.Values[key].(bool); ok {
@@ -62,7 +46,7 @@ func choice[T any](t task, key, otherwise string, words map[string]T) (T, error)
 	}
 	chosen, ok := words[word]
 	if !ok {
-		return chosen, errSetup.Because(fmt.Errorf("%s is none of the words that there are", key))
+		return chosen, engine.ErrSetup.Because(fmt.Errorf("%s is none of the words that there are", key))
 	}
 	return chosen, nil
 }
@@ -82,7 +66,7 @@ const (
 // shape gives the size of the result. Video wants even sides.
 func (t task) shape(key string, w, h int) (shape, error) {
 	if m, ok := t.Values[key].(map[string]any); ok {
-		side := func(name string) int { return int(task{engine.Job{Values: m}}.number(name, 0, 0, 1e6)) }
+		side := func(name string) int { return int(engine.Job{Values: m}.Number(name, 0, 0, 1e6)) }
 		w, h = side("width"), side("height")
 	}
 	if min(w, h) < leastSide || max(w, h) > mostSide || w*h > mostPixels {

@@ -13,10 +13,8 @@
 package video
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/child"
@@ -59,7 +57,7 @@ func New(ffmpeg, ffprobe string, o Options) *Engine {
 }
 
 // operation makes the result for a seed, and gives its name in the folder.
-type operation func(ctx context.Context, w *work, s span, seed uint32) (string, error)
+type operation func(ctx context.Context, w *work, s engine.Span, seed uint32) (string, error)
 
 // operations are what a manifest can name.
 var operations = map[string]struct {
@@ -74,22 +72,18 @@ var operations = map[string]struct {
 	"waveform":      {do: waveform, makes: mp4},
 }
 
-var errSetup = engine.Fail(engine.Failed, "This tool is not set up rightly. Tell the operator.")
-
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var with struct {
 		Operation string `json:"operation"`
 	}
-	d := json.NewDecoder(bytes.NewReader([]byte(j.With)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&with); err != nil {
-		return errSetup.Because(err)
+	if err := engine.Setting(j.With, &with); err != nil {
+		return err
 	}
 	op, ok := operations[with.Operation]
 	t := task{j}
 	if !ok || !t.makes(op.makes) {
-		return errSetup
+		return engine.ErrSetup
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -99,12 +93,12 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		return err
 	}
 	defer w.end()
-	whole := span{bar: &bar{out: out}, to: 1}
+	whole := engine.Whole(out)
 	var name string
 	for i := range j.NumResults {
-		s := whole.part(float64(i)/float64(j.NumResults), float64(i+1)/float64(j.NumResults))
+		s := whole.Of(i, j.NumResults)
 		if i == 0 || op.seeded != nil && op.seeded(t) {
-			if name, err = op.do(ctx, w, s.part(0, 0.98), seedOf(j.Seed, i)); err != nil {
+			if name, err = op.do(ctx, w, s.Part(0, 0.98), j.SeedOf(i)); err != nil {
 				return err
 			}
 			if err := w.complete(ctx, name, op.makes); err != nil {
@@ -114,36 +108,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := w.hand(ctx, name); err != nil {
 			return err
 		}
-		s.at(1)
+		s.At(1)
 	}
 	return nil
-}
-
-// seedOf gives the seed of the ith result; the first is that of a job for one.
-func seedOf(seed uint32, i int) uint32 { return seed + uint32(i)*0x9e3779b1 }
-
-// bar tells progress that only grows, in steps worth telling.
-type bar struct {
-	out  engine.Sink
-	last float64
-}
-
-// span is a stretch of the bar that belongs to one piece of work.
-type span struct {
-	bar      *bar
-	from, to float64
-}
-
-func (s span) part(from, to float64) span {
-	width := s.to - s.from
-	return span{s.bar, s.from + from*width, s.from + to*width}
-}
-
-func (s span) at(fraction float64) {
-	const step = 0.01
-	f := min(s.from+min(max(fraction, 0), 1)*(s.to-s.from), 1)
-	if f >= s.bar.last+step || f == 1 && s.bar.last < 1 {
-		s.bar.last = f
-		s.bar.out.Progress(f)
-	}
 }

@@ -50,7 +50,7 @@ func spectrum(size shape) string {
 }
 
 // waveform shows what a recording sounds like while it plays.
-func waveform(ctx context.Context, w *work, s span, _ uint32) (string, error) {
+func waveform(ctx context.Context, w *work, s engine.Span, _ uint32) (string, error) {
 	look, err := choice(w.task, "style", "wave", looks)
 	if err != nil {
 		return "", err
@@ -71,7 +71,7 @@ func waveform(ctx context.Context, w *work, s span, _ uint32) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sound, length, err := w.sound(ctx, s.part(0, 0.1), f, longestResult+1)
+	sound, length, err := w.sound(ctx, s.Part(0, 0.1), f, longestResult+1)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ func waveform(ctx context.Context, w *work, s span, _ uint32) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		plain, err := w.prepare(ctx, s.part(0.15, 0.2), p, "plain", "255", "[in]"+cover(p.shape, size, sharp), true)
+		plain, err := w.prepare(ctx, s.Part(0.15, 0.2), p, "plain", "255", "[in]"+cover(p.shape, size, sharp), true)
 		if err != nil {
 			return "", err
 		}
@@ -99,5 +99,5 @@ func waveform(ctx context.Context, w *work, s span, _ uint32) (string, error) {
 		look.draw(shape{size.w, tall}), colour, size.w, tall, waveRate, ground, look.place)
 	args = append(args, "-filter_complex", graph, "-map", "[reel]", "-map", "[heard]")
 	args = append(args, film("result.mp4", fmt.Sprint(waveRate), length, true)...)
-	return "result.mp4", w.run(ctx, s.part(0.2, 1), length, errMaking, args...)
+	return "result.mp4", w.run(ctx, s.Part(0.2, 1), length, errMaking, args...)
 }

@@ -87,18 +87,18 @@ const threads = "2"
 // run is one pass of ffmpeg: args are its inputs, filters and outputs. length
 // is how many seconds it is expected to write, and other what it means when it
 // fails.
-func (w *work) run(ctx context.Context, s span, length float64, other *engine.Error, args ...string) error {
+func (w *work) run(ctx context.Context, s engine.Span, length float64, other *engine.Error, args ...string) error {
 	all := append([]string{
 		"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-progress", "pipe:1", "-stats_period", "0.2",
 		"-filter_threads", threads, "-filter_complex_threads", threads,
 	}, args...)
-	s.at(0)
+	s.At(0)
 	err := w.program(ctx, child.Program{
 		Path: w.ffmpeg, Args: all,
 		Line: func(line []byte) {
 			if text, ok := strings.CutPrefix(string(line), "out_time_us="); ok && length > 0 {
 				if us, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
-					s.at(float64(us) / 1e6 / length)
+					s.At(float64(us) / 1e6 / length)
 				}
 			}
 		},
@@ -106,7 +106,7 @@ func (w *work) run(ctx context.Context, s span, length float64, other *engine.Er
 	if err != nil {
 		return meaning(ctx, err, other)
 	}
-	s.at(1)
+	s.At(1)
 	return nil
 }
 

@@ -33,14 +33,7 @@ func size(w, h int64) values { return values{"width": w, "height": h} }
 // skipped, but fails with CI set.
 func programs(t testing.TB) (ffmpeg, ffprobe string) {
 	t.Helper()
-	for _, n := range video.Needs() {
-		if n.Path == "" {
-			if os.Getenv("CI") != "" {
-				t.Fatalf("%s is missing: install the package %s", n.Name, n.Package)
-			}
-			t.Skipf("%s is missing: install the package %s", n.Name, n.Package)
-		}
-	}
+	enginetest.Installed(t, video.Needs())
 	return child.Find("ffmpeg"), child.Find("ffprobe")
 }
 
@@ -169,11 +162,7 @@ func film(f engine.File) map[string][]engine.File { return map[string][]engine.F
 // result runs a job that has to succeed.
 func result(t testing.TB, j engine.Job) []byte {
 	t.Helper()
-	var r enginetest.Recorder
-	if err := newEngine(t).Run(t.Context(), j, &r); err != nil {
-		t.Fatalf("run: %v", err)
-	}
-	return r.Outputs()[0]
+	return enginetest.Results(t, newEngine(t), j).Outputs()[0]
 }
 
 // refusal runs a job that has to fail, and gives what the person is told.

@@ -4,10 +4,14 @@
 -- takes the run over.
 ALTER TABLE run ADD COLUMN note TEXT NOT NULL DEFAULT '';
 
--- Engines whose server is away. Whoever finds out says so again and again:
--- what nobody has said for a while counts for nothing.
+-- What workers find about engines whose server is away. Those who find it so say
+-- it again and again; where others reach it all the same, they say that. What
+-- was not said for a while counts for nothing.
 CREATE TABLE engine_away (
-    engine TEXT PRIMARY KEY,
-    since  BIGINT NOT NULL,
-    said   BIGINT NOT NULL
+    engine TEXT    NOT NULL,
+    worker TEXT    NOT NULL,
+    away   BOOLEAN NOT NULL,
+    since  BIGINT  NOT NULL,
+    said   BIGINT  NOT NULL,
+    PRIMARY KEY (engine, worker)
 );

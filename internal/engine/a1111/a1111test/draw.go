@@ -5,15 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"image"
-	"image/color"
 	_ "image/jpeg" // what callers may send
-	"image/png"
+	_ "image/png"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	"atelier/internal/engine/enginetest"
 )
@@ -46,14 +42,14 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]an
 		if !whole {
 			state = "half done"
 		}
-		images = append(images, encoded(picture(width, height, fmt.Sprint(from, seed+i, state))))
+		images = append(images, encoded(enginetest.Picture(width, height, fmt.Sprint(from, seed+i, state))))
 	}
 	first := 0
 	if s.o.Grid {
-		first, images = 1, append([]string{encoded(picture(width*2, height, "grid"))}, images...)
+		first, images = 1, append([]string{encoded(enginetest.Picture(width*2, height, "grid"))}, images...)
 	}
 	for range s.o.Extra {
-		images = append(images, encoded(picture(width, height, "a map of edges")))
+		images = append(images, encoded(enginetest.Picture(width, height, "a map of edges")))
 	}
 	if s.now() == enginetest.Fewer {
 		images = []string{}
@@ -76,7 +72,7 @@ func (s *Server) enlarge(w http.ResponseWriter, r *http.Request, body map[string
 	if !ok {
 		factor = 2
 	}
-	big := encoded(picture(int(float64(width)*factor), int(float64(height)*factor), fmt.Sprint(body["upscaler_1"])))
+	big := encoded(enginetest.Picture(int(float64(width)*factor), int(float64(height)*factor), fmt.Sprint(body["upscaler_1"])))
 	if s.now() == enginetest.Fewer {
 		big = ""
 	}
@@ -91,32 +87,13 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, v map[string]any, 
 		panic(err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	flush := http.NewResponseController(w).Flush
 	switch s.now() {
 	case enginetest.Breaks:
-		w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-		w.Write(b[:len(b)/2])
-		flush()
-		panic(http.ErrAbortHandler)
+		enginetest.BreakOff(w, b)
 	case enginetest.Floods:
-		fmt.Fprint(w, start)
-		for more := bytes.Repeat([]byte("A"), 1<<16); r.Context().Err() == nil; {
-			if _, err := w.Write(more); err != nil {
-				return
-			}
-		}
+		enginetest.Flood(w, r, start)
 	case enginetest.Drips:
-		for _, one := range b {
-			w.Write([]byte{one})
-			flush()
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-r.Context().Done():
-				return
-			case <-s.closing:
-				return
-			}
-		}
+		enginetest.Drip(w, r, b)
 	default:
 		w.Write(b)
 	}
@@ -147,23 +124,4 @@ func decoded(v any) (width, height int, err error) {
 	}
 	c, _, err := image.DecodeConfig(bytes.NewReader(b))
 	return c.Width, c.Height, err
-}
-
-// picture draws stripes whose colours follow from the text.
-func picture(width, height int, from string) []byte {
-	h := fnv.New64a()
-	h.Write([]byte(from))
-	sum := h.Sum64()
-	p := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{
-		color.NRGBA{uint8(sum), uint8(sum >> 8), uint8(sum >> 16), 255},
-		color.NRGBA{uint8(sum >> 24), uint8(sum >> 32), uint8(sum >> 40), 255},
-	})
-	for i := range p.Pix {
-		p.Pix[i] = uint8(i % width >> 3 & 1)
-	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, p); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
 }

@@ -317,7 +317,7 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) {
 	if active {
 		out["progress"], out["textinfo"], out["id_live_preview"] = float64(step)/steps, nil, q.Before
 		if id := step / 5; id != q.Before && step > 0 && (q.Preview == nil || *q.Preview) {
-			out["live_preview"], out["id_live_preview"] = "data:image/png;base64,"+encoded(picture(32, 32, fmt.Sprint("preview ", step))), id
+			out["live_preview"], out["id_live_preview"] = "data:image/png;base64,"+encoded(enginetest.Picture(32, 32, fmt.Sprint("preview ", step))), id
 		}
 	}
 	answer(w, http.StatusOK, out)

@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"time"
+
+	"atelier/internal/engine/enginetest"
 )
 
 func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
@@ -105,24 +106,11 @@ func (s *Server) view(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch fault {
 	case "breaks":
-		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
-		_, _ = w.Write(content[:len(content)/2])
+		enginetest.BreakOff(w, content)
 	case "floods":
-		for err := error(nil); err == nil; {
-			_, err = w.Write(make([]byte, 64<<10))
-		}
+		enginetest.Flood(w, r, "")
 	case "drips":
-		for _, b := range content {
-			if _, err := w.Write([]byte{b}); err != nil {
-				return
-			}
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-r.Context().Done():
-				return
-			case <-time.After(time.Second):
-			}
-		}
+		enginetest.Drip(w, r, content)
 	default:
 		_, _ = w.Write(content)
 	}

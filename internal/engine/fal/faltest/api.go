@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"atelier/internal/engine/enginetest"
 )
 
 // What there is to run.
@@ -38,7 +40,7 @@ func (s *Server) known(h http.Handler) http.Handler {
 
 func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	if s.is(Garbles) {
+	if s.Is(Garbles) {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(status)
 		io.WriteString(w, "<html><body>Just a moment…</body></html>")
@@ -63,13 +65,6 @@ func (s *Server) queue(own bool) http.Handler {
 	return mux
 }
 
-// drop ends the connection without an answer.
-func drop(w http.ResponseWriter) {
-	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-		conn.Close()
-	}
-}
-
 func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	endpoint := strings.Trim(r.URL.Path, "/")
 	input := map[string]any{}
@@ -88,30 +83,28 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
-	case s.is(Swallows):
-		drop(w)
-		return
-	case s.is(Busy):
+	case s.Is(Swallows):
+		enginetest.Drop(w, r)
+	case s.Is(Busy):
 		s.reply(w, http.StatusTooManyRequests, map[string]any{"detail": "Too many requests"})
 		return
-	case s.is(Locked):
+	case s.Is(Locked):
 		s.reply(w, http.StatusForbidden, map[string]any{"detail": "User is locked. Reason: Exhausted balance. Top up your balance at fal.ai/dashboard/billing."})
 		return
 	}
 	one := s.add(endpoint, input, r.Header)
 	switch {
-	case s.is(Drops):
-		drop(w)
-		return
-	case s.is(Stalls):
+	case s.Is(Drops):
+		enginetest.Drop(w, r)
+	case s.Is(Stalls):
 		s.hang(r.Context())
 		return
-	case s.is(Ill):
+	case s.Is(Ill):
 		s.reply(w, http.StatusServiceUnavailable, map[string]any{"detail": "Service Unavailable"})
 		return
 	}
 	base := s.URL
-	if s.is(Strays) {
+	if s.Is(Strays) {
 		base = s.host
 	}
 	s.reply(w, http.StatusOK, s.about(one, base))
@@ -125,7 +118,7 @@ func (s *Server) add(endpoint string, input map[string]any, h http.Header) *requ
 		input: input, created: time.Now(),
 	}
 	for _, f := range []Fault{Refuses, Flags, Blackens, Fails, Interrupts, Fewer} {
-		if s.is(f) {
+		if s.Is(f) {
 			one.fault = f
 		}
 	}
@@ -175,7 +168,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) *request {
 		}
 	}
 	s.mu.Unlock()
-	if one == nil || s.is(Loses) {
+	if one == nil || s.Is(Loses) {
 		s.reply(w, http.StatusNotFound, map[string]any{"detail": "Request not found", "status": "NOT_FOUND"})
 		return nil
 	}
@@ -184,10 +177,10 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) *request {
 
 func (s *Server) look(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case s.is(Hangs):
+	case s.Is(Hangs):
 		s.hang(r.Context())
 		return
-	case s.is(Hiccups):
+	case s.Is(Hiccups):
 		s.reply(w, http.StatusBadGateway, map[string]any{})
 		return
 	}
@@ -296,27 +289,12 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 		content = []byte("a film")
 	}
 	switch {
-	case s.is(Breaks):
-		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
-		_, _ = w.Write(content[:len(content)/2])
-		drop(w)
-	case s.is(Floods):
-		for zeros := make([]byte, 64<<10); r.Context().Err() == nil; {
-			if _, err := w.Write(zeros); err != nil {
-				return
-			}
-		}
-	case s.is(Drips):
-		for r.Context().Err() == nil {
-			_, _ = w.Write([]byte{0})
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-r.Context().Done():
-			case <-s.closed:
-				return
-			}
-		}
+	case s.Is(Breaks):
+		enginetest.BreakOff(w, content)
+	case s.Is(Floods):
+		enginetest.Flood(w, r, "")
+	case s.Is(Drips):
+		enginetest.Drip(w, r, content)
 	default:
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
 	}

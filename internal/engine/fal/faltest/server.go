@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"atelier/internal/engine/enginetest"
 )
 
 // Fault is a way in which the servers go wrong.
@@ -51,6 +53,7 @@ type Options struct {
 
 // Server is a provider.
 type Server struct {
+	enginetest.Trouble[Fault]
 	URL     string // of the queue
 	Storage string // where uploads are asked for
 	Catalog string // where schemas are
@@ -61,8 +64,6 @@ type Server struct {
 	closed chan struct{}
 
 	mu       sync.Mutex
-	fault    Fault
-	times    int // how often it still happens, -1 for always
 	requests []*request
 	uploads  map[string][]byte
 	creates  int
@@ -92,32 +93,6 @@ func Start(t testing.TB, o Options) *Server {
 		}
 	})
 	return s
-}
-
-// Break has the servers go wrong, so many times or, with 0, until Heal.
-func (s *Server) Break(f Fault, times int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if times == 0 {
-		times = -1
-	}
-	s.fault, s.times = f, times
-}
-
-// Heal ends Break.
-func (s *Server) Heal() { s.Break("", 0) }
-
-// is tells whether they go wrong in this way now, which counts.
-func (s *Server) is(f Fault) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fault != f || s.times == 0 {
-		return false
-	}
-	if s.times > 0 {
-		s.times--
-	}
-	return true
 }
 
 // Restart has the queue forget everything.

@@ -5,9 +5,6 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"hash/fnv"
-	"image"
-	"image/color"
-	"image/png"
 	"math"
 )
 
@@ -18,26 +15,6 @@ var (
 	//go:embed testdata/tone.mp3
 	tone []byte
 )
-
-// picture draws stripes whose colours follow from the text.
-func picture(width, height int, from string) []byte {
-	h := fnv.New64a()
-	h.Write([]byte(from))
-	sum := h.Sum64()
-	colours := color.Palette{
-		color.NRGBA{uint8(sum), uint8(sum >> 8), uint8(sum >> 16), 255},
-		color.NRGBA{uint8(sum >> 24), uint8(sum >> 32), uint8(sum >> 40), 255},
-	}
-	p := image.NewPaletted(image.Rect(0, 0, width, height), colours)
-	for i := range p.Pix {
-		p.Pix[i] = uint8(i % width >> 3 & 1)
-	}
-	var b bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, p); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
-}
 
 // sound is a quarter of a second in 8 kHz, 16 bits: a WAV file.
 func sound(pitch float64) []byte {

@@ -1,7 +1,6 @@
 package openaitest
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -74,42 +73,15 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, kind string, data 
 	w.Header().Set("Content-Type", kind)
 	switch s.now() {
 	case enginetest.Breaks:
-		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-		w.Write(data[:len(data)/2])
-		flush(w)
-		panic(http.ErrAbortHandler)
+		enginetest.BreakOff(w, data)
 	case enginetest.Floods:
-		s.flood(w, r, data)
+		enginetest.Flood(w, r, string(data))
 	case enginetest.Drips:
-		for _, b := range data {
-			if _, err := w.Write([]byte{b}); err != nil {
-				return
-			}
-			flush(w)
-			if !s.wait(r, 20*time.Millisecond) {
-				return
-			}
-		}
+		enginetest.Drip(w, r, data)
 	case enginetest.Fewer:
 		w.Header().Set("Content-Length", "0")
 	default:
 		w.Write(data)
-	}
-}
-
-// flood writes the beginning, and then on and on.
-func (s *Server) flood(w http.ResponseWriter, r *http.Request, start []byte) {
-	w.Write(start)
-	for more := bytes.Repeat([]byte("A"), 1<<16); r.Context().Err() == nil; {
-		if _, err := w.Write(more); err != nil {
-			return
-		}
-	}
-}
-
-func flush(w http.ResponseWriter) {
-	if f, ok := w.(http.Flusher); ok {
-		f.Flush()
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"atelier/internal/engine/enginetest"
 )
 
 // What there is to run.
@@ -62,7 +64,7 @@ func (s *Server) routes(own bool) http.Handler {
 
 func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	if s.is(Garbles) {
+	if s.Is(Garbles) {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(status)
 		io.WriteString(w, "<html><body>Just a moment…</body></html>")
@@ -74,13 +76,6 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 
 func (s *Server) problem(w http.ResponseWriter, status int, detail string) {
 	s.reply(w, status, map[string]any{"title": http.StatusText(status), "detail": detail, "status": status})
-}
-
-// drop ends the connection without an answer.
-func drop(w http.ResponseWriter) {
-	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-		conn.Close()
-	}
 }
 
 func (s *Server) create(w http.ResponseWriter, r *http.Request, model, deployment string) {
@@ -113,17 +108,16 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, model, deploymen
 		}
 	}
 	switch {
-	case s.is(Swallows):
-		drop(w)
-		return
-	case s.is(Busy):
+	case s.Is(Swallows):
+		enginetest.Drop(w, r)
+	case s.Is(Busy):
 		w.Header().Set("Retry-After", "1")
 		s.problem(w, http.StatusTooManyRequests, "Request was throttled. Expected available in 1 second.")
 		return
-	case s.is(Unpaid):
+	case s.Is(Unpaid):
 		s.problem(w, http.StatusPaymentRequired, "You have insufficient credit to run this model. Go to https://replicate.com/account/billing#billing to purchase credit.")
 		return
-	case s.is(Refuses):
+	case s.Is(Refuses):
 		s.problem(w, http.StatusUnprocessableEntity, "- input.prompt: Invalid type. Expected: string, given: integer")
 		return
 	}
@@ -133,13 +127,12 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, model, deploymen
 	}
 	p := s.add(model, deployment, cmp.Or(body.Version, "hidden"), body.Input, r.Header)
 	switch {
-	case s.is(Drops):
-		drop(w)
-		return
-	case s.is(Stalls):
+	case s.Is(Drops):
+		enginetest.Drop(w, r)
+	case s.Is(Stalls):
 		s.hang(r.Context())
 		return
-	case s.is(Ill):
+	case s.Is(Ill):
 		s.problem(w, http.StatusServiceUnavailable, "The service is unavailable.")
 		return
 	}
@@ -154,11 +147,11 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, model, deploymen
 func (s *Server) add(model, deployment, version string, input map[string]any, h http.Header) *prediction {
 	p := &prediction{id: strings.ToLower(rand.Text()), model: model, version: version, deployment: deployment, input: input, created: time.Now()}
 	for _, f := range []Fault{Fails, Flags, Interrupts} {
-		if s.is(f) {
+		if s.Is(f) {
 			p.fault = f
 		}
 	}
-	few := s.is(Fewer)
+	few := s.Is(Fewer)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range input {
@@ -229,7 +222,7 @@ func (s *Server) known(w http.ResponseWriter, r *http.Request) *prediction {
 		p = s.predictions[i]
 	}
 	s.mu.Unlock()
-	if p == nil || s.is(Loses) {
+	if p == nil || s.Is(Loses) {
 		s.problem(w, http.StatusNotFound, "The requested resource could not be found.")
 		return nil
 	}
@@ -238,10 +231,10 @@ func (s *Server) known(w http.ResponseWriter, r *http.Request) *prediction {
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case s.is(Hangs):
+	case s.Is(Hangs):
 		s.hang(r.Context())
 		return
-	case s.is(Hiccups):
+	case s.Is(Hiccups):
 		s.problem(w, http.StatusBadGateway, "Bad gateway")
 		return
 	}
@@ -252,7 +245,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	answer := p.snapshot(s.URL, s.takes)
 	s.mu.Unlock()
-	if answer["status"] == "succeeded" && s.is(Removes) {
+	if answer["status"] == "succeeded" && s.Is(Removes) {
 		answer["data_removed"], answer["input"], answer["output"], answer["logs"] = true, map[string]any{}, nil, ""
 	}
 	s.reply(w, http.StatusOK, answer)
@@ -352,27 +345,12 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 		content = []byte("a film")
 	}
 	switch {
-	case s.is(Breaks):
-		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
-		_, _ = w.Write(content[:len(content)/2])
-		drop(w)
-	case s.is(Floods):
-		for zeros := make([]byte, 64<<10); r.Context().Err() == nil; {
-			if _, err := w.Write(zeros); err != nil {
-				return
-			}
-		}
-	case s.is(Drips):
-		for r.Context().Err() == nil {
-			_, _ = w.Write([]byte{0})
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-r.Context().Done():
-			case <-s.closed:
-				return
-			}
-		}
+	case s.Is(Breaks):
+		enginetest.BreakOff(w, content)
+	case s.Is(Floods):
+		enginetest.Flood(w, r, "")
+	case s.Is(Drips):
+		enginetest.Drip(w, r, content)
 	default:
 		http.ServeContent(w, r, parts[1], time.Time{}, bytes.NewReader(content))
 	}

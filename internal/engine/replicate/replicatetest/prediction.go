@@ -1,16 +1,13 @@
 package replicatetest
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
-	"image"
-	"image/color"
-	"image/png"
 	"strings"
 	"time"
+
+	"atelier/internal/engine/enginetest"
 )
 
 // prediction is where its clock says: it starts, works and ends by itself.
@@ -118,17 +115,7 @@ func picture(input map[string]any, number int) []byte {
 	if err != nil {
 		panic(err) // it came as JSON
 	}
-	sum := crc32.ChecksumIEEE(fmt.Appendf(text, "#%d", number))
-	m := image.NewNRGBA(image.Rect(0, 0, 16, 16))
-	for i := 0; i < len(m.Pix); i += 4 {
-		c := color.NRGBA{uint8(sum), uint8(sum >> 8), uint8(sum >> 16), 255}
-		m.Pix[i], m.Pix[i+1], m.Pix[i+2], m.Pix[i+3] = c.R, c.G, c.B^uint8(i), c.A
-	}
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		panic(err) // a buffer takes everything
-	}
-	return b.Bytes()
+	return enginetest.Picture(16, 16, fmt.Sprintf("%s#%d", text, number))
 }
 
 // readable tells whether a file input can be read by a model: it is inline, or

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"atelier/internal/engine/enginetest"
 )
 
 // Fault is a way in which the server goes wrong.
@@ -49,6 +51,7 @@ type Options struct {
 
 // Server is a provider.
 type Server struct {
+	enginetest.Trouble[Fault]
 	URL   string // where the API begins
 	Token string
 
@@ -57,8 +60,6 @@ type Server struct {
 	closed   chan struct{}
 
 	mu          sync.Mutex
-	fault       Fault
-	times       int // how often it still happens, -1 for always
 	predictions []*prediction
 	files       map[string]*file
 	creates     int
@@ -85,32 +86,6 @@ func Start(t testing.TB, o Options) *Server {
 		host.Close()
 	})
 	return s
-}
-
-// Break has the server go wrong, so many times or, with 0, until Heal.
-func (s *Server) Break(f Fault, times int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if times == 0 {
-		times = -1
-	}
-	s.fault, s.times = f, times
-}
-
-// Heal ends Break.
-func (s *Server) Heal() { s.Break("", 0) }
-
-// is tells whether the server goes wrong in this way now, which counts.
-func (s *Server) is(f Fault) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fault != f || s.times == 0 {
-		return false
-	}
-	if s.times > 0 {
-		s.times--
-	}
-	return true
 }
 
 // Restart has the server forget everything.

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// studio is a service with two tools whose names have no letter of a slug. The
+// second makes one picture.
+func studio(t *testing.T, picture, promised string, whole bool) *httptest.Server {
+	t.Helper()
+	digest := sha256.Sum256([]byte(promised))
+	mux := http.NewServeMux()
+	var at string
+	answer := func(pattern, format string, args ...any) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "" {
+				t.Errorf("%s: no token", pattern)
+			}
+			fmt.Fprintf(w, strings.ReplaceAll(format, "$AT", at), args...)
+		})
+	}
+	answer("GET /api/v2/tools", `{"data": [{"id": "one", "name": "画"}, {"id": "two", "name": "声"}]}`)
+	answer("GET /api/v2/tools/two", `{"id": "two", "name": "声", "fields": []}`)
+	answer("POST /api/v2/generate", `{"request_id": "r", "status": "pending"}`)
+	answer("GET /api/v2/generate/r/events", "event: progress\ndata: {\"progress\": 1.5}\n\nevent: progress\ndata: {\"progress\": -1}\n\n"+
+		"event: done\ndata: {\"request_id\": \"r\", \"status\": \"succeeded\", \"outputs\": [{\"url\": \"$AT/file\", \"mime_type\": \"image/png\", \"sha256\": %q}]}\n\n",
+		hex.EncodeToString(digest[:]))
+	mux.HandleFunc("GET /file", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Error("the token went along with a download")
+		}
+		if !whole {
+			w.Header().Set("Content-Length", "1000")
+		}
+		fmt.Fprint(w, picture)
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	at = s.URL
+	return s
+}
+
+func generate(t *testing.T, s *httptest.Server, tool, out string) (stderr string, err error) {
+	t.Helper()
+	var printed, complaints bytes.Buffer
+	err = launch(t.Context(), []string{"generate", tool, "--service", s.URL, "--token", "secret", "--out", out},
+		streams{getenv: func(string) string { return "" }, stdout: &printed, stderr: &complaints})
+	return complaints.String(), err
+}
+
+// TestGenerateKeepsWholeFiles takes the tool that is named, and leaves nothing
+// behind that is not what the run made.
+func TestGenerateKeepsWholeFiles(t *testing.T) {
+	t.Parallel()
+	t.Run("a whole one", func(t *testing.T) {
+		t.Parallel()
+		out := t.TempDir()
+		stderr, err := generate(t, studio(t, "picture", "picture", true), "声", out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(filepath.Join(out, "tool.png")); err != nil || string(text) != "picture" {
+			t.Errorf("file = %q, %v", text, err)
+		}
+		if strings.Contains(stderr, "\r") || strings.Contains(stderr, "[") {
+			t.Errorf("stderr = %q, which is no terminal", stderr)
+		}
+	})
+	for name, s := range map[string]*httptest.Server{
+		"one that breaks off": studio(t, "pic", "picture", false), "another one": studio(t, "pixel", "picture", true),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := t.TempDir()
+			if _, err := generate(t, s, "two", out); err == nil {
+				t.Error("no error")
+			}
+			if left, err := os.ReadDir(out); err != nil || len(left) != 0 {
+				t.Errorf("left = %v, %v", left, err)
+			}
+		})
+	}
+	t.Run("of a tool that is not there", func(t *testing.T) {
+		t.Parallel()
+		if _, err := generate(t, studio(t, "", "", true), "文", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no tool") {
+			t.Errorf("err = %v", err)
+		}
+	})
+}
+
+func TestProgressStaysOnItsLine(t *testing.T) {
+	t.Parallel()
+	for _, fraction := range []float64{-1, 0, 0.5, 1, 1.5} {
+		if got := gauge(fraction); len(got) != 37 {
+			t.Errorf("gauge(%v) = %q", fraction, got)
+		}
+	}
+}
+
+// TestImportStaysInItsFolder refuses a name that is none.
+func TestImportStaysInItsFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	backends := filepath.Join(dir, "backends.yaml")
+	if err := os.WriteFile(backends, []byte(`a: {engine: cog, url: "http://127.0.0.1:1"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"../up", "/top", "Big", "a/b", "."} {
+		err := launch(t.Context(), []string{"tools", "import", "a", "--backends", backends, "--into", filepath.Join(dir, "tools"), "--as", name},
+			streams{getenv: func(string) string { return "" }, stdout: new(bytes.Buffer), stderr: new(bytes.Buffer)})
+		if err == nil || !strings.Contains(err.Error(), "--as") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package enginetest
+
+import (
+	"bytes"
+	"hash/fnv"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"testing"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/child"
+)
+
+// Installed skips a test of an engine whose programs are not installed. With CI
+// set it fails instead.
+func Installed(t testing.TB, needs []child.Need) {
+	t.Helper()
+	for _, n := range needs {
+		switch {
+		case n.Path != "":
+		case os.Getenv("CI") != "":
+			t.Fatalf("%s is not installed (Debian package %s)", n.Name, n.Package)
+		default:
+			t.Skipf("%s is not installed (Debian package %s)", n.Name, n.Package)
+		}
+	}
+}
+
+// Results runs a job that has to succeed.
+func Results(t testing.TB, e engine.Engine, j engine.Job) *Recorder {
+	t.Helper()
+	var r Recorder
+	if err := e.Run(t.Context(), j, &r); err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	return &r
+}
+
+// Failure runs a job that has to fail without a result, and gives what the
+// person is told.
+func Failure(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
+	t.Helper()
+	var r Recorder
+	err := e.Run(t.Context(), j, &r)
+	if err == nil || len(r.Outputs()) > 0 {
+		t.Fatalf("run = %v with %d results, want a failure", err, len(r.Outputs()))
+	}
+	return engine.As(err)
+}
+
+// Picture is a PNG of stripes whose colours follow from the text.
+func Picture(width, height int, from string) []byte {
+	h := fnv.New64a()
+	h.Write([]byte(from))
+	sum := h.Sum64()
+	p := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{
+		color.NRGBA{uint8(sum), uint8(sum >> 8), uint8(sum >> 16), 255},
+		color.NRGBA{uint8(sum >> 24), uint8(sum >> 32), uint8(sum >> 40), 255},
+	})
+	for i := range p.Pix {
+		p.Pix[i] = uint8(i % width >> 3 & 1)
+	}
+	var b bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, p); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return b.Bytes()
+}

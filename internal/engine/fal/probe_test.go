@@ -1,0 +1,26 @@
+package fal_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/backend"
+	"atelier/internal/engine/fal"
+)
+
+func TestAProbeDoesNotWaitForLong(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	t.Cleanup(s.Close)
+	c, err := backend.New(backend.Options{URL: s.URL, Timeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if e := engine.As(fal.New(c, fal.Options{}).Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
+		t.Errorf("probe = %v, transient %v; want that the server is away", e, e.Transient)
+	}
+}
