@@ -32,6 +32,14 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
+// Abandoner is an engine that leaves notes of work which goes on elsewhere.
+type Abandoner interface {
+	Engine
+	// Abandon ends what a note names, as far as it can be: the run is over, and
+	// nobody will ask for the results. What is over or unknown is no error.
+	Abandon(ctx context.Context, note string) error
+}
+
 // Pool is an engine and how many jobs this process gives it at once.
 type Pool struct {
 	Engine   Engine
