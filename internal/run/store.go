@@ -213,6 +213,19 @@ func setNote(ctx context.Context, tx *sqldb.Tx, h Held, note string) (bool, erro
 	return n == 1, err
 }
 
+func leftovers(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]Leftover, error) {
+	return sqldb.All(ctx, tx, `SELECT id, note FROM run WHERE engine = $1 AND note <> '' AND status <> 'pending' LIMIT $2`,
+		[]any{engine, int64(limit)}, func(row sqldb.Scanner) (l Leftover, err error) {
+			err = row.Scan(&l.RunID, &l.Note)
+			return l, err
+		})
+}
+
+func clearNote(ctx context.Context, tx *sqldb.Tx, l Leftover) error {
+	_, err := tx.Exec(ctx, `UPDATE run SET note = '' WHERE id = $1 AND note = $2 AND status <> 'pending'`, l.RunID, l.Note)
+	return err
+}
+
 func expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE stage = 'running' AND lease_until < $1 ORDER BY lease_until LIMIT $2`+tx.Dialect.SkipLocked,
@@ -315,8 +328,8 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 
 func end(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (bool, error) {
 	n, err := tx.Exec(ctx, `
-		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', note = '', revision = revision + 1,
-			tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8,
+		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', revision = revision + 1,
+			note = CASE WHEN $4 = 'succeeded' THEN '' ELSE note END, tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8,
 			finished = CASE WHEN coalesce(started, created) > $9 THEN coalesce(started, created) ELSE $9 END
 		WHERE id = $1 AND attempt = $2 AND stage = $3`,
 		r.ID, r.Attempt, string(r.State), string(o.State), o.TokensCharged, o.AllowanceUsed, o.ErrorCode, o.ErrorText, sqldb.At(tx.Now))

@@ -75,6 +75,18 @@ func Leave(ctx context.Context, tx *sqldb.Tx, h Held, note string) (ok bool, err
 	return setNote(ctx, tx, h, note)
 }
 
+// Leftover is a note of a run that ended otherwise than well: what it names may
+// still go on.
+type Leftover struct{ RunID, Note string }
+
+// Leftovers gives some of an engine's.
+func Leftovers(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]Leftover, error) {
+	return leftovers(ctx, tx, engine, limit)
+}
+
+// Abandoned says that nothing goes on any more of what a leftover names.
+func Abandoned(ctx context.Context, tx *sqldb.Tx, l Leftover) error { return clearNote(ctx, tx, l) }
+
 // Why a run goes back to the queue.
 const (
 	Lost     = "lost"     // its worker gave no more sign of life

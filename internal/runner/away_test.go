@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"atelier/internal/engine"
 	"atelier/internal/fault"
+	"atelier/internal/generation"
 	"atelier/internal/generation/generationtest"
 	"atelier/internal/run"
 	"atelier/internal/runner"
@@ -272,5 +274,61 @@ func TestALateNoteIsRefused(t *testing.T) {
 		work(h, paints, func(p *runner.Parts) { p.Lease = time.Hour })
 		h.Exec(`UPDATE run SET lease_until = 1 WHERE id = $1`, made.ID)
 		ended(h, made.ID)
+	})
+}
+
+// remote is an engine that leaves work behind.
+type remote struct {
+	script
+	ended chan string
+	ill   atomic.Bool
+}
+
+func (e *remote) Abandon(_ context.Context, note string) error {
+	if e.ill.Load() {
+		return engine.Again(engine.Unavailable, "Nobody is there.")
+	}
+	e.ended <- note
+	return nil
+}
+
+// TestNobodyWaitsForItAnyMore ends work elsewhere whose run failed, or was
+// cancelled while it waited for another worker.
+func TestNobodyWaitsForItAnyMore(t *testing.T) {
+	worlds(t, func(h *house) {
+		reached := make(chan struct{}, 1)
+		e := &remote{ended: make(chan string, 10), script: func(ctx context.Context, j engine.Job, out engine.Sink) error {
+			if err := out.Leave(ctx, "job of "+j.RunID); err != nil {
+				return err
+			}
+			if j.Values["prompt"] == "fail" {
+				return engine.Fail(engine.Failed, "It does not work.")
+			}
+			reached <- struct{}{}
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		e.ill.Store(true)
+		stop := work(h, e, func(p *runner.Parts) { p.Drain = time.Millisecond })
+		prompt := func(text string) func(*generation.Draft) {
+			return func(d *generation.Draft) { d.Inputs = map[string]any{"prompt": text} }
+		}
+		failed := ended(h, create(h, "cost", prompt("fail")).ID)
+		waits := create(h, "cost", prompt("wait"))
+		receive(h, reached, "the engine")
+		stop()
+		if _, _, err := h.Runs.Cancel(h.Context(), generationtest.Own(waits.PersonID), waits.ID); err != nil {
+			h.Fatal(err)
+		}
+		e.ill.Store(false)
+		work(h, e, nil)
+		got := []string{receive(h, e.ended, "the end of the first"), receive(h, e.ended, "the end of the second")}
+		slices.Sort(got)
+		want := []string{"job of " + failed.ID, "job of " + waits.ID}
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			h.Errorf("ended %v, want %v", got, want)
+		}
+		witness.Until(h.T, "the notes are gone", func() bool { return h.Count(`SELECT count(*) FROM run WHERE note <> ''`) == 0 })
 	})
 }

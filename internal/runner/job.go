@@ -122,15 +122,16 @@ func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) genera
 		// What is unavailable here, such as the blob store, is no server's fault.
 		theirs := e.Transient && e.Code == engine.Unavailable && !fault.Is(err, fault.Unavailable)
 		if theirs && try >= len(r.Retry) && r.awaits(ctx, p, j, err) {
-			r.Log.Info("an engine's server is away; the run waits for it", "run", j.run.ID, "engine", p.name, "error", err)
+			r.Log.Info("an engine's server is away; the run waits for it", "run", j.run.ID, "engine", p.name, "cause", e.Unwrap())
 			return generation.Ending{}
 		}
 		if !e.Transient || try >= len(r.Retry) {
-			// The person is told only what the engine says.
-			r.Log.Warn("a run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "error", err)
+			// The person is told only what the engine says. The log is not told
+			// that: it may repeat what was asked for.
+			r.Log.Warn("a run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "cause", e.Unwrap())
 			return generation.Ending{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
 		}
-		r.Log.Info("an engine failed; it is tried again", "run", j.run.ID, "engine", p.name, "try", try+1, "error", err)
+		r.Log.Info("an engine failed; it is tried again", "run", j.run.ID, "engine", p.name, "try", try+1, "code", string(e.Code), "cause", e.Unwrap())
 		select {
 		case <-ctx.Done():
 		case <-time.After(r.Retry[try]):
@@ -288,7 +289,10 @@ func (r *Runner) inputs(ctx context.Context, j *job) (values map[string]any, fil
 				MimeType: a.MimeType, Size: a.Size, Width: a.Width, Height: a.Height, Address: address,
 				Open: func(ctx context.Context) (io.ReadCloser, error) {
 					body, _, err := r.Blobs.Open(ctx, a.Blob, 0, -1)
-					return body, err
+					if err != nil {
+						return nil, accident("open an input", err)
+					}
+					return body, nil
 				},
 			})
 		}

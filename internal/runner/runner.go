@@ -175,6 +175,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 	}
 	group.Go(func() error { r.every(ctx, reapEvery, "take over lost runs", r.reap); return nil })
+	group.Go(func() error { r.every(ctx, abandonEvery, "end what nobody waits for", r.abandon); return nil })
 	var keeping sync.WaitGroup
 	keeping.Go(func() { r.every(keep, lookEvery, "look after runs", r.look) })
 	keeping.Go(func() { r.every(keep, max(r.Lease/3, time.Millisecond), "renew leases", r.renew) })
