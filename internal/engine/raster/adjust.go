@@ -3,27 +3,29 @@ package raster
 import (
 	"context"
 	"math"
+
+	"atelier/internal/engine"
 )
 
 // adjust: picture, exposure, contrast, saturation, warmth, mono.
-func adjust(ctx context.Context, t task, s span, _ uint32) (picture, error) {
+func adjust(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
 		return picture{}, err
 	}
-	p, err := read(ctx, s.part(0, 0.4), f)
+	p, err := read(ctx, s.Part(0, 0.4), f)
 	if err != nil {
 		return picture{}, err
 	}
 	change := toner{
-		gain:     gains(t.number("exposure", 0, -10, 10), t.number("warmth", 0, -1, 1)),
-		contrast: t.number("contrast", 0, -1, 1),
-		colour:   float32(1 + t.number("saturation", 0, -1, 1)),
+		gain:     gains(t.Number("exposure", 0, -10, 10), t.Number("warmth", 0, -1, 1)),
+		contrast: t.Number("contrast", 0, -1, 1),
+		colour:   float32(1 + t.Number("saturation", 0, -1, 1)),
 		mono:     t.flag("mono", false),
 	}
 	change.prepare()
 	m := p.NRGBA
-	err = rows(ctx, s.part(0.4, 1), m.Rect.Dy(), func(y int) {
+	err = rows(ctx, s.Part(0.4, 1), m.Rect.Dy(), func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
 		for i := 0; i < len(pix); i += 4 {
 			change.apply(pix[i:][:3])

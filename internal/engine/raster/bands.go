@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"atelier/internal/engine"
 )
 
 // bands does work for rows 0 to n-1 on all cores: it hands out stretches of at
@@ -13,7 +15,7 @@ import (
 // goes by the number of cores, and results must not.
 //
 // Nobody takes another stretch once ctx has ended, so each has to be short.
-func bands(ctx context.Context, s span, n, least int, do func(from, to int)) error {
+func bands(ctx context.Context, s engine.Span, n, least int, do func(from, to int)) error {
 	workers := runtime.GOMAXPROCS(0)
 	// Several stretches for each worker, so that none waits long for the last.
 	each := max(least, (n+8*workers-1)/(8*workers))
@@ -46,8 +48,8 @@ func bands(ctx context.Context, s span, n, least int, do func(from, to int)) err
 	}
 	func() {
 		defer others.Wait()
-		// The bar is for one goroutine, so only this one tells.
-		work(func() { s.at(float64(done.Load()) / float64(count)) })
+		// One of them tells, which is enough.
+		work(func() { s.At(float64(done.Load()) / float64(count)) })
 	}()
 	if p, ok := broken.Load().(failed); ok {
 		panic(p.with)
@@ -55,7 +57,7 @@ func bands(ctx context.Context, s span, n, least int, do func(from, to int)) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.at(1)
+	s.At(1)
 	return nil
 }
 

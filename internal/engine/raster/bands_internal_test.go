@@ -5,10 +5,12 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+
+	"atelier/internal/engine"
 )
 
 // silent is a stretch of a bar that tells nobody.
-func silent() span { return span{bar: &bar{last: 1}} }
+func silent() engine.Span { return engine.Span{} }
 
 func TestBandsCoverAllRowsOnce(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 const manyPictures = 4
 
 // collage: pictures, layout, gap, width, background.
-func collage(ctx context.Context, t task, s span, _ uint32) (picture, error) {
+func collage(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
 	files := t.Files["pictures"]
 	if len(files) == 0 {
 		return picture{}, engine.Fail(engine.Failed, "At least one picture is needed.")
@@ -34,7 +34,7 @@ func collage(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 		}
 		shapes[i] = float64(w) / float64(h)
 	}
-	plan, err := arrange(t.text("layout", "grid"), shapes, t.number("width", 2048, 16, 16384), t.number("gap", 16, 0, 1024))
+	plan, err := arrange(t.text("layout", "grid"), shapes, t.Number("width", 2048, 16, 16384), t.Number("gap", 16, 0, 1024))
 	if err != nil {
 		return picture{}, err
 	}
@@ -44,8 +44,8 @@ func collage(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 	sheet := newSheet(plan.w, plan.h, background)
 	result := formatJPEG
 	for i, f := range files {
-		part := s.part(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
-		p, err := read(ctx, part.part(0, 0.5), f)
+		part := s.Part(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
+		p, err := read(ctx, part.Part(0, 0.5), f)
 		if err != nil {
 			return picture{}, err
 		}
@@ -53,7 +53,7 @@ func collage(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 			result = formatPNG
 		}
 		r := plan.places[i]
-		small, err := scale(ctx, part.part(0.5, 1), draw.CatmullRom, p.NRGBA, cut(p.NRGBA, float64(r.Dx()), float64(r.Dy()), 0.5, 0.5), r.Dx(), r.Dy())
+		small, err := scale(ctx, part.Part(0.5, 1), draw.CatmullRom, p.NRGBA, cut(p.NRGBA, float64(r.Dx()), float64(r.Dy()), 0.5, 0.5), r.Dx(), r.Dy())
 		if err != nil {
 			return picture{}, err
 		}
@@ -118,7 +118,7 @@ func arrange(layout string, shapes []float64, width, gap float64) (plan, error) 
 		}
 		return columnsPlan(split(turned, 1), width, gap), nil
 	}
-	return plan{}, errSetup
+	return plan{}, engine.ErrSetup
 }
 
 // gridPlan gives all cells the mean shape of the pictures.

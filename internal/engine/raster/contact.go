@@ -31,7 +31,7 @@ var papers = map[string]paper{
 }
 
 // contact: pictures, title, columns, page, background, numbers.
-func contact(ctx context.Context, t task, s span, _ uint32) (picture, error) {
+func contact(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
 	files := t.Files["pictures"]
 	if len(files) == 0 {
 		return picture{}, engine.Fail(engine.Failed, "At least one picture is needed.")
@@ -39,7 +39,7 @@ func contact(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 	size, known := pages[t.text("page", "a4-portrait")]
 	tones, chosen := papers[t.text("background", "light")]
 	if !known || !chosen {
-		return picture{}, errSetup
+		return picture{}, engine.ErrSetup
 	}
 	shapes := make([]image.Point, len(files))
 	for i, f := range files {
@@ -50,15 +50,15 @@ func contact(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 		shapes[i] = image.Pt(w, h)
 	}
 	title := strings.Join(strings.Fields(t.text("title", "")), " ")
-	g := newContactGrid(size, shapes, int(t.number("columns", 0, 0, 12)), title != "", t.flag("numbers", true))
+	g := newContactGrid(size, shapes, int(t.Number("columns", 0, 0, 12)), title != "", t.flag("numbers", true))
 	sheet := newSheet(size.X, size.Y, tones.sheet)
 	if err := g.letter(sheet, tones, title, len(files)); err != nil {
 		return picture{}, err
 	}
 	result := formatJPEG
 	for i, f := range files {
-		part := s.part(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
-		p, err := read(ctx, part.part(0, 0.5), f)
+		part := s.Part(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
+		p, err := read(ctx, part.Part(0, 0.5), f)
 		if err != nil {
 			return picture{}, err
 		}
@@ -68,7 +68,7 @@ func contact(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 		cell := g.cell(i)
 		fill(sheet, cell, tones.cell)
 		at := centred(cell.Inset(g.gap/4), shapes[i])
-		small, err := scale(ctx, part.part(0.5, 1), draw.CatmullRom, p.NRGBA, whole(p.NRGBA), at.Dx(), at.Dy())
+		small, err := scale(ctx, part.Part(0.5, 1), draw.CatmullRom, p.NRGBA, whole(p.NRGBA), at.Dx(), at.Dy())
 		if err != nil {
 			return picture{}, err
 		}

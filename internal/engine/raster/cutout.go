@@ -14,7 +14,7 @@ import (
 // The colour of the background is learned from the border. From there it is
 // followed inwards as far as it goes (ground), and along the edge of what is
 // left, pixels are taken apart into subject and background (matte).
-func cutout(ctx context.Context, t task, s span, _ uint32) (picture, error) {
+func cutout(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
 		return picture{}, err
@@ -23,7 +23,7 @@ func cutout(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 	if err != nil {
 		return picture{}, err
 	}
-	p, err := read(ctx, s.part(0, 0.2), f)
+	p, err := read(ctx, s.Part(0, 0.2), f)
 	if err != nil {
 		return picture{}, err
 	}
@@ -33,16 +33,16 @@ func cutout(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 		return picture{}, err
 	}
 	// A distance in Oklab: 0.02 is what people just tell apart.
-	tolerance := 0.02 + 0.2*t.number("tolerance", 0.3, 0, 1)
-	area, err := follow(ctx, s.part(0.2, 0.6), m, wall, tolerance, t.flag("holes", false))
+	tolerance := 0.02 + 0.2*t.Number("tolerance", 0.3, 0, 1)
+	area, err := follow(ctx, s.Part(0.2, 0.6), m, wall, tolerance, t.flag("holes", false))
 	if err != nil {
 		return picture{}, err
 	}
-	if err := matte(ctx, s.part(0.6, 0.95), m, area, t.number("soften", 0.5, 0, 8)); err != nil {
+	if err := matte(ctx, s.Part(0.6, 0.95), m, area, t.Number("soften", 0.5, 0, 8)); err != nil {
 		return picture{}, err
 	}
 	if under.A > 0 {
-		err = bands(ctx, s.part(0.95, 1), m.Rect.Dy(), 16, func(from, to int) {
+		err = bands(ctx, s.Part(0.95, 1), m.Rect.Dy(), 16, func(from, to int) {
 			for y := from; y < to; y++ {
 				lay(m.Pix[y*m.Stride:][:4*m.Rect.Dx()], under)
 			}
@@ -99,10 +99,10 @@ const (
 // pixels like it. Enclosed parts of exactly its colour are background with
 // holes, and specks that are too small for a subject always are. The result
 // has ground where background is, something else elsewhere.
-func follow(ctx context.Context, s span, m *image.NRGBA, w *wall, tolerance float64, holes bool) ([]uint8, error) {
+func follow(ctx context.Context, s engine.Span, m *image.NRGBA, w *wall, tolerance float64, holes bool) ([]uint8, error) {
 	width, height := m.Rect.Dx(), m.Rect.Dy()
 	f := flood{ctx: ctx, w: width, h: height, state: make([]uint8, width*height)}
-	err := bands(ctx, s.part(0, 0.7), height, 16, func(from, to int) {
+	err := bands(ctx, s.Part(0, 0.7), height, 16, func(from, to int) {
 		for y := from; y < to; y++ {
 			w.compare(m, y, tolerance, f.state[y*width:][:width])
 		}
@@ -121,7 +121,7 @@ func follow(ctx context.Context, s span, m *image.NRGBA, w *wall, tolerance floa
 	if err := f.spread(func(v uint8) bool { return v == like || v == exact }, ground, 0); err != nil {
 		return nil, err
 	}
-	s.at(0.8)
+	s.At(0.8)
 	// A hole is seen from about a fortieth of the picture's side on, a speck of
 	// a third of that is dust.
 	hole, speck := max(width*height/5000, 12), max(width*height/20000, 4)
@@ -147,7 +147,7 @@ func follow(ctx context.Context, s span, m *image.NRGBA, w *wall, tolerance floa
 			left++
 		}
 	}
-	s.at(1)
+	s.At(1)
 	if left == 0 {
 		return nil, engine.Fail(engine.Failed, "Nothing stands out from the background. Try less tolerance, or a picture with more contrast.")
 	}

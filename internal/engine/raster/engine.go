@@ -15,7 +15,6 @@ package raster
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"image"
 
 	"atelier/internal/engine"
@@ -36,7 +35,7 @@ type picture struct {
 }
 
 // operation makes the result for a seed.
-type operation func(ctx context.Context, t task, s span, seed uint32) (picture, error)
+type operation func(ctx context.Context, t task, s engine.Span, seed uint32) (picture, error)
 
 // operations are what a manifest can name.
 var operations = map[string]struct {
@@ -56,30 +55,26 @@ var operations = map[string]struct {
 	"upscale":       {do: upscale},
 }
 
-var errSetup = engine.Fail(engine.Failed, "This tool is not set up rightly. Tell the operator.")
-
 // Run does the job.
 func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var with struct {
 		Operation string `json:"operation"`
 	}
-	d := json.NewDecoder(bytes.NewReader([]byte(j.With)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&with); err != nil {
-		return errSetup.Because(err)
+	if err := engine.Setting(j.With, &with); err != nil {
+		return err
 	}
 	op, ok := operations[with.Operation]
 	if !ok {
-		return errSetup
+		return engine.ErrSetup
 	}
 	t := task{Job: j, out: out}
-	whole := span{bar: &bar{out: out}, to: 1}
-	whole.at(0)
+	whole := engine.Whole(out)
+	whole.At(0)
 	var file []byte
 	for i := range j.NumResults {
-		s := whole.part(float64(i)/float64(j.NumResults), float64(i+1)/float64(j.NumResults))
+		s := whole.Part(float64(i)/float64(j.NumResults), float64(i+1)/float64(j.NumResults))
 		if i == 0 || op.seeded {
-			p, err := op.do(ctx, t, s.part(0, 0.85), seedOf(j.Seed, i))
+			p, err := op.do(ctx, t, s.Part(0, 0.85), seedOf(j.Seed, i))
 			if err != nil {
 				return err
 			}
@@ -93,7 +88,7 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := out.Output(ctx, bytes.NewReader(file)); err != nil {
 			return err
 		}
-		s.at(1)
+		s.At(1)
 	}
 	return nil
 }
@@ -123,45 +118,19 @@ func stir(h uint32) uint32 {
 // unit is scatter as a number from 0 to 1.
 func unit(seed, x, y uint32) float64 { return float64(scatter(seed, x, y)) / (1 << 32) }
 
-// bar tells progress that only grows, in steps worth telling.
-type bar struct {
-	out  engine.Sink
-	last float64
-}
-
-// span is a stretch of the bar that belongs to one piece of work.
-type span struct {
-	bar      *bar
-	from, to float64
-}
-
-func (s span) part(from, to float64) span {
-	width := s.to - s.from
-	return span{s.bar, s.from + from*width, s.from + to*width}
-}
-
-func (s span) at(fraction float64) {
-	const step = 0.02
-	f := min(s.from+fraction*(s.to-s.from), 1)
-	if f >= s.bar.last+step || f == 1 && s.bar.last < 1 {
-		s.bar.last = f
-		s.bar.out.Progress(f)
-	}
-}
-
 // rows does work for rows 0 to n-1. It looks at ctx every few of them, so that
 // the largest picture is left soon.
-func rows(ctx context.Context, s span, n int, do func(y int)) error {
+func rows(ctx context.Context, s engine.Span, n int, do func(y int)) error {
 	const band = 16
 	for y := range n {
 		if y%band == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			s.at(float64(y) / float64(n))
+			s.At(float64(y) / float64(n))
 		}
 		do(y)
 	}
-	s.at(1)
+	s.At(1)
 	return ctx.Err()
 }

@@ -16,7 +16,7 @@ func random(seed uint32) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 
 
 // gradient: style, colours, size, grain. The seed decides the direction, the
 // centre or the places of the colours, and the colours where none are given.
-func gradient(ctx context.Context, t task, s span, seed uint32) (picture, error) {
+func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (picture, error) {
 	w, h, err := t.size("size", 1024, 1024)
 	if err != nil {
 		return picture{}, err
@@ -39,9 +39,9 @@ func gradient(ctx context.Context, t task, s span, seed uint32) (picture, error)
 	case "mesh":
 		blend = meshBlend(r, colours, float64(w), float64(h))
 	default:
-		return picture{}, errSetup
+		return picture{}, engine.ErrSetup
 	}
-	grain := float32(26 * t.number("grain", 0.1, 0, 1)) // levels
+	grain := float32(26 * t.Number("grain", 0.1, 0, 1)) // levels
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	err = rows(ctx, s, h, func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*w]

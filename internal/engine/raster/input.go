@@ -151,7 +151,7 @@ func dimensions(ctx context.Context, f engine.File) (w, h int, err error) {
 }
 
 // read decodes a picture, the first one of a GIF, and turns it upright.
-func read(ctx context.Context, s span, f engine.File) (picture, error) {
+func read(ctx context.Context, s engine.Span, f engine.File) (picture, error) {
 	src, err := open(ctx, f)
 	if err != nil {
 		return picture{}, err
@@ -161,18 +161,18 @@ func read(ctx context.Context, s span, f engine.File) (picture, error) {
 	if err != nil {
 		return picture{}, src.stored.because(err)
 	}
-	s.at(0.5)
+	s.At(0.5)
 	flat, err := straight(ctx, m, image.Rect(0, 0, src.width, src.height), src.format)
 	if err != nil {
 		return picture{}, err
 	}
-	s.at(1)
+	s.At(1)
 	return picture{src.turn.apply(flat), src.format}, ctx.Err()
 }
 
 // straight gives the picture with straight alpha, on the canvas of its file.
 func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from format) (*image.NRGBA, error) {
-	none := span{bar: &bar{last: 1}}
+	none := engine.Span{}
 	switch src := m.(type) {
 	case *image.NRGBA:
 		if src.Rect == canvas {
@@ -212,7 +212,7 @@ func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from f
 func videoRange(ctx context.Context, src *image.YCbCr, alpha []byte, alphaStride int) (*image.NRGBA, error) {
 	r := src.Rect
 	dst := image.NewNRGBA(image.Rect(0, 0, r.Dx(), r.Dy()))
-	err := rows(ctx, span{bar: &bar{last: 1}}, r.Dy(), func(y int) {
+	err := rows(ctx, engine.Span{}, r.Dy(), func(y int) {
 		to := dst.Pix[y*dst.Stride:]
 		for x := range r.Dx() {
 			c := src.COffset(r.Min.X+x, r.Min.Y+y)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"image"
 	"math"
+
+	"atelier/internal/engine"
 )
 
 // edgeWidth is how many pixels within the subject an edge may be blurred over.
@@ -13,7 +15,7 @@ const edgeWidth = 4
 // are taken for blends of the subject's colour nearby and the background's
 // behind, and keep only the subject's, so that no rim shows on another
 // background. soften fades the edge over about so many pixels more.
-func matte(ctx context.Context, s span, m *image.NRGBA, area []uint8, soften float64) error {
+func matte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, soften float64) error {
 	w, h := m.Rect.Dx(), m.Rect.Dy()
 	reach := edgeWidth + int(math.Ceil(soften))
 	behind := newBackdrop(m, area)
@@ -21,7 +23,7 @@ func matte(ctx context.Context, s span, m *image.NRGBA, area []uint8, soften flo
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.at(0.1)
+	s.At(0.1)
 	e := edge{m: m, depth: depth, behind: behind, reach: reach}
 	kernel := []float32{1}
 	if soften > 0 {
@@ -37,12 +39,12 @@ func matte(ctx context.Context, s span, m *image.NRGBA, area []uint8, soften flo
 	look := reach + 3
 	for top := 0; top < h; top += strip {
 		bottom := min(top+strip, h)
-		part := s.part(0.1+0.9*float64(top)/float64(h), 0.1+0.9*float64(bottom)/float64(h))
+		part := s.Part(0.1+0.9*float64(top)/float64(h), 0.1+0.9*float64(bottom)/float64(h))
 		// The search for colours looks back at rows that have changed by then,
 		// so they are kept as they were.
 		first, last := done, min(bottom+margin, h)
 		done = last
-		err := bands(ctx, part.part(0, 0.6), last-first, 8, func(from, to int) {
+		err := bands(ctx, part.Part(0, 0.6), last-first, 8, func(from, to int) {
 			for y := first + from; y < first+to; y++ {
 				slot := y % alphas.h
 				e.apart(y, alphas.row(slot), colours[3*w*slot:][:3*w])
@@ -52,7 +54,7 @@ func matte(ctx context.Context, s span, m *image.NRGBA, area []uint8, soften flo
 			return err
 		}
 		e.keep(bottom-look, bottom)
-		err = bands(ctx, part.part(0.6, 1), bottom-top, 8, func(from, to int) {
+		err = bands(ctx, part.Part(0.6, 1), bottom-top, 8, func(from, to int) {
 			for y := top + from; y < top+to; y++ {
 				e.fade(y, alphas, colours, kernel)
 			}

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"golang.org/x/image/draw"
+
+	"atelier/internal/engine"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 func (t task) encode(ctx context.Context, p picture) ([]byte, error) {
 	mayPNG, mayJPEG := slices.Contains(t.MimeTypes, "image/png"), slices.Contains(t.MimeTypes, "image/jpeg")
 	if !mayPNG && !mayJPEG {
-		return nil, errSetup
+		return nil, engine.ErrSetup
 	}
 	want := p.format
 	if f := format(t.text("format", "")); f == formatJPEG || f == formatPNG {
@@ -43,7 +45,7 @@ func (t task) encode(ctx context.Context, p picture) ([]byte, error) {
 		return b.Bytes(), err
 	}
 	if !mayPNG {
-		return nil, errSetup
+		return nil, engine.ErrSetup
 	}
 	e := png.Encoder{CompressionLevel: png.DefaultCompression}
 	if p.Rect.Dx()*p.Rect.Dy() > bigResult {
@@ -83,7 +85,7 @@ func onWhite(m *image.NRGBA) *image.NRGBA {
 // preview shows a small version of a picture.
 func (t task) preview(ctx context.Context, m *image.NRGBA) error {
 	w, h := inside(m.Rect.Dx(), m.Rect.Dy(), previewSide, previewSide)
-	small, err := scale(ctx, span{bar: &bar{last: 1}}, draw.CatmullRom, m, whole(m), w, h)
+	small, err := scale(ctx, engine.Span{}, draw.CatmullRom, m, whole(m), w, h)
 	if err != nil {
 		return err
 	}

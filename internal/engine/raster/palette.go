@@ -17,23 +17,23 @@ import (
 )
 
 // palette: picture, colours, labels.
-func palette(ctx context.Context, t task, s span, _ uint32) (picture, error) {
+func palette(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
 		return picture{}, err
 	}
-	p, err := read(ctx, s.part(0, 0.4), f)
+	p, err := read(ctx, s.Part(0, 0.4), f)
 	if err != nil {
 		return picture{}, err
 	}
-	seen, err := count(ctx, s.part(0.4, 0.8), p.NRGBA)
+	seen, err := count(ctx, s.Part(0.4, 0.8), p.NRGBA)
 	if err != nil {
 		return picture{}, err
 	}
 	if len(seen) == 0 {
 		return picture{}, engine.Fail(engine.Failed, "The picture has no colours: all of it is transparent.")
 	}
-	found, err := group(ctx, seen, int(t.number("colours", 6, 1, 64)))
+	found, err := group(ctx, seen, int(t.Number("colours", 6, 1, 64)))
 	if err != nil {
 		return picture{}, err
 	}
@@ -48,7 +48,7 @@ type shade struct {
 }
 
 // count gives the colours of a picture, those that look the same together.
-func count(ctx context.Context, s span, m *image.NRGBA) ([]shade, error) {
+func count(ctx context.Context, s engine.Span, m *image.NRGBA) ([]shade, error) {
 	const bits = 5
 	type bin struct{ r, g, b, weight uint64 }
 	bins := make([]bin, 1<<(3*bits))

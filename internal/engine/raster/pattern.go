@@ -5,17 +5,19 @@ import (
 	"image"
 	"math"
 	"math/rand/v2"
+
+	"atelier/internal/engine"
 )
 
 // pattern: motif, scale, size. Every motif is drawn on a torus: whole numbers
 // of cells lie across and down, and the cells count modulo those numbers, so
 // copies of the picture fit side by side.
-func pattern(ctx context.Context, t task, s span, seed uint32) (picture, error) {
+func pattern(ctx context.Context, t task, s engine.Span, seed uint32) (picture, error) {
 	w, h, err := t.size("size", 1024, 1024)
 	if err != nil {
 		return picture{}, err
 	}
-	g := newGrid(w, h, t.number("scale", 8, 2, 256), seed)
+	g := newGrid(w, h, t.Number("scale", 8, 2, 256), seed)
 	r := random(seed)
 	var at func(u, v float64) rgb
 	switch t.text("motif", "truchet") {
@@ -28,7 +30,7 @@ func pattern(ctx context.Context, t task, s span, seed uint32) (picture, error) 
 	case "clouds":
 		at = g.clouds(r)
 	default:
-		return picture{}, errSetup
+		return picture{}, engine.ErrSetup
 	}
 	table := light()
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))

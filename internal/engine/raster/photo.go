@@ -4,6 +4,8 @@ import (
 	"context"
 	"image"
 	"math"
+
+	"atelier/internal/engine"
 )
 
 const (
@@ -27,12 +29,12 @@ const (
 //   - fine contrast is raised, by less where it may be noise;
 //   - no pixel leaves the range of the source round it, so that there are no
 //     halos.
-func photoUpscale(ctx context.Context, t task, s span, _ uint32) (picture, error) {
+func photoUpscale(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
 		return picture{}, err
 	}
-	factor := int(math.Round(t.number("factor", 2, 2, 4)))
+	factor := int(math.Round(t.Number("factor", 2, 2, 4)))
 	w, h, err := dimensions(ctx, f)
 	if err != nil {
 		return picture{}, err
@@ -41,7 +43,7 @@ func photoUpscale(ctx context.Context, t task, s span, _ uint32) (picture, error
 	if err := fits(w, h); err != nil {
 		return picture{}, err
 	}
-	p, err := read(ctx, s.part(0, 0.15), f)
+	p, err := read(ctx, s.Part(0, 0.15), f)
 	if err != nil {
 		return picture{}, err
 	}
@@ -57,13 +59,13 @@ func photoUpscale(ctx context.Context, t task, s span, _ uint32) (picture, error
 	e := enlarger{
 		src: p.NRGBA, dst: image.NewNRGBA(image.Rect(0, 0, w, h)),
 		prior: priors[factor](), factor: factor, opaque: p.Opaque(),
-		noise: noise, detail: float32(t.number("detail", 0.4, 0, 1)),
+		noise: noise, detail: float32(t.Number("detail", 0.4, 0, 1)),
 		blur: gauss(0.3 + 0.45*float64(factor)),
 	}
 	p.NRGBA = e.dst
 	side := tileSide / factor
 	across, down := (e.src.Rect.Dx()+side-1)/side, (e.src.Rect.Dy()+side-1)/side
-	return p, bands(ctx, s.part(0.15, 1), across*down, 1, func(from, to int) {
+	return p, bands(ctx, s.Part(0.15, 1), across*down, 1, func(from, to int) {
 		for i := from; i < to && ctx.Err() == nil; i++ {
 			at := image.Pt(i%across*side, i/across*side)
 			e.tile(image.Rectangle{at, at.Add(image.Pt(side, side))}.Intersect(e.src.Rect))

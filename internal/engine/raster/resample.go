@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"golang.org/x/image/draw"
+
+	"atelier/internal/engine"
 )
 
 // lanczos is the sharpest of the usual filters, for enlarging.
@@ -67,14 +69,14 @@ func filter(k *draw.Kernel, start, length float64, n, line int) []taps {
 // smaller in linear light, so that fine detail keeps its brightness. Enlarging
 // in linear light would draw dark rings round bright spots, so that is done on
 // the stored values.
-func scale(ctx context.Context, s span, k *draw.Kernel, src *image.NRGBA, part area, w, h int) (*image.NRGBA, error) {
+func scale(ctx context.Context, s engine.Span, k *draw.Kernel, src *image.NRGBA, part area, w, h int) (*image.NRGBA, error) {
 	dst := image.NewNRGBA(image.Rect(0, 0, w, h))
 	sw, sh := src.Rect.Dx(), src.Rect.Dy()
 	if part == whole(src) && w == sw && h == sh {
 		for y := range h {
 			copy(dst.Pix[y*dst.Stride:], src.Pix[y*src.Stride:][:4*w])
 		}
-		s.at(1)
+		s.At(1)
 		return dst, ctx.Err()
 	}
 	across, down := filter(k, part.x, part.w, w, sw), filter(k, part.y, part.h, h, sh)

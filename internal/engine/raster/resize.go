@@ -36,7 +36,7 @@ func cut(m *image.NRGBA, w, h, focusX, focusY float64) area {
 }
 
 // resize: picture, size, fit.
-func resize(ctx context.Context, t task, s span, _ uint32) (picture, error) {
+func resize(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
 		return picture{}, err
@@ -46,7 +46,7 @@ func resize(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 	if err != nil && fit != "inside" { // what lies inside may be smaller
 		return picture{}, err
 	}
-	p, err := read(ctx, s.part(0, 0.3), f)
+	p, err := read(ctx, s.Part(0, 0.3), f)
 	if err != nil {
 		return picture{}, err
 	}
@@ -61,15 +61,15 @@ func resize(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 		part = cut(p.NRGBA, float64(w), float64(h), 0.5, 0.5)
 	case "stretch":
 	default:
-		return picture{}, errSetup
+		return picture{}, engine.ErrSetup
 	}
-	p.NRGBA, err = scale(ctx, s.part(0.3, 1), draw.CatmullRom, p.NRGBA, part, w, h)
+	p.NRGBA, err = scale(ctx, s.Part(0.3, 1), draw.CatmullRom, p.NRGBA, part, w, h)
 	return p, err
 }
 
 // crop: picture, ratio, horizontal, vertical. It moves no pixel, so a PNG loses
 // nothing.
-func crop(ctx context.Context, t task, s span, _ uint32) (picture, error) {
+func crop(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
 		return picture{}, err
@@ -82,7 +82,7 @@ func crop(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 	if err != nil {
 		return picture{}, err
 	}
-	a := cut(p.NRGBA, w, h, t.number("horizontal", 0.5, 0, 1), t.number("vertical", 0.5, 0, 1))
+	a := cut(p.NRGBA, w, h, t.Number("horizontal", 0.5, 0, 1), t.Number("vertical", 0.5, 0, 1))
 	x, y := int(math.Round(a.x)), int(math.Round(a.y))
 	r := image.Rect(x, y, x+max(int(math.Round(a.w)), 1), y+max(int(math.Round(a.h)), 1))
 	p.NRGBA = shifted(p.NRGBA, r.Intersect(p.Rect))
@@ -106,12 +106,12 @@ func ratio(s string) (w, h float64, err error) {
 }
 
 // upscale: picture, factor, sharpen.
-func upscale(ctx context.Context, t task, s span, _ uint32) (picture, error) {
+func upscale(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
 		return picture{}, err
 	}
-	factor := t.number("factor", 2, 1, 8)
+	factor := t.Number("factor", 2, 1, 8)
 	w, h, err := dimensions(ctx, f)
 	if err != nil {
 		return picture{}, err
@@ -120,7 +120,7 @@ func upscale(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 	if err := fits(w, h); err != nil {
 		return picture{}, err
 	}
-	p, err := read(ctx, s.part(0, 0.2), f)
+	p, err := read(ctx, s.Part(0, 0.2), f)
 	if err != nil {
 		return picture{}, err
 	}
@@ -129,8 +129,8 @@ func upscale(ctx context.Context, t task, s span, _ uint32) (picture, error) {
 			return picture{}, err
 		}
 	}
-	if p.NRGBA, err = scale(ctx, s.part(0.2, 0.6), lanczos, p.NRGBA, whole(p.NRGBA), w, h); err != nil {
+	if p.NRGBA, err = scale(ctx, s.Part(0.2, 0.6), lanczos, p.NRGBA, whole(p.NRGBA), w, h); err != nil {
 		return picture{}, err
 	}
-	return p, sharpen(ctx, s.part(0.6, 1), p.NRGBA, t.number("sharpen", 0.3, 0, 1), factor)
+	return p, sharpen(ctx, s.Part(0.6, 1), p.NRGBA, t.Number("sharpen", 0.3, 0, 1), factor)
 }

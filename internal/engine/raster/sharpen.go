@@ -4,19 +4,21 @@ import (
 	"context"
 	"image"
 	"math"
+
+	"atelier/internal/engine"
 )
 
 // sharpen raises the contrast of edges as wide as the factor by which the
 // picture was enlarged. Differences of a level or two, which are noise, stay
 // as they are, and no edge gets a halo that is brighter or darker than limit.
 // It works on brightness alone, so that edges get no coloured fringes.
-func sharpen(ctx context.Context, s span, m *image.NRGBA, strength, factor float64) error {
+func sharpen(ctx context.Context, s engine.Span, m *image.NRGBA, strength, factor float64) error {
 	const (
 		limit = 24.0
 		noise = 2.0
 	)
 	if strength == 0 {
-		s.at(1)
+		s.At(1)
 		return nil
 	}
 	w, h := m.Rect.Dx(), m.Rect.Dy()
@@ -33,14 +35,14 @@ func sharpen(ctx context.Context, s span, m *image.NRGBA, strength, factor float
 	taken := 0
 	for top := 0; top < h; top += strip {
 		bottom := min(top+strip, h)
-		part := s.part(float64(top)/float64(h), float64(bottom)/float64(h))
+		part := s.Part(float64(top)/float64(h), float64(bottom)/float64(h))
 		first, last := taken, min(bottom+reach, h)
 		taken = last
-		err := bands(ctx, part.part(0, 0.5), last-first, 16, func(from, to int) { b.take(first+from, first+to) })
+		err := bands(ctx, part.Part(0, 0.5), last-first, 16, func(from, to int) { b.take(first+from, first+to) })
 		if err != nil {
 			return err
 		}
-		err = bands(ctx, part.part(0.5, 1), bottom-top, 16, func(from, to int) {
+		err = bands(ctx, part.Part(0.5, 1), bottom-top, 16, func(from, to int) {
 			for y := top + from; y < top+to; y++ {
 				b.sharpen(y, amount, limit, noise)
 			}

@@ -2,7 +2,6 @@ package raster
 
 import (
 	"fmt"
-	"math"
 
 	"atelier/internal/engine"
 )
@@ -16,21 +15,6 @@ const maxPixels = 50_000_000
 type task struct {
 	engine.Job
 	out engine.Sink
-}
-
-// number gives a numeric input within the limits of the operation.
-func (t task) number(key string, otherwise, low, high float64) float64 {
-	n := otherwise
-	switch v := t.Values[key].(type) {
-	case int64:
-		n = float64(v)
-	case float64:
-		n = v
-	}
-	if math.IsNaN(n) {
-		n = otherwise
-	}
-	return min(max(n, low), high)
 }
 
 func (t task) text(key, otherwise string) string {
@@ -54,7 +38,7 @@ func (t task) size(key string, width, height int) (w, h int, err error) {
 		return width, height, fits(width, height)
 	}
 	side := func(name string) int {
-		return int(task{Job: engine.Job{Values: m}}.number(name, 0, 0, maxPixels))
+		return int(engine.Job{Values: m}.Number(name, 0, 0, maxPixels))
 	}
 	w, h = side("width"), side("height")
 	if w < 1 || h < 1 {
