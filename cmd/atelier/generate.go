@@ -55,9 +55,10 @@ func (c generateCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	run, err = service.Follow(p.ctx, run.ID, c.bar(p, tool.Name))
+	id := run.ID
+	run, err = service.Follow(p.ctx, id, c.bar(p, tool.Name))
 	if err != nil {
-		return err
+		return fmt.Errorf("run %s, which goes on: %w", id, err)
 	}
 	if !c.JSON {
 		line := tool.Name + ": " + run.Status
@@ -165,22 +166,31 @@ func value(kind, text string, media func(string) (any, error)) (any, error) {
 		if n, _ := fmt.Sscanf(text, "%dx%d", &w, &h); n == 2 {
 			return map[string]any{"width": w, "height": h}, nil
 		}
-	case "SLIDER", "UPSCALE_FACTOR_SLIDER", "CFG", "STEPS", "NUM", "SEED", "SINGLE_SELECT", "MODEL_SINGLE_SELECT":
-		if number := json.Number(text); json.Valid([]byte(text)) {
-			if _, err := number.Float64(); err == nil && !strings.Contains(kind, "SELECT") {
-				return number, nil
-			}
+	case "SLIDER", "UPSCALE_FACTOR_SLIDER", "CFG", "STEPS", "NUM", "SEED":
+		if _, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) {
+			return json.Number(text), nil
 		}
 	}
 	return text, nil
 }
 
-// bar shows how far a run is, on a line of its own, to whoever watches.
+// bar shows how far a run is: to whoever watches on one line that moves, to a
+// file in a few lines.
 func (c generateCmd) bar(p *program, name string) func(float64) {
-	if c.JSON || !terminal(p.stderr) {
+	if c.JSON {
 		return nil
 	}
-	return func(fraction float64) { fmt.Fprintf(p.stderr, "\r%s: %s", name, gauge(fraction)) }
+	if terminal(p.stderr) {
+		return func(fraction float64) { fmt.Fprintf(p.stderr, "\r%s: %s", name, gauge(fraction)) }
+	}
+	const step = 0.25
+	last := -step
+	return func(fraction float64) {
+		if fraction >= last+step || fraction == 1 && last < 1 {
+			last = fraction
+			fmt.Fprintf(p.stderr, "%s: %s\n", name, gauge(fraction))
+		}
+	}
 }
 
 // gauge draws a part of 1.

@@ -71,7 +71,7 @@ func TestGenerateKeepsWholeFiles(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(out, "tool.png")); err != nil || string(text) != "picture" {
 			t.Errorf("file = %q, %v", text, err)
 		}
-		if strings.Contains(stderr, "\r") || strings.Contains(stderr, "[") {
+		if strings.Contains(stderr, "\r") || strings.Count(stderr, "\n") != 2 {
 			t.Errorf("stderr = %q, which is no terminal", stderr)
 		}
 	})
