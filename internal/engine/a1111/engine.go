@@ -123,17 +123,15 @@ func (t *task) draw(ctx context.Context) error {
 	if err := t.watched(ctx, name, func(ctx context.Context) error { return t.post(ctx, "sdapi/v1/"+t.Call, body, &res) }); err != nil {
 		return err
 	}
-	for i, image := range res.own() {
-		if i == t.NumResults {
-			break
-		}
+	own := res.own()
+	if len(own) == 0 { // fewer than were wanted are better than none
+		return backend.ErrNothing
+	}
+	for i, image := range own[:min(len(own), t.NumResults)] {
 		if err := t.deliver(ctx, image); err != nil {
 			return err
 		}
 		t.bar.At(float64(i+1) / float64(t.NumResults))
-	}
-	if n := len(res.own()); n < t.NumResults {
-		return engine.Fail(engine.Invalid, fmt.Sprintf("The tool's server gave %d of %d results.", n, t.NumResults))
 	}
 	return nil
 }

@@ -195,3 +195,30 @@ func TestManifestsThatAreWrong(t *testing.T) {
 		}
 	}
 }
+
+func TestFewerAreBetterThanNone(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]int{`{"images":["YQ==","Yg=="]}`: 2, `{"images":[]}`: 0} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+		t.Cleanup(s.Close)
+		w := world{Engine: a1111.New(client(t, s.URL, "a:b"), a1111.Options{})}
+		j := job(t, map[string]any{"call": "txt2img"}, map[string]any{"prompt": "a fox"}, 3)
+		if want > 0 {
+			if n := len(w.run(t, j).Outputs()); n != want {
+				t.Errorf("%s: %d results, want %d", answer, n, want)
+			}
+		} else if e := w.fail(t, j); e.Code != engine.Invalid || e.Transient {
+			t.Errorf("%s: %v, want that there is no result", answer, e)
+		}
+	}
+}
+
+// TestLostWorkIsTriedAFewTimes: that the server is away would be any number.
+func TestLostWorkIsTriedAFewTimes(t *testing.T) {
+	t.Parallel()
+	w := begin(t, a1111test.Options{Takes: 60 * time.Millisecond})
+	w.Set(enginetest.Loses)
+	if e := w.fail(t, job(t, map[string]any{"call": "txt2img"}, map[string]any{"prompt": "a fox"}, 1)); e.Code != engine.Failed || !e.Transient {
+		t.Errorf("failure = %v, transient %v", e, e.Transient)
+	}
+}

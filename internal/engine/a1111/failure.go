@@ -12,7 +12,9 @@ import (
 )
 
 var (
-	errLost   = engine.Again(engine.Unavailable, "The tool's server has lost the work.")
+	// errLost counts as the work's own failure: what breaks the server down would
+	// do so again and again.
+	errLost   = engine.Again(engine.Failed, "The tool's server has lost the work.")
 	errMemory = engine.Fail(engine.Failed, "The tool's server has not enough memory for this. Try a smaller size or fewer results.")
 )
 

@@ -24,11 +24,15 @@ import (
 	"atelier/internal/border"
 )
 
-// MaxAnswer bounds what is read of an answer that has to be in memory whole,
-// files in it included.
-const MaxAnswer = 128 << 20
-
-const maxHeader = 64 << 10
+const (
+	// MaxAnswer bounds what is read of an answer with files in it, which has to
+	// be in memory whole.
+	MaxAnswer = 128 << 20
+	// maxPlain bounds an answer without files: what is decoded of it can be many
+	// times as large as it came.
+	maxPlain  = 16 << 20
+	maxHeader = 64 << 10
+)
 
 // Options are where a server is and how it knows us.
 type Options struct {
@@ -97,9 +101,8 @@ func (c *Client) HTTP() (*http.Client, http.Header) {
 
 // Status is an answer other than 2xx.
 type Status struct {
-	Code       int
-	Body       []byte        // the beginning of it
-	RetryAfter time.Duration // 0 where it was not said
+	Code int
+	Body []byte // the beginning of it
 }
 
 func (s *Status) Error() string {
@@ -163,15 +166,18 @@ func good(res *http.Response) (*http.Response, error) {
 	defer res.Body.Close()
 	s := &Status{Code: res.StatusCode}
 	s.Body, _ = io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what came tells enough
-	if after, err := time.ParseDuration(res.Header.Get("Retry-After") + "s"); err == nil && after > 0 {
-		s.RetryAfter = after
-	}
 	return nil, s
 }
 
 // JSON sends in, unless it is nil, and decodes the answer into out, unless that
 // is nil. ctx bounds it: calls that do not do the work want Short.
 func (c *Client) JSON(ctx context.Context, method, path string, in, out any) error {
+	return c.JSONUpTo(ctx, maxPlain, method, path, in, out)
+}
+
+// JSONUpTo is JSON for answers of at most so many bytes: MaxAnswer for those
+// with files in them.
+func (c *Client) JSONUpTo(ctx context.Context, most int64, method, path string, in, out any) error {
 	r := Request{Method: method, Path: path}
 	if in != nil {
 		body, err := json.Marshal(in)
@@ -185,24 +191,30 @@ func (c *Client) JSON(ctx context.Context, method, path string, in, out any) err
 		return err
 	}
 	defer res.Body.Close()
-	return Decode(res.Body, out)
+	return DecodeUpTo(res.Body, most, out)
 }
 
-// Decode reads an answer's JSON into out, nil for none. Numbers stay as they
-// are written where out leaves their type open.
-func Decode(r io.Reader, out any) error { return DecodeUpTo(r, MaxAnswer, out) }
+// Decode reads the JSON of an answer without files into out, nil for none.
+// Numbers stay as they are written where out leaves their type open.
+func Decode(r io.Reader, out any) error { return DecodeUpTo(r, maxPlain, out) }
 
 // DecodeUpTo is Decode for answers of at most so many bytes.
 func DecodeUpTo(r io.Reader, most int64, out any) error {
-	from := &marked{r: r}
-	whole := &io.LimitedReader{R: from, N: most + 1}
 	if out == nil {
-		_, err := io.Copy(io.Discard, whole)
+		_, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
 		return err
 	}
+	return Walk(r, most, func(d *json.Decoder) error { return d.Decode(out) })
+}
+
+// Walk is DecodeUpTo for answers that are read piece by piece, so that never all
+// of one is in memory.
+func Walk(r io.Reader, most int64, read func(*json.Decoder) error) error {
+	from := &marked{r: r}
+	whole := &io.LimitedReader{R: from, N: most + 1}
 	d := json.NewDecoder(whole)
 	d.UseNumber()
-	err := d.Decode(out)
+	err := read(d)
 	switch {
 	case whole.N <= 0:
 		return errTooLarge

@@ -78,6 +78,26 @@ func Asked(ctx context.Context, err error) error {
 	return Failure(ctx, err)
 }
 
+// Ended is Failure for taking work back, by whoever has time for it: what the
+// server does not know, or has done, is no error, and all else that may pass is
+// worth another try.
+func Ended(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return engine.Again(engine.Unavailable, away).Because(err)
+	}
+	if s, ok := errors.AsType[*Status](err); ok && s.Code/100 == 4 {
+		switch s.Code {
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		default:
+			return nil // there is nothing that it would end
+		}
+	}
+	return Asked(ctx, err)
+}
+
 // stranger says what an error of a host means that the server named. The server
 // is not away because somebody else is: the run is tried again, and fails then.
 func stranger(ctx context.Context, err error) error {

@@ -134,3 +134,23 @@ func TestTold(t *testing.T) {
 		t.Errorf("without words: %q", e.Message)
 	}
 }
+
+func TestTakingWorkBack(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]engine.Code{
+		400: "", 404: "", 409: "", 410: "", 429: engine.Unavailable, 500: engine.Unavailable, 503: engine.Unavailable, 401: engine.Failed,
+	} {
+		err := backend.Ended(t.Context(), &backend.Status{Code: code})
+		if err == nil && want != "" || err != nil && (engine.As(err).Code != want || engine.As(err).Transient != (want == engine.Unavailable)) {
+			t.Errorf("%d: %v, want %q", code, err, want)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if e := engine.As(backend.Ended(over, context.Canceled)); e.Code != engine.Unavailable || !e.Transient {
+		t.Errorf("without time: %v, want one that is worth another try", e)
+	}
+	if err := backend.Ended(over, nil); err != nil {
+		t.Errorf("nothing went wrong: %v", err)
+	}
+}

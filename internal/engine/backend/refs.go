@@ -89,6 +89,30 @@ func address(text string) bool {
 	return strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "data:")
 }
 
+// Echoed tells whether an address is part of a text among a job's values. One
+// that a person wrote and a model repeats is no result: it would be fetched from
+// where that person cannot reach, maybe with the server's credentials.
+func Echoed(ref string, values any) bool {
+	switch v := values.(type) {
+	case string:
+		return strings.Contains(v, ref)
+	case []any:
+		return slices.ContainsFunc(v, func(one any) bool { return Echoed(ref, one) })
+	case map[string]any:
+		for _, one := range v {
+			if Echoed(ref, one) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Made gives the files that an answer names and that are not Echoed.
+func Made(answer json.RawMessage, values map[string]any) []Ref {
+	return slices.DeleteFunc(Refs(answer), func(r Ref) bool { return Echoed(r.URL, values) })
+}
+
 // kinds are what files are by the start of their media type or the end of their
 // name.
 var kinds = map[string][]string{

@@ -45,3 +45,23 @@ func TestPick(t *testing.T) {
 		}
 	}
 }
+
+func TestEchoes(t *testing.T) {
+	t.Parallel()
+	values := map[string]any{
+		"prompt": "see http://10.0.0.1/admin, please", "seed": int64(7),
+		"more": []any{"data:,a", map[string]any{"link": "https://a/1"}},
+	}
+	for ref, want := range map[string]bool{
+		"http://10.0.0.1/admin": true, "data:,a": true, "https://a/1": true,
+		"https://a/2": false, "http://10.0.0.1/admin/more": false,
+	} {
+		if got := backend.Echoed(ref, values); got != want {
+			t.Errorf("%s: %v, want %v", ref, got, want)
+		}
+	}
+	answer := json.RawMessage(`{"prompt":"http://10.0.0.1/admin","image":"https://a/1.png"}`)
+	if got := backend.Made(answer, values); !slices.Equal(got, []backend.Ref{{URL: "https://a/1.png"}}) {
+		t.Errorf("made = %v, want what no person wrote", got)
+	}
+}

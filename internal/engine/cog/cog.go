@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,8 +101,11 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err != nil {
 			return engine.Fail(engine.Invalid, garbled).Because(err)
 		}
+		if as.files {
+			found = slices.DeleteFunc(found, func(ref string) bool { return backend.Echoed(ref, j.Values) })
+		}
 		if len(found) == 0 {
-			return engine.Fail(engine.Invalid, nothing)
+			break
 		}
 		for _, r := range found[:min(len(found), j.NumResults-made)] {
 			if err := e.hand(ctx, as, r, out); err != nil {
@@ -110,6 +114,9 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 			made++
 			out.Progress(float64(made) / float64(j.NumResults))
 		}
+	}
+	if made == 0 { // fewer than were wanted are better than none
+		return engine.Fail(engine.Invalid, nothing)
 	}
 	return nil
 }
@@ -138,7 +145,9 @@ func (e *Engine) predict(ctx context.Context, id string, in map[string]any) (jso
 		Output json.RawMessage `json:"output"`
 		Error  string          `json:"error"`
 	}
-	put := func() error { return e.c.JSON(ctx, http.MethodPut, path, map[string]any{"input": in}, &p) }
+	put := func() error {
+		return e.c.JSONUpTo(ctx, backend.MaxAnswer, http.MethodPut, path, map[string]any{"input": in}, &p)
+	}
 	err := put()
 	for n := 0; full(err) && n < retries && wait(ctx, pause<<n) == nil; n++ {
 		err = put()
@@ -162,7 +171,7 @@ func (e *Engine) predict(ctx context.Context, id string, in map[string]any) (jso
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return nil, engine.Fail(engine.Failed, stopped)
+		return nil, engine.Again(engine.Failed, stopped) // as a server does that is told to go
 	case "starting", "processing": // an earlier try of the same name has not ended there yet
 		return nil, engine.Again(engine.Unavailable, busy)
 	}

@@ -49,6 +49,30 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
+// TestEchoesAreNotFetched has a model repeat an address of its server that a
+// person wrote.
+func TestEchoesAreNotFetched(t *testing.T) {
+	t.Parallel()
+	s := serve(t, at("/fox.png"))
+	e := open(t, s.URL)
+	if f := failure(t, e, job(`{}`, values{"prompt": "a fox like " + s.URL + "/fox.png"})); f.Code != engine.Invalid {
+		t.Errorf("failure = %v, want that there is no result", f)
+	}
+	if got := results(t, e, job(`{}`, nil)); len(got) != 1 {
+		t.Errorf("results = %d, want the file that no person named", len(got))
+	}
+}
+
+// TestFewerAreBetterThanNone has the second of three predictions make nothing.
+func TestFewerAreBetterThanNone(t *testing.T) {
+	t.Parallel()
+	j := job(`{"seed":"seed"}`, nil)
+	j.NumResults = 3
+	if got := results(t, open(t, serve(t, gives(fox), gives(`[]`)).URL), j); len(got) != 1 {
+		t.Errorf("results = %d, want the one that was made", len(got))
+	}
+}
+
 func TestTextOutputs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

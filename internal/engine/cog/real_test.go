@@ -156,7 +156,7 @@ func TestCancelledByOthers(t *testing.T) {
 	if err := c.JSON(t.Context(), "POST", "predictions/run-1-0-0/cancel", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if f := engine.As(<-ended); f.Code != engine.Failed || f.Transient {
+	if f := engine.As(<-ended); f.Code != engine.Failed || !f.Transient {
 		t.Errorf("failure = %v", f)
 	}
 }

@@ -163,6 +163,7 @@ func TestOtherFaults(t *testing.T) {
 		"a proxy's page":          {text(502, `<html>`), engine.Unavailable, true},
 		"not ours":                {text(401, `{}`), engine.Failed, false},
 		"an old refusal":          {text(422, `{"detail":"no such input"}`), engine.Failed, false},
+		"stopped by somebody":     {text(200, `{"status":"canceled"}`), engine.Failed, true},
 		"half an answer":          {text(200, `{"status":"succeeded","output":["data:`), engine.Unavailable, true},
 		"another state":           {text(200, `{"status":"delighted"}`), engine.Failed, false},
 		"no state":                {text(200, `{}`), engine.Failed, false},

@@ -1,6 +1,7 @@
 package comfyui
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,9 @@ type looked struct {
 }
 
 // errLost is for a prompt that the server does not know any more.
-var errLost = engine.Again(engine.Unavailable, "The tool's server has forgotten the work.")
+// One that breaks the server down would do so again and again, so it counts as
+// its own failure.
+var errLost = engine.Again(engine.Failed, "The tool's server has forgotten the work.")
 
 const (
 	// patience is how many looks in a row may fail before the server counts as
@@ -111,33 +114,83 @@ func (t *task) look(ctx context.Context, id string) (looked, error) {
 }
 
 // queued tells where in the queue a prompt is, unknown for nowhere.
-func (t *task) queued(ctx context.Context, id string) (state, error) {
-	var queue struct {
-		Running []queueItem `json:"queue_running"`
-		Pending []queueItem `json:"queue_pending"`
-	}
-	if err := t.server.JSON(ctx, "GET", "/queue", nil, &queue); err != nil {
+func (e *Engine) queued(ctx context.Context, id string) (state, error) {
+	res, err := e.server.Do(ctx, backend.Request{Path: "/queue"})
+	if err != nil {
 		return unknown, err
 	}
-	for _, q := range queue.Running {
-		if q.is(id) {
-			return running, nil
-		}
-	}
-	for _, q := range queue.Pending {
-		if q.is(id) {
-			return pending, nil
-		}
-	}
-	return unknown, nil
+	defer res.Body.Close()
+	var at state
+	// Everybody's graphs are in it, which can be a lot.
+	err = backend.Walk(res.Body, backend.MaxAnswer, func(d *json.Decoder) (err error) {
+		at, err = findIn(d, id)
+		return err
+	})
+	return at, err
 }
 
-// queueItem is [number, id, graph, …].
-type queueItem []json.RawMessage
+// findIn looks for a prompt in a queue, one entry after the other.
+func findIn(d *json.Decoder, id string) (at state, err error) {
+	if err := opens(d, '{'); err != nil {
+		return unknown, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return unknown, err
+		}
+		in, ok := map[json.Token]state{"queue_running": running, "queue_pending": pending}[key]
+		if !ok {
+			if err := d.Decode(&json.RawMessage{}); err != nil {
+				return unknown, err
+			}
+			continue
+		}
+		if err := opens(d, '['); err != nil {
+			return unknown, err
+		}
+		for d.More() {
+			var q queueItem
+			if err := d.Decode(&q); err != nil {
+				return unknown, err
+			}
+			if string(q) == id && at != running {
+				at = in
+			}
+		}
+		if _, err := d.Token(); err != nil {
+			return unknown, err
+		}
+	}
+	_, err = d.Token()
+	return at, err
+}
 
-func (q queueItem) is(id string) bool {
-	var own string
-	return len(q) > 1 && json.Unmarshal(q[1], &own) == nil && own == id
+func opens(d *json.Decoder, with json.Delim) error {
+	if t, err := d.Token(); err != nil {
+		return err
+	} else if t != with {
+		return errors.New("the queue has another form")
+	}
+	return nil
+}
+
+// queueItem is the id of an entry [number, id, graph, …], "" for one of another
+// form.
+type queueItem string
+
+// UnmarshalJSON reads no further than the id.
+func (q *queueItem) UnmarshalJSON(entry []byte) error {
+	d := json.NewDecoder(bytes.NewReader(entry))
+	*q = ""
+	if opens(d, '[') != nil || d.Decode(&json.RawMessage{}) != nil || !d.More() {
+		return nil
+	}
+	var id string
+	if d.Decode(&id) == nil {
+		*q = queueItem(id)
+	}
+	return nil
 }
 
 // entry is what the history has about a prompt.

@@ -57,7 +57,10 @@ func New(c *backend.Client, o Options) *Engine {
 	return &Engine{server: c, poll: cmp.Or(o.Poll, time.Second)}
 }
 
-var _ engine.Prober = (*Engine)(nil)
+var (
+	_ engine.Prober    = (*Engine)(nil)
+	_ engine.Abandoner = (*Engine)(nil)
+)
 
 // Probe asks the server for its state.
 func (e *Engine) Probe(ctx context.Context) error {
@@ -143,7 +146,11 @@ func (t *task) run(ctx context.Context) error {
 			return err
 		}
 		if !taken {
-			if err := t.anew(ctx, number); err != nil {
+			err := t.anew(ctx, number)
+			if errors.Is(err, errNone) && t.given > 0 {
+				break // fewer than were wanted are better than none
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -84,8 +84,8 @@ func TestGotcha2LostWhenTheServerRestarts(t *testing.T) {
 	if err := <-restarted; err != nil {
 		t.Fatal(err)
 	}
-	if e.Code != engine.Unavailable || !e.Transient {
-		t.Errorf("failure = %+v, want one that is worth another try", e)
+	if e.Code != engine.Failed || !e.Transient {
+		t.Errorf("failure = %+v, want one that is worth another try, but not any number of them", e)
 	}
 }
 

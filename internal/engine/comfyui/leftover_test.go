@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"atelier/internal/engine/comfyui/comfyuitest"
+	"atelier/internal/engine/enginetest"
 )
 
 // altered puts something between the engine and the server that rewrites the
@@ -61,5 +63,34 @@ func TestWhatIsLoggedOfAFailureHasAnEnd(t *testing.T) {
 	r.server.Change(func(f *comfyuitest.Faults) { f.Fail = "no luck" })
 	if e := r.refusal(t, job(t)); len(e.Error()) > 2000 {
 		t.Errorf("the error has %d bytes", len(e.Error()))
+	}
+}
+
+// TestTheQueueMayBeLong has others wait at the server with a lot.
+func TestTheQueueMayBeLong(t *testing.T) {
+	t.Parallel()
+	other := `[7,"other",{"1":{"text":"` + strings.Repeat("a", 1<<20) + `"}}]`
+	long := []byte(`"queue_pending": [` + strings.Repeat(other+",", 20))
+	r := start(t, comfyuitest.Options{Step: 20 * time.Millisecond}).altered(t, "/queue", func(b []byte) []byte {
+		b = bytes.ReplaceAll(b, []byte(`"queue_pending":[`), []byte(`"queue_pending": [`))
+		b = bytes.ReplaceAll(b, []byte(`"queue_pending": [`), long)
+		return bytes.ReplaceAll(b, []byte("],]"), []byte("]]"))
+	})
+	if n := len(r.results(t, job(t)).Outputs()); n != 1 {
+		t.Errorf("results = %d, want 1", n)
+	}
+}
+
+// TestFewerAreBetterThanNone has the second of three prompts make nothing.
+func TestFewerAreBetterThanNone(t *testing.T) {
+	t.Parallel()
+	r := start(t, comfyuitest.Options{})
+	out := enginetest.Recorder{OnOutput: func(int) {
+		r.server.Change(func(f *comfyuitest.Faults) { f.Nothing = true })
+	}}
+	j := job(t)
+	j.NumResults = 3
+	if err := r.Run(t.Context(), j, &out); err != nil || len(out.Outputs()) != 1 {
+		t.Errorf("run = %v with %d results, want the one that was made", err, len(out.Outputs()))
 	}
 }

@@ -69,11 +69,13 @@ func fitting(item json.RawMessage, list, kind string) (r result, ok bool) {
 	return r, slices.Contains(fileEnds[kind], strings.ToLower(path.Ext(r.Filename)))
 }
 
+var errNone = engine.Fail(engine.Invalid, "The tool made no result of the kind that it should.")
+
 // deliver hands over what a prompt made, no more than is wanted.
 func (t *task) deliver(ctx context.Context, e entry) error {
 	all := t.graph.results(e, t.job.OutputType)
 	if len(all) == 0 {
-		return engine.Fail(engine.Invalid, "The tool made no result of the kind that it should.")
+		return errNone
 	}
 	for _, r := range all[:min(len(all), t.job.NumResults-t.given)] {
 		if err := ctx.Err(); err != nil {

@@ -234,6 +234,48 @@ func Signs(t *testing.T, c Case, previews bool) {
 // it up from the note, and no more was begun. begun counts what the counterpart
 // has begun; the job has to take long enough to be cut off.
 func TakesUp(t *testing.T, tr Trial, begun func() int) {
+	c := tr.as()
+	next := c.job(t, 1)
+	next.Attempt, next.Left = 2, tr.left(t, begun)
+	r := c.results(t, next)
+	if n := len(r.Outputs()); n != tr.Job.NumResults {
+		t.Errorf("results = %d, want %d", n, tr.Job.NumResults)
+	}
+	if n := begun(); n != tr.Job.NumResults && n != 1 {
+		t.Errorf("begun %d times for %d results", n, tr.Job.NumResults)
+	}
+}
+
+// Abandons proves that a note is enough to end what it names, when nobody takes
+// it up. begun is as for TakesUp; idle tells whether the counterpart has stopped
+// working.
+func Abandons(t *testing.T, tr Trial, begun func() int, idle func() bool) {
+	e, ok := tr.Engine.(engine.Abandoner)
+	if !ok {
+		t.Fatal("the engine cannot abandon work")
+	}
+	note := tr.left(t, begun)
+	if idle() {
+		t.Fatal("the work stopped with the worker, so there is nothing to abandon")
+	}
+	if err := e.Abandon(t.Context(), note); err != nil {
+		t.Fatalf("abandon: %v", err)
+	}
+	eventually(t, "the work stops", idle)
+	if err := e.Abandon(t.Context(), note); err != nil {
+		t.Errorf("abandon once more: %v", err)
+	}
+	for _, foreign := range []string{"", "{", "null", "[]", `{"something":"else"}`, `{"ids":["",""]}`} {
+		if err := e.Abandon(t.Context(), foreign); err != nil {
+			t.Errorf("abandon %q: %v, want nil for what is no note", foreign, err)
+		}
+	}
+}
+
+// left cuts the trial's job off for another worker, once it has begun and left a
+// note, and gives the note.
+func (tr Trial) left(t *testing.T, begun func() int) string {
+	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	var first Recorder
@@ -252,15 +294,7 @@ func TakesUp(t *testing.T, tr Trial, begun func() int) {
 	if len(notes) == 0 {
 		t.Fatal("the worker left no note")
 	}
-	next := c.job(t, 1)
-	next.Attempt, next.Left = 2, notes[len(notes)-1]
-	r := c.results(t, next)
-	if n := len(r.Outputs()); n != tr.Job.NumResults {
-		t.Errorf("results = %d, want %d", n, tr.Job.NumResults)
-	}
-	if n := begun(); n != tr.Job.NumResults && n != 1 {
-		t.Errorf("begun %d times for %d results", n, tr.Job.NumResults)
-	}
+	return notes[len(notes)-1]
 }
 
 // errTooMuch is what a sink says to a result that is too large.

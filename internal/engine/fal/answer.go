@@ -19,29 +19,29 @@ var (
 // deliver hands over what a request made.
 func (t *task) deliver(ctx context.Context, answer json.RawMessage) error {
 	var said struct {
-		Text   any    `json:"text"`
-		Output any    `json:"output"`
-		Unsafe []bool `json:"has_nsfw_concepts"`
+		Text   json.RawMessage `json:"text"`
+		Output json.RawMessage `json:"output"`
+		Unsafe []bool          `json:"has_nsfw_concepts"`
 	}
 	_ = json.Unmarshal(answer, &said) // what has another form is not there
 	if t.job.OutputType == "TEXT" {
-		for _, v := range []any{said.Text, said.Output} {
-			if text, _ := v.(string); text != "" {
+		for _, v := range []json.RawMessage{said.Text, said.Output} {
+			var text string
+			if json.Unmarshal(v, &text) == nil && text != "" {
+				t.given++
 				return t.out.Output(ctx, strings.NewReader(text))
 			}
 		}
 	}
-	refs := backend.Pick(backend.Refs(answer), t.job.OutputType)
-	if len(refs) == 0 {
-		return errNone
-	}
+	refs := backend.Pick(backend.Made(answer, t.job.Values), t.job.OutputType)
 	want, taken := 1, 0
 	if t.with.Results != "" {
 		want = t.job.NumResults
 	}
 	for i, r := range refs {
 		if len(said.Unsafe) == len(refs) && said.Unsafe[i] {
-			continue // it was painted over
+			t.black = true
+			continue
 		}
 		if taken == want {
 			break
@@ -53,9 +53,7 @@ func (t *task) deliver(ctx context.Context, answer json.RawMessage) error {
 			return err
 		}
 		taken++
-	}
-	if taken == 0 {
-		return errBlack
+		t.given++
 	}
 	return nil
 }

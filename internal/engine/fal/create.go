@@ -64,7 +64,7 @@ func (t *task) create(ctx context.Context, i int) error {
 
 // found is where the queue says a request is, as far as that is in the queue.
 func (t *task) found(id string, said request) request {
-	r := t.at(id)
+	r := at(t.note.App, id)
 	base := t.e.c.Base().String() + "/"
 	for _, one := range []struct {
 		to   *string

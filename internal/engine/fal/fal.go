@@ -46,7 +46,10 @@ type Engine struct {
 	o Options
 }
 
-var _ engine.Prober = (*Engine)(nil)
+var (
+	_ engine.Prober    = (*Engine)(nil)
+	_ engine.Abandoner = (*Engine)(nil)
+)
 
 // New makes an engine. The client knows the queue's address and the key.
 func New(c *backend.Client, o Options) *Engine { return &Engine{c, o} }

@@ -3,6 +3,9 @@ package fal_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -191,5 +194,44 @@ func TestProgressFollowsTheLogs(t *testing.T) {
 	f := w.results(t, painting(painter, 1)).Fractions()
 	if len(f) < 3 || !slices.IsSorted(f) || f[len(f)-1] != 1 {
 		t.Errorf("progress = %v, want several steps up to 1", f)
+	}
+}
+
+// TestFewerAreBetterThanNone has one of two requests make nothing.
+func TestFewerAreBetterThanNone(t *testing.T) {
+	t.Parallel()
+	for fault, code := range map[faltest.Fault]engine.Code{faltest.Fewer: engine.Invalid, faltest.Blackens: engine.Refused} {
+		w := start(t, faltest.Options{})
+		w.Break(fault, 1)
+		if n := len(enginetest.Results(t, w.engine, painting(painter, 2)).Outputs()); n != 1 {
+			t.Errorf("%s: %d results, want the other one", fault, n)
+		}
+		w.Break(fault, 2)
+		if e, _ := w.failure(t, painting(painter, 2)); e.Code != code {
+			t.Errorf("%s: %v, want %s without any", fault, e, code)
+		}
+	}
+}
+
+// TestEchoesAreNotFetched has a model repeat an address that a person wrote.
+func TestEchoesAreNotFetched(t *testing.T) {
+	t.Parallel()
+	const address = "http://127.0.0.1:1/fox.png"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			io.WriteString(w, `{"request_id":"a"}`)
+		case strings.HasSuffix(r.URL.Path, "/status"):
+			io.WriteString(w, `{"status":"COMPLETED"}`)
+		default:
+			io.WriteString(w, `{"prompt":"`+address+`"}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	e := fal.New(call(t, s.URL, "key"), fal.Options{Poll: time.Millisecond})
+	j := painting(painter, 1)
+	j.Values["prompt"] = "a fox like " + address
+	if f := enginetest.Failure(t, e, j); f.Code != engine.Invalid {
+		t.Errorf("failure = %v, want that there is no result", f)
 	}
 }

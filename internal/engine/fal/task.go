@@ -25,10 +25,13 @@ type task struct {
 	requests []request
 	bar      engine.Span
 	inputs   map[string]any
+	given    int  // results that were handed over
+	black    bool // there were others, which the provider had painted over
 }
 
 // note is what the next worker has to know.
 type note struct {
+	App      string   `json:"app"`                // where the requests are found
 	IDs      []string `json:"ids"`                // of the requests, "" for those to be made
 	Creating bool     `json:"creating,omitempty"` // the first of those is being made
 }
@@ -44,8 +47,8 @@ type request struct {
 }
 
 // at gives where a request is found that is only known by its id.
-func (t *task) at(id string) request {
-	base := t.with.app() + "/requests/" + url.PathEscape(id)
+func at(app, id string) request {
+	base := app + "/requests/" + url.PathEscape(id)
 	return request{Status: base + "/status", Response: base, Cancel: base + "/cancel"}
 }
 
@@ -58,10 +61,11 @@ func (t *task) takeUp(left string) {
 	if err := json.Unmarshal([]byte(left), &t.note); err != nil || len(t.note.IDs) != n {
 		t.note = note{IDs: make([]string, n)} // of another engine, or of an edited tool
 	}
+	t.note.App = t.with.app()
 	t.requests = make([]request, n)
 	for i, id := range t.note.IDs {
 		if id != "" {
-			t.requests[i] = t.at(id)
+			t.requests[i] = at(t.note.App, id)
 			t.requests[i].old = true
 		}
 	}
@@ -95,7 +99,13 @@ func (t *task) all(ctx context.Context) error {
 		}
 		t.part(i).At(1)
 	}
-	return nil
+	switch { // fewer than were wanted are better than none
+	case t.given > 0:
+		return nil
+	case t.black:
+		return errBlack
+	}
+	return errNone
 }
 
 // state is what the queue says about a request.
@@ -163,7 +173,7 @@ func (t *task) look(ctx context.Context, i int) (answer json.RawMessage, ended b
 		t.part(i).At(making * last)
 		return nil, false, nil
 	}
-	err = t.e.c.JSON(ctx, "GET", r.Response, nil, &answer)
+	err = t.e.c.JSONUpTo(ctx, backend.MaxAnswer, "GET", r.Response, nil, &answer) // models may be told to put files in it
 	if err == nil && s.Error == "" {
 		return answer, true, nil
 	}
@@ -188,8 +198,8 @@ func (t *task) part(i int) engine.Span { return t.bar.Of(i, len(t.note.IDs)) }
 const making = 0.95
 
 // stop takes back what nobody will ask for. After a failure that may pass, or
-// where another worker goes on, it is taken up instead. The note forgets what the queue agreed to
-// cancel: it may not know such requests any more.
+// where another worker goes on, it is taken up instead. The note forgets what the
+// queue agreed to cancel: it may not know such requests any more.
 func (t *task) stop(ctx context.Context, err error) {
 	if engine.Elsewhere(ctx) || ctx.Err() == nil && engine.As(err).Transient {
 		return
@@ -215,4 +225,25 @@ func (t *task) stop(ctx context.Context, err error) {
 	if cancelled {
 		_ = t.leave(end) // whoever comes next finds out by asking
 	}
+}
+
+// Abandon takes the requests back that a note names. One whose answer is missing
+// cannot be found.
+func (e *Engine) Abandon(ctx context.Context, left string) error {
+	var n note
+	if json.Unmarshal([]byte(left), &n) != nil || !endpoint.MatchString(n.App) {
+		return nil // of another engine
+	}
+	for _, id := range n.IDs {
+		if id == "" {
+			continue
+		}
+		short, stop := e.c.Short(ctx)
+		err := e.c.JSON(short, "PUT", at(n.App, id).Cancel, nil, nil)
+		stop()
+		if err := backend.Ended(ctx, err); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -56,7 +56,10 @@ func New(c *backend.Client, o Options) *Engine {
 	return &Engine{c: c, poll: cmp.Or(o.Poll, 2*time.Second), most: cmp.Or(o.MaxAnswer, backend.MaxAnswer)}
 }
 
-var _ engine.Prober = (*Engine)(nil)
+var (
+	_ engine.Prober    = (*Engine)(nil)
+	_ engine.Abandoner = (*Engine)(nil)
+)
 
 // setting is the engine's part of a manifest.
 type setting struct {

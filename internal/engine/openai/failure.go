@@ -12,7 +12,9 @@ import (
 
 var (
 	errFailed = engine.Fail(engine.Failed, "The tool's server could not make it.")
-	errLost   = engine.Again(engine.Unavailable, "The tool's server has lost the work.")
+	// errLost counts as the work's own failure: what breaks the server down would
+	// do so again and again.
+	errLost   = engine.Again(engine.Failed, "The tool's server has lost the work.")
 	errUnsure = engine.Fail(engine.Failed, "It is not known whether the tool's server began the work. It was not begun a second time, which might cost twice.")
 )
 

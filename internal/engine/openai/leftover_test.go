@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"atelier/internal/engine"
 	"atelier/internal/engine/enginetest"
 	"atelier/internal/engine/openai"
 )
@@ -90,5 +91,38 @@ func TestAServerMayBreakDownOverALook(t *testing.T) {
 	})
 	if r := w.run(t, film(t, 1)); len(r.Outputs()) != 1 || len(deleted()) != 0 {
 		t.Errorf("results = %d, deleted %v", len(r.Outputs()), deleted())
+	}
+}
+
+// TestLostWorkIsTriedAFewTimes: that the server is away would be any number.
+func TestLostWorkIsTriedAFewTimes(t *testing.T) {
+	t.Parallel()
+	w, _ := studio(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	if e := w.fail(t, film(t, 1)); e.Code != engine.Failed || !e.Transient {
+		t.Errorf("failure = %v, transient %v", e, e.Transient)
+	}
+}
+
+func TestFewerAreBetterThanNone(t *testing.T) {
+	t.Parallel()
+	for first, want := range map[string]int{`{"data":[{"b64_json":"YQ=="}]}`: 1, `{"data":[]}`: 0} {
+		var calls atomic.Int64
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) == 1 {
+				fmt.Fprint(w, first)
+				return
+			}
+			fmt.Fprint(w, `{"data":[]}`)
+		}))
+		t.Cleanup(s.Close)
+		w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{})}
+		j := job(t, map[string]any{"call": "images"}, map[string]any{"prompt": "a fox"}, 3)
+		if want > 0 {
+			if n := len(w.run(t, j).Outputs()); n != want {
+				t.Errorf("%s: %d results, want %d", first, n, want)
+			}
+		} else if e := w.fail(t, j); e.Code != engine.Invalid || e.Transient {
+			t.Errorf("%s: %v, want that there is no result", first, e)
+		}
 	}
 }

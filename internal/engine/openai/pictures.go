@@ -30,7 +30,7 @@ type answer struct {
 }
 
 // pictures does images and edits. Servers may give fewer than they were asked
-// for, so it asks until all are there; each call has to give one at least.
+// for, so it asks until all are there, or a call gives none.
 func (t *task) pictures(ctx context.Context) error {
 	batch := cmp.Or(t.Batch, maxBatch)
 	if t.Stream {
@@ -41,8 +41,11 @@ func (t *task) pictures(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if n == 0 && made == 0 {
 			return backend.ErrNothing
+		}
+		if n == 0 {
+			return nil // fewer than were wanted are better than none
 		}
 		made += n
 	}

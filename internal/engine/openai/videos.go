@@ -60,6 +60,14 @@ func (n *note) set(i int, id string) {
 	n.IDs = ids
 }
 
+// readNote takes what an earlier try has left. Anything else is no note.
+func readNote(left string) (n note) {
+	if json.Unmarshal([]byte(left), &n) != nil {
+		return note{}
+	}
+	return n
+}
+
 // leave writes the note down.
 func (t *task) leave(ctx context.Context, n note) error {
 	text := ""
@@ -79,10 +87,7 @@ func (t *task) leave(ctx context.Context, n note) error {
 // videos makes one after another, and goes on with those that an earlier try
 // of this run began.
 func (t *task) videos(ctx context.Context) error {
-	var n note
-	if t.Left != "" && json.Unmarshal([]byte(t.Left), &n) != nil {
-		n = note{}
-	}
+	n := readNote(t.Left)
 	for i := 0; i < t.NumResults; i++ {
 		v := video{ID: n.id(i)}
 		known := v.ID != ""
@@ -274,12 +279,32 @@ func (t *task) drop(ctx context.Context, n note, from int) {
 		if i < from || id == "" {
 			continue
 		}
-		err := t.e.c.JSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
-		if err == nil || gone(err) {
+		if err := t.e.remove(ctx, id); err == nil || gone(err) {
 			n.set(i, "")
 		} // else it goes on, and the note is right
 	}
 	_ = t.leave(ctx, n) // without it, the next worker finds them gone
+}
+
+// Abandon deletes the videos that a note names. One that has no name cannot be.
+func (e *Engine) Abandon(ctx context.Context, left string) error {
+	for _, id := range readNote(left).IDs {
+		if id == "" {
+			continue
+		}
+		short, cancel := e.c.Short(ctx)
+		err := e.remove(short, id)
+		cancel()
+		if err := backend.Ended(ctx, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove deletes a video, which ends the making of it.
+func (e *Engine) remove(ctx context.Context, id string) error {
+	return e.c.JSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
 }
 
 func gone(err error) bool {
@@ -312,8 +337,11 @@ func (t *task) videoSync(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if n == 0 && i == 0 {
 			return backend.ErrNothing
+		}
+		if n == 0 {
+			return nil // fewer than were wanted are better than none
 		}
 	}
 	return nil

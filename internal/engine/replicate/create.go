@@ -42,7 +42,7 @@ func (t *task) create(ctx context.Context, i int) error {
 	if t.note.Creating, err = hash(inputs); err != nil {
 		return err
 	}
-	t.note.Since = t.now()
+	t.note.Since, t.note.Of = t.now(), &t.with.model
 	if err := t.leave(ctx); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (t *task) create(ctx context.Context, i int) error {
 	}
 	s, answered := errors.AsType[*backend.Status](err)
 	if err != nil && !backend.Sent(err) || answered && s.Code/100 == 4 {
-		t.note.Creating, t.note.Since, t.asked = "", 0, false
+		t.created()
 		if err := t.leave(t.end); err != nil {
 			return err
 		}
@@ -65,8 +65,14 @@ func (t *task) create(ctx context.Context, i int) error {
 // have keeps the id of a prediction before anything else happens.
 func (t *task) have(i int, id string) error {
 	t.hold(id)
-	t.note.IDs[i], t.note.Creating, t.note.Since, t.asked = id, "", 0, false
+	t.note.IDs[i] = id
+	t.created()
 	return t.leave(t.end)
+}
+
+// created takes off the note that the answer to a create is missing.
+func (t *task) created() {
+	t.note.Creating, t.note.Since, t.note.Of, t.asked = "", 0, nil, false
 }
 
 // post asks for a prediction. It listens for the answer a little longer than the
@@ -113,52 +119,67 @@ func refusal(ctx context.Context, err error) error {
 // adopt takes the prediction whose create was not answered for ours, where it is
 // beyond doubt.
 func (t *task) adopt(ctx context.Context, i int) error {
-	pace := t.e.pace()
-	for range 3 { // the list may be behind
-		found, err := t.find(ctx)
-		switch {
-		case err != nil:
-			return backend.Failure(ctx, err) // the note stays: the next try looks again
-		case len(found) == 1:
-			t.old[i] = true
-			return t.have(i, found[0].ID)
-		case len(found) > 1:
-			return errUnknown
+	found, err := t.e.seek(ctx, t.with.model, t.note)
+	if err != nil {
+		return backend.Failure(ctx, err) // the note stays: the next try looks again
+	}
+	if len(found) != 1 {
+		return errUnknown
+	}
+	t.old[i] = true
+	return t.have(i, found[0])
+}
+
+// seek is find for a list that may be behind.
+func (e *Engine) seek(ctx context.Context, m model, n note) ([]string, error) {
+	pace := e.pace()
+	for range 3 {
+		if found, err := e.find(ctx, m, n); err != nil || len(found) > 0 {
+			return found, err
 		}
 		if err := pace.Wait(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return errUnknown
+	return nil, nil
+}
+
+// listed is what a list has to say about a prediction.
+type listed struct {
+	ID         string          `json:"id"`
+	Model      string          `json:"model"`
+	Version    string          `json:"version"`
+	Deployment string          `json:"deployment"`
+	Input      json.RawMessage `json:"input"`
+	CreatedAt  string          `json:"created_at"`
 }
 
 // find lists recent predictions that could be the one being created: the same
 // model with the same inputs, not older than the create, and of no job here.
-func (t *task) find(ctx context.Context) ([]prediction, error) {
+func (e *Engine) find(ctx context.Context, m model, n note) (ids []string, err error) {
 	const pages = 2 // of 100
-	var found []prediction
 	at := "predictions"
 	for range pages {
 		var page struct {
-			Next    string       `json:"next"`
-			Results []prediction `json:"results"`
+			Next    string   `json:"next"`
+			Results []listed `json:"results"`
 		}
-		short, cancel := t.e.c.Short(ctx)
-		err := t.e.c.JSON(short, "GET", at, nil, &page)
+		short, cancel := e.c.Short(ctx)
+		err := e.c.JSON(short, "GET", at, nil, &page)
 		cancel()
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range page.Results {
-			if t.fits(p) {
-				found = append(found, p)
+			if m.made(p) && !e.isHeld(p.ID) && n.fits(p) {
+				ids = append(ids, p.ID)
 			}
 		}
 		if at = page.Next; at == "" {
 			break
 		}
 	}
-	return found, nil
+	return ids, nil
 }
 
 func (e *Engine) isHeld(id string) bool {
@@ -167,20 +188,19 @@ func (e *Engine) isHeld(id string) bool {
 	return e.held[id]
 }
 
-func (t *task) fits(p prediction) bool {
+// fits tells whether a prediction has the inputs of the create that a note tells
+// of, and is not older.
+func (n note) fits(p listed) bool {
 	const skew = 2 * time.Minute // between their clock and ours
-	if at, err := time.Parse(time.RFC3339, p.CreatedAt); err == nil && t.note.Since != 0 && at.Before(time.Unix(t.note.Since, 0).Add(-skew)) {
-		return false
-	}
-	if p.ID == "" || !t.with.made(p) || t.e.isHeld(p.ID) {
+	if at, err := time.Parse(time.RFC3339, p.CreatedAt); err == nil && n.Since != 0 && at.Before(time.Unix(n.Since, 0).Add(-skew)) {
 		return false
 	}
 	var inputs any
-	if json.Unmarshal(p.Input, &inputs) != nil {
+	if p.ID == "" || json.Unmarshal(p.Input, &inputs) != nil {
 		return false
 	}
 	h, err := hash(inputs)
-	return err == nil && h == t.note.Creating
+	return err == nil && h == n.Creating
 }
 
 // now is the time in seconds, 0 where nobody tells it.

@@ -51,7 +51,10 @@ type Engine struct {
 	held map[string]bool // predictions of jobs that run now: nobody else's
 }
 
-var _ engine.Prober = (*Engine)(nil)
+var (
+	_ engine.Prober    = (*Engine)(nil)
+	_ engine.Abandoner = (*Engine)(nil)
+)
 
 // New makes an engine. The client knows the address and the token.
 func New(c *backend.Client, o Options) *Engine {
@@ -68,39 +71,44 @@ func (e *Engine) Probe(ctx context.Context) error {
 // setting is the engine's part of a manifest: what runs, as one of three, and
 // how fields become its inputs.
 type setting struct {
-	Model      string `json:"model"`      // owner/name, of an official model
-	Version    string `json:"version"`    // the id of a version
-	Deployment string `json:"deployment"` // owner/name
+	model
 	backend.Mapping
+}
+
+// model is what runs.
+type model struct {
+	Model      string `json:"model,omitempty"`      // owner/name, of an official model
+	Version    string `json:"version,omitempty"`    // the id of a version
+	Deployment string `json:"deployment,omitempty"` // owner/name
 }
 
 var pair = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
 // path is where predictions of it are created.
-func (s setting) path() (string, error) {
+func (m model) path() (string, error) {
 	switch {
-	case len(s.Model)+len(s.Version)+len(s.Deployment) > max(len(s.Model), len(s.Version), len(s.Deployment)):
+	case len(m.Model)+len(m.Version)+len(m.Deployment) > max(len(m.Model), len(m.Version), len(m.Deployment)):
 		return "", engine.ErrSetup // more than one
-	case s.Version != "":
+	case m.Version != "":
 		return "predictions", nil
-	case pair.MatchString(s.Model):
-		return "models/" + s.Model + "/predictions", nil
-	case pair.MatchString(s.Deployment):
-		return "deployments/" + s.Deployment + "/predictions", nil
+	case pair.MatchString(m.Model):
+		return "models/" + m.Model + "/predictions", nil
+	case pair.MatchString(m.Deployment):
+		return "deployments/" + m.Deployment + "/predictions", nil
 	}
 	return "", engine.ErrSetup
 }
 
-// made tells whether a prediction is of what the setting says.
-func (s setting) made(p prediction) bool {
+// made tells whether a prediction is one of the model.
+func (m model) made(p listed) bool {
 	switch {
-	case s.Model != "":
-		return strings.EqualFold(p.Model, s.Model)
-	case s.Version != "":
-		_, id, named := strings.Cut(s.Version, ":") // owner/name:id is a version too
-		return p.Version == s.Version || named && p.Version == id
+	case m.Model != "":
+		return strings.EqualFold(p.Model, m.Model)
+	case m.Version != "":
+		_, id, named := strings.Cut(m.Version, ":") // owner/name:id is a version too
+		return p.Version == m.Version || named && p.Version == id
 	}
-	return p.Deployment == "" || strings.EqualFold(p.Deployment, s.Deployment)
+	return p.Deployment == "" || strings.EqualFold(p.Deployment, m.Deployment)
 }
 
 // late is how long calls may go on that settle what a job leaves behind.

@@ -3,6 +3,9 @@ package replicate_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -174,5 +177,39 @@ func TestProgressFollowsTheLogs(t *testing.T) {
 	f := w.results(t, painting(official, 1)).Fractions()
 	if len(f) < 3 || !slices.IsSorted(f) || f[len(f)-1] != 1 {
 		t.Errorf("progress = %v, want several steps up to 1", f)
+	}
+}
+
+// TestFewerAreBetterThanNone has one of two predictions make nothing.
+func TestFewerAreBetterThanNone(t *testing.T) {
+	t.Parallel()
+	w := start(t, replicatetest.Options{})
+	w.Break(replicatetest.Fewer, 1)
+	if n := len(enginetest.Results(t, w.engine, painting(official, 2)).Outputs()); n != 1 {
+		t.Errorf("results = %d, want the other one", n)
+	}
+	w.Break(replicatetest.Fewer, 2)
+	if e, _ := w.failure(t, painting(official, 2)); e.Code != engine.Invalid {
+		t.Errorf("failure = %v, want that there is no result", e)
+	}
+}
+
+// TestEchoesAreNotFetched has a model repeat an address that a person wrote.
+func TestEchoesAreNotFetched(t *testing.T) {
+	t.Parallel()
+	const address = "http://127.0.0.1:1/fox.png"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"id":"a","status":"succeeded","output":"`+address+`"}`)
+	}))
+	t.Cleanup(s.Close)
+	e := replicate.New(call(t, s.URL, "r8"), replicate.Options{Poll: time.Millisecond})
+	j := painting(official, 1)
+	j.Values["prompt"] = address
+	if f := enginetest.Failure(t, e, j); f.Code != engine.Invalid {
+		t.Errorf("failure = %v, want that there is no result", f)
+	}
+	j.OutputType = "TEXT"
+	if got := enginetest.Results(t, e, j).Outputs(); len(got) != 1 || string(got[0]) != address {
+		t.Errorf("results = %q, want the text that it is", got)
 	}
 }

@@ -41,6 +41,8 @@ type note struct {
 	// create until after it, and Since when that was.
 	Creating string `json:"creating,omitempty"`
 	Since    int64  `json:"since,omitempty"`
+	// Of is the model, for whoever abandons it and knows nothing else.
+	Of *model `json:"of,omitempty"`
 }
 
 // takeUp begins where an earlier try of the run ended.
@@ -94,15 +96,21 @@ func (t *task) all(ctx context.Context) error {
 			}
 		}
 	}
+	given := 0
 	for i := range t.note.IDs {
 		p, err := t.watch(ctx, i)
 		if err != nil {
 			return err
 		}
-		if err := t.deliver(ctx, p); err != nil {
+		n, err := t.deliver(ctx, p)
+		if err != nil {
 			return err
 		}
+		given += n
 		t.part(i).At(1)
+	}
+	if given == 0 { // fewer than were wanted are better than none
+		return errNone
 	}
 	return nil
 }
@@ -111,14 +119,9 @@ func (t *task) all(ctx context.Context) error {
 type prediction struct {
 	ID          string          `json:"id"`
 	Status      string          `json:"status"`
-	Model       string          `json:"model"`
-	Version     string          `json:"version"`
-	Deployment  string          `json:"deployment"`
-	Input       json.RawMessage `json:"input"`
 	Output      json.RawMessage `json:"output"`
-	Error       any             `json:"error"`
+	Error       json.RawMessage `json:"error"`
 	Logs        string          `json:"logs"`
-	CreatedAt   string          `json:"created_at"`
 	DataRemoved bool            `json:"data_removed"`
 }
 
@@ -193,7 +196,8 @@ var (
 // failed says why a prediction did. One that fell victim to the provider's
 // machines is created afresh at the next try: it is known to have ended.
 func (t *task) failed(ctx context.Context, i int, p prediction) error {
-	words, _ := p.Error.(string)
+	var words string
+	_ = json.Unmarshal(p.Error, &words) // what has another form is not there
 	switch {
 	case refusals.MatchString(words):
 		return backend.Told(engine.Refused, "The tool refused the content.", words)
@@ -215,37 +219,36 @@ func (t *task) part(i int) engine.Span { return t.bar.Of(i, len(t.note.IDs)) }
 // making is how much of that it takes to make a result; the rest is to fetch it.
 const making = 0.95
 
-// deliver hands over what a prediction made. Files are kept for an hour only,
-// so they are fetched at once.
-func (t *task) deliver(ctx context.Context, p prediction) error {
+// deliver hands over what a prediction made and says how many that were. Files
+// are kept for an hour only, so they are fetched at once.
+func (t *task) deliver(ctx context.Context, p prediction) (int, error) {
 	if p.DataRemoved {
-		return errGone
+		return 0, errGone
 	}
-	if text := words(p.Output); t.job.OutputType == "TEXT" && text != "" {
-		return t.out.Output(ctx, strings.NewReader(text))
+	refs := backend.Made(p.Output, t.job.Values)
+	if text := words(p.Output, len(refs)); t.job.OutputType == "TEXT" && text != "" {
+		return 1, t.out.Output(ctx, strings.NewReader(text))
 	}
-	refs := backend.Pick(backend.Refs(p.Output), t.job.OutputType)
-	if len(refs) == 0 {
-		return errNone
-	}
+	refs = backend.Pick(refs, t.job.OutputType)
 	want := 1
 	if t.with.Results != "" {
 		want = t.job.NumResults
 	}
-	for _, r := range refs[:min(want, len(refs))] {
+	refs = refs[:min(want, len(refs))]
+	for _, r := range refs {
 		if err := ctx.Err(); err != nil {
-			return err
+			return 0, err
 		}
 		if err := t.e.c.Deliver(ctx, r.URL, t.out); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return len(refs), nil
 }
 
-// words is the text that an output is, "" where it is something else. Language
-// models give it in pieces.
-func words(output json.RawMessage) string {
+// words is the text that an output with so many files is, "" where it is
+// something else. Language models give it in pieces.
+func words(output json.RawMessage, files int) string {
 	var pieces []string
 	var whole string
 	if json.Unmarshal(output, &whole) == nil {
@@ -253,7 +256,7 @@ func words(output json.RawMessage) string {
 	} else if json.Unmarshal(output, &pieces) != nil {
 		return ""
 	}
-	if len(pieces) == 1 && len(backend.Refs(output)) == 1 {
+	if len(pieces) == 1 && files == 1 {
 		return "" // a file with the text
 	}
 	return strings.Join(pieces, "")
@@ -269,18 +272,21 @@ func (t *task) stop(ctx context.Context, err error) {
 	defer cancel()
 	ids := slices.Clone(t.note.IDs)
 	if t.asked && ctx.Err() != nil {
-		if found, err := t.find(end); err == nil && len(found) == 1 {
-			ids = append(ids, found[0].ID)
+		if found, err := t.e.find(end, t.with.model, t.note); err == nil && len(found) == 1 {
+			ids = append(ids, found[0])
 		}
 	}
 	var all sync.WaitGroup
 	for i, id := range ids {
 		if id != "" && (i >= len(t.done) || !t.done[i]) {
 			all.Go(func() {
-				// Where this fails, Cancel-After ends it.
-				_ = t.e.c.JSON(end, "POST", "predictions/"+url.PathEscape(id)+"/cancel", nil, nil)
+				_ = t.e.cancel(end, id) // where this fails, Cancel-After ends it
 			})
 		}
 	}
 	all.Wait()
+}
+
+func (e *Engine) cancel(ctx context.Context, id string) error {
+	return e.c.JSON(ctx, "POST", "predictions/"+url.PathEscape(id)+"/cancel", nil, nil)
 }
