@@ -30,7 +30,7 @@ func main() {
 }
 
 func run(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
 	for slug, icon := range icons {
@@ -39,7 +39,7 @@ func run(dir string) error {
 		if err := e.Encode(&b, drawn(icon)); err != nil {
 			return fmt.Errorf("encode %s: %w", slug, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, slug+".png"), b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, slug+".png"), b.Bytes(), 0o600); err != nil {
 			return err
 		}
 	}

@@ -213,7 +213,7 @@ func terminal(w io.Writer) bool {
 
 // keep stores the results and says where.
 func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool, run *client.Run) error {
-	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+	if err := os.MkdirAll(c.Out, 0o755); err != nil { //nolint:gosec // for its person to share
 		return err
 	}
 	var paths, ids []string
@@ -241,7 +241,7 @@ func save(ctx context.Context, service *client.Client, o client.Output, path str
 		return err
 	}
 	defer from.Close()
-	to, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	to, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644) //nolint:gosec // for its person to share
 	if err != nil {
 		return err
 	}

@@ -225,7 +225,7 @@ func Walk(r io.Reader, most int64, read func(*json.Decoder) error) error {
 	case errors.Is(err, io.EOF):
 		return io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("%w: %.200s", errGarbage, err) // it may repeat the answer
+	return fmt.Errorf("%w: %.200s", errGarbage, err.Error()) // it may repeat the answer
 }
 
 // marked remembers why it could not be read.

@@ -321,9 +321,10 @@ func (t *tile) sharpen() {
 	for y := inner.Min.Y; y < inner.Max.Y; y++ {
 		for x := inner.Min.X; x < inner.Max.X; x++ {
 			i := y*w + x
-			d, a := bright.v[i]-soft.v[i], float32(1)
+			d := bright.v[i] - soft.v[i]
 			if !t.opaque {
-				if a = cover.v[i]; a < 1.0/510 || softCover.v[i] < 1.0/510 {
+				a := cover.v[i]
+				if a < 1.0/510 || softCover.v[i] < 1.0/510 {
 					continue
 				}
 				d = (bright.v[i]/a - soft.v[i]/softCover.v[i]) * a
