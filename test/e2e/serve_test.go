@@ -67,8 +67,8 @@ func TestFirstDay(t *testing.T) {
 				t.Errorf("tools with %v: %v", tag["label"], got)
 			}
 		}
-		if kits := n.json("/api/v2/kits")["data"].([]any); len(kits) != 2 {
-			t.Errorf("%d kits, want the 2 that ship", len(kits))
+		if kits := n.json("/api/v2/kits")["data"].([]any); len(kits) < 2 {
+			t.Errorf("%d kits, want those that ship", len(kits))
 		}
 
 		for query, want := range map[string]string{
