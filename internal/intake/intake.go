@@ -130,9 +130,9 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 		}
 	}
 	if w.Frame && format.Type == media.Video {
-		return t, in.frame(ctx, a)
+		err = in.frame(ctx, a)
 	}
-	return t, nil
+	return t, err
 }
 
 // frame stores how a video begins: a picture of it, and a small one. A video of
