@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -45,13 +46,7 @@ func (c generateCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	req := &client.Request{Tool: tool, NumResults: c.Results, Key: uuid.NewString()}
-	files, err := c.fill(req)
-	defer closeAll(files)
-	if err != nil {
-		return usageError{err}
-	}
-	run, err := service.Start(p.ctx, req)
+	run, err := c.begin(p, service, tool)
 	if err != nil {
 		return err
 	}
@@ -74,6 +69,38 @@ func (c generateCmd) Run(p *program) error {
 		return fmt.Errorf("the run was %s", run.Status)
 	}
 	return c.keep(p, service, tool, run)
+}
+
+// patience is how long a service may ask to wait before it takes a run.
+const patience = 2 * time.Minute
+
+// begin starts the run. Where the service asks to wait, it does, and tries
+// again: the key makes that safe.
+func (c generateCmd) begin(p *program, service *client.Client, tool *client.Tool) (*client.Run, error) {
+	key := uuid.NewString()
+	for {
+		run, err := c.start(p.ctx, service, &client.Request{Tool: tool, NumResults: c.Results, Key: key})
+		e, ok := errors.AsType[*client.Error](err)
+		if !ok || !e.Retryable || e.RetryAfter <= 0 || e.RetryAfter > patience {
+			return run, err
+		}
+		fmt.Fprintf(p.stderr, "%s: waiting for %v: %s\n", tool.Name, e.RetryAfter, e.Message)
+		select {
+		case <-p.ctx.Done():
+			return nil, p.ctx.Err()
+		case <-time.After(e.RetryAfter):
+		}
+	}
+}
+
+// start sends the request, with the files that the command line names.
+func (c generateCmd) start(ctx context.Context, service *client.Client, req *client.Request) (*client.Run, error) {
+	files, err := c.fill(req)
+	defer closeAll(files)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return service.Start(ctx, req)
 }
 
 // find gives the tool that is called so. Names that are not in Latin letters

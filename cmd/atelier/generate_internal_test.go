@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,5 +122,36 @@ func TestImportStaysInItsFolder(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "--as") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestGenerateWaits does as the service asks, and sends the same request again.
+func TestGenerateWaits(t *testing.T) {
+	t.Parallel()
+	at, err := url.Parse(studio(t, "picture", "picture", true).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	onward := httputil.NewSingleHostReverseProxy(at)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			keys = append(keys, r.Header.Get("Idempotency-Key"))
+			if len(keys) == 1 {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
+				fmt.Fprint(w, `{"error": {"code": "RATE_LIMITED", "message": "Wait a little.", "retryable": true}}`)
+				return
+			}
+		}
+		onward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	stderr, err := generate(t, s, "two", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] || !strings.Contains(stderr, "waiting for 1s: Wait a little.") {
+		t.Errorf("keys = %q, stderr = %q", keys, stderr)
 	}
 }
