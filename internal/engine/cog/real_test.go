@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 	"testing/fstest"
 
 	"atelier/internal/catalog"
@@ -153,10 +154,18 @@ func TestCancelledByOthers(t *testing.T) {
 	c := client(t, s.URL)
 	_, ended := begun(t, cog.New(c, cog.Options{}), job(drawing, values{"sleep": int64(500)}))
 	eventually(t, "the model works", func() bool { return s.Health(t) == "BUSY" })
-	if err := c.JSON(t.Context(), "POST", "predictions/run-1-0-0/cancel", nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	if f := engine.As(<-ended); f.Code != engine.Failed || !f.Transient {
+	var err error
+	eventually(t, "the prediction is cancelled", func() bool {
+		// One that comes before the model has begun is lost, so it is sent again.
+		_ = c.JSON(t.Context(), "POST", "predictions/run-1-0-0/cancel", nil, nil)
+		select {
+		case err = <-ended:
+			return true
+		case <-time.After(100 * time.Millisecond):
+			return false
+		}
+	})
+	if f := engine.As(err); f.Code != engine.Failed || !f.Transient {
 		t.Errorf("failure = %v", f)
 	}
 }
