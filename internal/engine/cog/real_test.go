@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 	"testing/fstest"
+	"time"
 
 	"atelier/internal/catalog"
 	"atelier/internal/engine"
