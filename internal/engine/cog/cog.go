@@ -197,11 +197,18 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // cancel asks the server to stop. Where it is reached directly it has stopped
 // already, because the connection is gone; a proxy between may have kept that
-// to itself.
+// to itself. One that comes before the model has begun is lost, so it is sent
+// again until the server does not know the prediction any more.
 func (e *Engine) cancel(ctx context.Context, path string) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer end()
-	_ = e.c.JSON(ctx, http.MethodPost, path+"/cancel", nil, nil) // nobody is left to tell
+	for e.c.JSON(ctx, http.MethodPost, path+"/cancel", nil, nil) == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // refusal says what an answer that is no prediction means.

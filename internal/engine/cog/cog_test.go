@@ -223,7 +223,8 @@ func TestCancelIsAsked(t *testing.T) {
 	stop, _ := begun(t, open(t, s.URL), job(`{}`, nil))
 	eventually(t, "the call arrives", func() bool { return s.working.Load() == 1 })
 	stop()
-	if paths, _ := s.asked(); !slices.Equal(paths, []string{"PUT /predictions/run-1-0-0", "POST /predictions/run-1-0-0/cancel"}) {
+	paths, _ := s.asked() // it may ask more than once
+	if !slices.Equal(slices.Compact(paths), []string{"PUT /predictions/run-1-0-0", "POST /predictions/run-1-0-0/cancel"}) {
 		t.Errorf("calls = %q, want the last one to cancel", paths)
 	}
 }
