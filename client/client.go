@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -343,10 +342,4 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 		answer.Error.RetryAfter = after
 	}
 	return nil, answer.Error
-}
-
-// IsCode tells whether an error is the service's, with this code.
-func IsCode(err error, code string) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && e.Code == code
 }
