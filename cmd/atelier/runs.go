@@ -16,6 +16,7 @@ import (
 	"atelier/internal/config"
 	"atelier/internal/engine/child"
 	"atelier/internal/generation"
+	"atelier/internal/hub"
 	"atelier/internal/intake"
 	"atelier/internal/keyring"
 	"atelier/internal/library"
@@ -30,7 +31,7 @@ import (
 
 // runs are the parts that make, run and keep generations.
 type runs struct {
-	hub     *generation.Hub
+	hub     *hub.Hub
 	service *generation.Service
 	intake  *intake.Intake
 	library *library.Library
@@ -56,7 +57,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	guard := webhook.NewGuard(c.Webhook.AllowNetworks)
 	lab := media.NewLab(media.Limits{Pixels: c.Media.Pixels, Frames: c.Media.Frames, Duration: time.Duration(c.Media.Duration), DecodeBytes: int64(c.Media.DecodeBytes)})
 	rs := &runs{
-		hub:    generation.NewHub(),
+		hub:    hub.New(),
 		intake: &intake.Intake{Blobs: blobs, Lab: lab},
 		library: &library.Library{
 			DB: db, Blobs: blobs, OrphanAge: time.Duration(c.Retention.Orphans),

@@ -15,6 +15,7 @@ import (
 	"atelier/internal/cursor"
 	"atelier/internal/directory"
 	"atelier/internal/generation"
+	"atelier/internal/hub"
 	"atelier/internal/identity"
 	"atelier/internal/intake"
 	"atelier/internal/library"
@@ -29,7 +30,7 @@ type Parts struct {
 	Desk      *identity.Desk
 	Directory *directory.Directory
 	Runs      *generation.Service
-	Hub       *generation.Hub
+	Hub       *hub.Hub
 	Intake    *intake.Intake
 	Library   *library.Library
 	Links     library.Links

@@ -8,6 +8,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/engine/script"
 	"atelier/internal/generation"
+	"atelier/internal/hub"
 	"atelier/internal/intake"
 	"atelier/internal/library"
 	"atelier/internal/media"
@@ -20,7 +21,7 @@ import (
 // on them.
 func (s *service) addRuns(log *slog.Logger) {
 	p := &s.parts
-	p.Hub = generation.NewHub()
+	p.Hub = hub.New()
 	p.Intake = &intake.Intake{Blobs: p.Blobs, Lab: media.NewLab(media.Limits{Pixels: 50e6, Frames: 600, Duration: 10 * time.Minute, DecodeBytes: 128 << 20})}
 	p.Library = &library.Library{DB: s.db, Blobs: p.Blobs}
 	p.Links = library.Links{Key: []byte("a key of the links"), BaseURL: p.BaseURL, Lifetime: 7 * 24 * time.Hour, Now: time.Now}

@@ -17,6 +17,7 @@ import (
 
 	"atelier/internal/catalog"
 	"atelier/internal/company"
+	"atelier/internal/hub"
 	"atelier/internal/intake"
 	"atelier/internal/policy"
 	"atelier/internal/ratelog"
@@ -46,7 +47,7 @@ type Parts struct {
 	Catalog  *catalog.Catalog
 	Policy   *policy.Checker
 	Guard    *webhook.Guard
-	Hub      *Hub
+	Hub      *hub.Hub
 	Settings Settings
 	// Queued hears of every run that waits for an engine, after its commit.
 	Queued func(engine string)

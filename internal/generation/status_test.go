@@ -246,32 +246,3 @@ func flat(r generation.Record) any {
 	r.Webhook, r.Progress = nil, nil
 	return []any{r, hook}
 }
-
-func TestFollowing(t *testing.T) {
-	t.Parallel()
-	hub := generation.NewHub()
-	first, stopFirst := hub.Follow("a")
-	second, stopSecond := hub.Follow("a")
-	other, stopOther := hub.Follow("b")
-	defer stopOther()
-	hub.Tell("a")
-	hub.Tell("a")
-	hub.Tell("nobody")
-	for name, ch := range map[string]<-chan struct{}{"first": first, "second": second} {
-		if len(ch) != 1 {
-			t.Errorf("%s heard %d times, want once", name, len(ch))
-		}
-	}
-	if len(other) != 0 {
-		t.Error("another's news")
-	}
-	<-first
-	<-second
-	stopFirst()
-	hub.Tell("a")
-	if len(first) != 0 || len(second) != 1 {
-		t.Errorf("after one stopped: %d and %d", len(first), len(second))
-	}
-	stopSecond()
-	stopSecond()
-}

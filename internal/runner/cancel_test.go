@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"atelier/internal/engine"
-	"atelier/internal/generation"
 	"atelier/internal/generation/generationtest"
+	"atelier/internal/hub"
 	"atelier/internal/run"
 	"atelier/internal/runner"
 	"atelier/internal/witness"
@@ -110,7 +110,7 @@ func TestALateWorker(t *testing.T) {
 				made := create(h, "many", nil)
 				receive(h, asleep.reached, "the first worker")
 				h.Pass(31 * time.Second)
-				work(h, paints, func(p *runner.Parts) { p.Hub = generation.NewHub() })
+				work(h, paints, func(p *runner.Parts) { p.Hub = hub.New() })
 				r := ended(h, made.ID)
 				files, rows := h.Owned(), h.Rows()
 				if r.State != run.Succeeded || r.Attempt != 2 || r.TokensCharged != 4 {

@@ -34,6 +34,7 @@ import (
 	"atelier/internal/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/generation"
+	"atelier/internal/hub"
 	"atelier/internal/ident"
 	"atelier/internal/intake"
 	"atelier/internal/run"
@@ -47,7 +48,7 @@ type Parts struct {
 	Intake  *intake.Intake
 	Catalog *catalog.Catalog
 	Runs    *generation.Service
-	Hub     *generation.Hub
+	Hub     *hub.Hub
 	Pools   map[string]engine.Pool // by the name that manifests have
 	Log     *slog.Logger
 	Metrics prometheus.Registerer // nil: none

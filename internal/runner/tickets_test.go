@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"atelier/internal/engine"
-	"atelier/internal/generation"
 	"atelier/internal/generation/generationtest"
+	"atelier/internal/hub"
 	"atelier/internal/queue"
 	"atelier/internal/runner"
 	"atelier/internal/witness"
@@ -32,7 +32,7 @@ func TestTickets(t *testing.T) {
 		there := build(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
 			began <- time.Now()
 			return paints(ctx, j, out)
-		}), func(p *runner.Parts) { p.Hub = generation.NewHub() })
+		}), func(p *runner.Parts) { p.Hub = hub.New() })
 		log := slog.New(slog.DiscardHandler)
 		jobs, err := queue.Open(h.DB, []queue.Handler{there.Tickets()}, queue.Options{Now: time.Now, Log: log})
 		h.OK(err)

@@ -14,6 +14,7 @@ import (
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
 	"atelier/internal/generation"
+	"atelier/internal/hub"
 	"atelier/internal/ident"
 	"atelier/internal/intake"
 	"atelier/internal/ledger"
@@ -55,7 +56,7 @@ type House struct {
 	Intake  *intake.Intake
 	Library *library.Library
 	Catalog *catalog.Catalog
-	Hub     *generation.Hub
+	Hub     *hub.Hub
 	Runs    *generation.Service
 
 	// Queued and Ended are what the service tells; a test may replace them
@@ -75,7 +76,7 @@ func Worlds(t *testing.T, change func(*generation.Settings), fn func(h *House)) 
 // New builds a house in a world.
 func New(w dbtest.World, change func(*generation.Settings)) *House {
 	w.Helper()
-	h := &House{World: w, Hub: generation.NewHub(), Queued: func(string) {}, Ended: func() {}}
+	h := &House{World: w, Hub: hub.New(), Queued: func(string) {}, Ended: func() {}}
 	var err error
 	h.Blobs, err = blob.Open(w.Context(), "file://"+w.TempDir(), blob.Options{Now: time.Now})
 	w.OK(err)
