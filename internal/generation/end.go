@@ -71,7 +71,7 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 			Shape: library.Shape(a.Width, a.Height), Resolution: library.Resolution(a.Width, a.Height),
 		})
 	}
-	ok, err := run.End(ctx, tx, r, o)
+	_, ok, err := run.End(ctx, tx, r, o)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,7 @@ type Run struct {
 	PersonID     string
 	AccountID    string // who pays
 	TeamID       string // "" for the personal account
+	CompanyID    string // of the team
 	Credential   string // its kind
 	CredentialID string
 	Plugin       string

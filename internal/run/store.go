@@ -11,17 +11,17 @@ import (
 )
 
 // columns are a run's, in the order in which scan reads them.
-const columns = `id, library_id, person_id, account_id, team_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
+const columns = `id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 	num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
 	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished, note`
 
 func scan(row sqldb.Scanner) (r Run, err error) {
-	var team, stage *string
+	var team, company, stage *string
 	var estimated, charged, used *int64
 	var poll int64
 	var status string
 	var created, started, finished sqldb.Time
-	err = row.Scan(&r.ID, &r.LibraryID, &r.PersonID, &r.AccountID, &team, &r.Credential, &r.CredentialID, &r.Plugin, &r.ToolID, &r.ToolHash, &r.Engine, &r.Inputs, &r.Prompt, &r.Seed,
+	err = row.Scan(&r.ID, &r.LibraryID, &r.PersonID, &r.AccountID, &team, &company, &r.Credential, &r.CredentialID, &r.Plugin, &r.ToolID, &r.ToolHash, &r.Engine, &r.Inputs, &r.Prompt, &r.Seed,
 		&r.NumResults, &r.Metadata, &r.WebhookURL, &estimated, &poll, &r.UnitTokens, &r.TokensHeld, &r.AllowanceHeld, &r.AllowanceMonth, &charged, &used,
 		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished, &r.Note)
 	if err != nil {
@@ -33,8 +33,8 @@ func scan(row sqldb.Scanner) (r Run, err error) {
 		}
 		return *n
 	}
-	if team != nil {
-		r.TeamID = *team
+	if team != nil && company != nil {
+		r.TeamID, r.CompanyID = *team, *company
 	}
 	r.State = State(status)
 	if stage != nil {
@@ -48,10 +48,10 @@ func scan(row sqldb.Scanner) (r Run, err error) {
 
 func insert(ctx context.Context, tx *sqldb.Tx, r Run) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO run (id, library_id, person_id, account_id, team_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
+		INSERT INTO run (id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 			num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month,
 			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created)
-		VALUES ($1, $2, $3, $4, nullif($5, ''), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, nullif($18, 0), $19, $20, $21, $22, $23,
+		VALUES ($1, $2, $3, $4, nullif($5, ''), (SELECT company_id FROM team WHERE id = $5), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, nullif($18, 0), $19, $20, $21, $22, $23,
 			'pending', 'queued', 0, '', FALSE, '', 1, '', '', $24)`,
 		r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.Plugin, r.ToolID, r.ToolHash, r.Engine, r.Inputs, r.Prompt, r.Seed,
 		r.NumResults, r.Metadata, r.WebhookURL, int64(r.Estimated/time.Second), int64(r.PollAfter/time.Second), r.UnitTokens, r.TokensHeld, r.AllowanceHeld, r.AllowanceMonth,
@@ -326,14 +326,17 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 
 // Ending.
 
-func end(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (bool, error) {
-	n, err := tx.Exec(ctx, `
+func end(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok bool, err error) {
+	ended, err = scan(tx.QueryRow(ctx, `
 		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', revision = revision + 1,
 			note = CASE WHEN $4 = 'succeeded' THEN '' ELSE note END, tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8,
 			finished = CASE WHEN coalesce(started, created) > $9 THEN coalesce(started, created) ELSE $9 END
-		WHERE id = $1 AND attempt = $2 AND stage = $3`,
-		r.ID, r.Attempt, string(r.State), string(o.State), o.TokensCharged, o.AllowanceUsed, o.ErrorCode, o.ErrorText, sqldb.At(tx.Now))
-	return n == 1, err
+		WHERE id = $1 AND attempt = $2 AND stage = $3 RETURNING `+columns,
+		r.ID, r.Attempt, string(r.State), string(o.State), o.TokensCharged, o.AllowanceUsed, o.ErrorCode, o.ErrorText, sqldb.At(tx.Now)))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Run{}, false, nil
+	}
+	return ended, err == nil, err
 }
 
 func forgetPolls(ctx context.Context, tx *sqldb.Tx, runID string) error {

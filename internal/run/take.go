@@ -158,14 +158,15 @@ func Away(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 }
 
 // End ends a run in the state in which r shows it, unless that has changed or
-// its attempt is over: then ok is false and nothing changed. The settlement
-// comes after: whoever holds an account's row waits for no run.
-func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ok bool, err error) {
+// its attempt is over: then ok is false and nothing changed. It gives the run
+// as it is then. The settlement comes after: whoever holds an account's row
+// waits for no run.
+func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok bool, err error) {
 	if !slices.Contains(next[r.State], o.State) {
-		return false, nil
+		return Run{}, false, nil
 	}
-	if ok, err = end(ctx, tx, r, o); err != nil || !ok {
-		return false, err
+	if ended, ok, err = end(ctx, tx, r, o); err != nil || !ok {
+		return Run{}, false, err
 	}
 	if r.State == Running {
 		err = endAttempt(ctx, tx, r.ID, r.Attempt, string(o.State))
@@ -173,12 +174,12 @@ func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ok bool, err erro
 		err = leaves(ctx, tx, r.Engine, r.PersonID)
 	}
 	if err != nil {
-		return false, err
+		return Run{}, false, err
 	}
 	for i, one := range o.Results {
 		if err := insertResult(ctx, tx, r, i, one); err != nil {
-			return false, err
+			return Run{}, false, err
 		}
 	}
-	return true, forgetPolls(ctx, tx, r.ID)
+	return ended, true, forgetPolls(ctx, tx, r.ID)
 }

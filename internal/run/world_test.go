@@ -88,7 +88,10 @@ func (w world) claim(worker string) run.Run {
 
 func (w world) end(r run.Run, o run.Outcome) (ok bool) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return run.End(w.Context(), tx, r, o) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (ok bool, err error) {
+		_, ok, err = run.End(w.Context(), tx, r, o)
+		return ok, err
+	})
 }
 
 func (w world) requeue(r run.Run, why string) (ok bool) {
