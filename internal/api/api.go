@@ -7,6 +7,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"atelier/internal/access"
@@ -99,7 +100,7 @@ func newServer(p Parts) (*Server, error) {
 
 // routes lists all that is served. A route without a rule lets nobody in.
 func (s *Server) routes() []route {
-	return append(s.companyRoutes(), []route{
+	return slices.Concat(s.companyRoutes(), s.governanceRoutes(), s.boardRoutes(), s.reportRoutes(), s.farewellRoutes(), []route{
 		{"POST", prefix + "/auth/device/start", access.Open, s.startDevice},
 		{"GET", prefix + "/auth/device/poll", access.Open, s.pollDevice},
 		{"POST", prefix + "/auth/device/poll", access.Open, s.pollDeviceByBody},
@@ -150,5 +151,5 @@ func (s *Server) routes() []route {
 		{"GET", prefix + "/openapi.json", access.Open, s.getDocument},
 		{"GET", "/.well-known/jwks.json", access.Open, s.getKeys},
 		{"GET", "/catalog/{picture}", access.Open, s.getPicture},
-	}...)
+	})
 }

@@ -98,7 +98,7 @@ func (s *Server) renameCompany(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.Directory.RenameCompany(r.Context(), manager(r), r.PathValue("company_id"), req.Name)
+	m, err := s.Directory.RenameCompany(r.Context(), manager(r), r.PathValue("company_id"), orNone(req.Name))
 	if err != nil {
 		return err
 	}

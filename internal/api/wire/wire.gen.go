@@ -47,6 +47,21 @@ func (e AccountPlan) Valid() bool {
 	}
 }
 
+// Defines values for BudgetEventType.
+const (
+	BudgetReached BudgetEventType = "budget.reached"
+)
+
+// Valid indicates whether the value is a known member of the BudgetEventType enum.
+func (e BudgetEventType) Valid() bool {
+	switch e {
+	case BudgetReached:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CompanyPlan.
 const (
 	CompanyPlanENTERPRISE CompanyPlan = "ENTERPRISE"
@@ -386,6 +401,30 @@ func (e Medium) Valid() bool {
 	}
 }
 
+// Defines values for NodeKind.
+const (
+	NodeKindGENERATION NodeKind = "GENERATION"
+	NodeKindLIBRARYREF NodeKind = "LIBRARY_REF"
+	NodeKindTEXT       NodeKind = "TEXT"
+	NodeKindUPLOADREF  NodeKind = "UPLOAD_REF"
+)
+
+// Valid indicates whether the value is a known member of the NodeKind enum.
+func (e NodeKind) Valid() bool {
+	switch e {
+	case NodeKindGENERATION:
+		return true
+	case NodeKindLIBRARYREF:
+		return true
+	case NodeKindTEXT:
+		return true
+	case NodeKindUPLOADREF:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for PricingType.
 const (
 	COST PricingType = "COST"
@@ -627,6 +666,229 @@ type Balance struct {
 	Tokens int64 `json:"tokens"`
 }
 
+// Board defines model for Board.
+type Board struct {
+	// Created When it was made.
+	Created time.Time `json:"created"`
+
+	// Deleted When it was deleted; null where it is not.
+	//
+	// Examples: null
+	Deleted *time.Time `json:"deleted"`
+
+	// HasMore Whether there are more nodes.
+	HasMore bool `json:"has_more"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Name Display name.
+	//
+	// Examples: Autumn campaign
+	Name string `json:"name"`
+
+	// NextCursor Where the next page of nodes begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+
+	// NodeCount How many nodes it has.
+	//
+	// Examples: 42
+	NodeCount int64 `json:"node_count"`
+
+	// Nodes What is on it.
+	Nodes []Node `json:"nodes"`
+
+	// Revision Grows with every change of the board and its nodes.
+	//
+	// Examples: 12
+	Revision int64 `json:"revision"`
+
+	// TeamID The team that it belongs to; null for the personal account.
+	TeamID *string `json:"team_id"`
+
+	// UID Who made it.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+
+	// Updated When it or one of its nodes last changed.
+	Updated time.Time `json:"updated"`
+}
+
+// BoardChange How nodes of a board have changed.
+type BoardChange struct {
+	// Deleted The ids of those that were deleted.
+	Deleted []ID `json:"deleted"`
+
+	// Put The nodes that were added or changed, as they are now.
+	Put []Node `json:"put"`
+
+	// Revision The board's with these changes.
+	//
+	// Examples: 13
+	Revision int64 `json:"revision"`
+}
+
+// BoardDraft What a board is made of.
+type BoardDraft struct {
+	// Name Display name.
+	//
+	// Examples: Autumn campaign
+	Name string `json:"name"`
+}
+
+// BoardList A page of boards.
+type BoardList struct {
+	Data    []BoardSummary `json:"data"`
+	HasMore bool           `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// BoardSummary A board without its nodes.
+type BoardSummary struct {
+	// Created When it was made.
+	Created time.Time `json:"created"`
+
+	// Deleted When it was deleted; null where it is not.
+	//
+	// Examples: null
+	Deleted *time.Time `json:"deleted"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Name Display name.
+	//
+	// Examples: Autumn campaign
+	Name string `json:"name"`
+
+	// NodeCount How many nodes it has.
+	//
+	// Examples: 42
+	NodeCount int64 `json:"node_count"`
+
+	// Revision Grows with every change of the board and its nodes.
+	//
+	// Examples: 12
+	Revision int64 `json:"revision"`
+
+	// TeamID The team that it belongs to; null for the personal account.
+	TeamID *string `json:"team_id"`
+
+	// UID Who made it.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+
+	// Updated When it or one of its nodes last changed.
+	Updated time.Time `json:"updated"`
+}
+
+// Budget What a team plans to spend, and how it stands.
+type Budget struct {
+	Created time.Time `json:"created"`
+
+	// Hard Whether runs that would go beyond it are refused.
+	Hard bool `json:"hard"`
+
+	// Month The month by the company's clock.
+	//
+	// Examples: 2026-11
+	Month string `json:"month"`
+
+	// Percent How much of the budget that is, rounded down.
+	//
+	// Examples: 82
+	Percent int64 `json:"percent"`
+
+	// Spent What runs that have ended cost in it.
+	//
+	// Examples: 41250
+	Spent int64 `json:"spent"`
+
+	// TeamID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	TeamID ID `json:"team_id"`
+
+	// Tokens In a calendar month.
+	//
+	// Examples: 50000
+	Tokens int64 `json:"tokens"`
+
+	// ToldPercent The highest part that people were told of.
+	//
+	// Examples: 80
+	ToldPercent int64     `json:"told_percent"`
+	Updated     time.Time `json:"updated"`
+
+	// WebhookURL Hears of alerts; null for nobody.
+	WebhookURL *string `json:"webhook_url"`
+}
+
+// BudgetAlert That a part of a budget is spent.
+type BudgetAlert struct {
+	// CompanyID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	CompanyID ID `json:"company_id"`
+
+	// Month Examples: 2026-11
+	Month string `json:"month"`
+
+	// Spent What is spent of it.
+	//
+	// Examples: 41250
+	Spent int64 `json:"spent"`
+
+	// TeamID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	TeamID ID `json:"team_id"`
+
+	// TeamName Examples: Look development
+	TeamName         string `json:"team_name"`
+	ThresholdPercent int64  `json:"threshold_percent"`
+
+	// Tokens The budget.
+	//
+	// Examples: 50000
+	Tokens int64 `json:"tokens"`
+}
+
+// BudgetDraft What a team plans to spend.
+type BudgetDraft struct {
+	// Hard Whether runs that would go beyond it are refused.
+	Hard *bool `json:"hard,omitempty"`
+
+	// Tokens In a calendar month.
+	//
+	// Examples: 50000
+	Tokens int64 `json:"tokens"`
+
+	// WebhookURL Hears of alerts, where given. As for runs: `https`, at a public address.
+	//
+	// Examples: https://studio.example/hooks/budget
+	WebhookURL *string `json:"webhook_url,omitempty"`
+}
+
+// BudgetEvent What is posted to a budget's webhook, signed as Standard Webhooks like the events of runs.
+type BudgetEvent struct {
+	// Data That a part of a budget is spent.
+	Data      BudgetAlert     `json:"data"`
+	Timestamp time.Time       `json:"timestamp"`
+	Type      BudgetEventType `json:"type"`
+}
+
+// BudgetEventType defines model for BudgetEvent.Type.
+type BudgetEventType string
+
 // Company A company, and what the person who asks is in it.
 type Company struct {
 	// Created When it was made.
@@ -655,6 +917,11 @@ type Company struct {
 	//
 	// Examples: member
 	Role RoleName `json:"role"`
+
+	// TimeZone By which clock the company counts its days and months, as the IANA names it.
+	//
+	// Examples: Europe/Paris
+	TimeZone TimeZone `json:"time_zone"`
 }
 
 // CompanyPlan What the company has bought.
@@ -674,11 +941,18 @@ type CompanyAccessTokenDraft struct {
 }
 
 // CompanyChange What can be changed about a company.
+//
+// Examples: {"time_zone":"Europe/Paris"}
 type CompanyChange struct {
 	// Name Display name.
 	//
 	// Examples: Studio Fox
-	Name string `json:"name"`
+	Name *string `json:"name,omitempty"`
+
+	// TimeZone By which clock the company counts its days and months, as the IANA names it.
+	//
+	// Examples: Europe/Paris
+	TimeZone *TimeZone `json:"time_zone,omitempty"`
 }
 
 // CompanyList The companies that somebody is in.
@@ -818,6 +1092,9 @@ type CreateGenerationRequest struct {
 	WebhookURL *string `json:"webhook_url,omitempty"`
 }
 
+// CredentialKind With what sort of credential runs were started.
+type CredentialKind = string
+
 // DeviceCodes How to sign the device in.
 type DeviceCodes struct {
 	// DeviceCode Secret; for polling only.
@@ -950,6 +1227,14 @@ type ErrorBody struct {
 
 // ErrorCode What a program acts on. New codes may be added; none is ever renamed.
 type ErrorCode string
+
+// Farewell Says that one means it.
+type Farewell struct {
+	// Email The person's own mail address.
+	//
+	// Examples: anna@studio.example
+	Email string `json:"email"`
+}
 
 // FieldDisplay How a field is shown and what bounds its value. What does not apply is absent. The options of a select are
 // under exactly one of `text`, `radio` and `image`, which says how to lay them out.
@@ -1732,6 +2017,199 @@ type MultipartFile struct {
 	Kind      string `json:"kind"`
 }
 
+// Node Something on a board.
+type Node struct {
+	// Created When it was added.
+	Created time.Time `json:"created"`
+
+	// Height How high; 0 for as high as it is.
+	//
+	// Examples: 240
+	Height float64 `json:"height"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Item The result or upload; null for others and where it is missing.
+	Item *NodeItem `json:"item"`
+
+	// Kind What a node shows: a result, an upload, a text of its own, or a run.
+	Kind NodeKind `json:"kind"`
+
+	// Missing Whether what it refers to is gone: deleted, or no longer kept.
+	Missing bool `json:"missing"`
+
+	// Ref The id of the result or upload, or the `request_id` of the run; null for texts.
+	Ref *string `json:"ref"`
+
+	// Revision The board's when the node last changed.
+	//
+	// Examples: 12
+	Revision int64 `json:"revision"`
+
+	// Status How the run stands; null for others and where it is missing.
+	//
+	// Examples: null
+	Status *GenerationStatus `json:"status"`
+
+	// Text What it says; may be empty.
+	//
+	// Examples: Mood
+	Text string `json:"text"`
+
+	// Width How wide; 0 for as wide as it is.
+	//
+	// Examples: 320
+	Width float64 `json:"width"`
+
+	// X From the left.
+	//
+	// Examples: 120.5
+	X float64 `json:"x"`
+
+	// Y From the top.
+	//
+	// Examples: 80
+	Y float64 `json:"y"`
+
+	// Z What is higher lies on top.
+	//
+	// Examples: 7
+	Z int64 `json:"z"`
+}
+
+// NodeChange What is to change about a node.
+//
+// Examples: {"x":140,"y":96.5}
+type NodeChange struct {
+	Height *float64 `json:"height,omitempty"`
+
+	// Ref Another thing of the same kind; not for texts.
+	Ref   *string  `json:"ref,omitempty"`
+	Text  *string  `json:"text,omitempty"`
+	Width *float64 `json:"width,omitempty"`
+	X     *float64 `json:"x,omitempty"`
+	Y     *float64 `json:"y,omitempty"`
+	Z     *int64   `json:"z,omitempty"`
+}
+
+// NodeChanges What is to happen to nodes, 1 to 1,000 in all and no node twice.
+//
+// Examples: {"delete":[],"update":[{"id":"b7Xk0Qm2Zt9LwVcR4yHs","x":140,"y":96.5}]}
+type NodeChanges struct {
+	// Create Nodes to add.
+	Create *[]NodeDraft `json:"create,omitempty"`
+
+	// Delete The ids of nodes to delete.
+	Delete *[]ID `json:"delete,omitempty"`
+
+	// Update Nodes to change.
+	Update *[]NodeUpdate `json:"update,omitempty"`
+}
+
+// NodeDraft A node to add. Numbers are at most a billion either way, sizes not below zero.
+type NodeDraft struct {
+	Height *float64 `json:"height,omitempty"`
+
+	// Kind What a node shows: a result, an upload, a text of its own, or a run.
+	Kind NodeKind `json:"kind"`
+
+	// Ref What it refers to; not for texts.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	Ref *string `json:"ref,omitempty"`
+
+	// Text What it says.
+	Text  *string  `json:"text,omitempty"`
+	Width *float64 `json:"width,omitempty"`
+	X     *float64 `json:"x,omitempty"`
+	Y     *float64 `json:"y,omitempty"`
+
+	// Z Left out
+	Z *int64 `json:"z,omitempty"`
+}
+
+// NodeItem What a node shows. The addresses need no credential, work for 7 days and are new at each read.
+type NodeItem struct {
+	// DurationSeconds How long it plays; null where it does not or nobody knows.
+	//
+	// Examples: null
+	DurationSeconds *float64 `json:"duration_seconds"`
+
+	// Height Pixels down; null where it has none.
+	//
+	// Examples: 1024
+	Height *int64 `json:"height"`
+
+	// MimeType The type of the file.
+	//
+	// Examples: image/png
+	MimeType string `json:"mime_type"`
+
+	// SizeBytes How long the file is.
+	//
+	// Examples: 934567
+	SizeBytes int64 `json:"size_bytes"`
+
+	// ThumbURL Address of a small picture of it; null where there is none.
+	//
+	// Examples: https://atelier.example/media/…
+	ThumbURL *string `json:"thumb_url"`
+
+	// Type The kind of medium.
+	Type Medium `json:"type"`
+
+	// URL Address of the file.
+	//
+	// Examples: https://atelier.example/media/…
+	URL string `json:"url"`
+
+	// Width Pixels across; null where it has none.
+	//
+	// Examples: 1024
+	Width *int64 `json:"width"`
+}
+
+// NodeKind What a node shows: a result, an upload, a text of its own, or a run.
+type NodeKind string
+
+// NodeUpdate defines model for NodeUpdate.
+type NodeUpdate struct {
+	Height *float64 `json:"height,omitempty"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Ref Another thing of the same kind; not for texts.
+	Ref   *string  `json:"ref,omitempty"`
+	Text  *string  `json:"text,omitempty"`
+	Width *float64 `json:"width,omitempty"`
+	X     *float64 `json:"x,omitempty"`
+	Y     *float64 `json:"y,omitempty"`
+	Z     *int64   `json:"z,omitempty"`
+}
+
+// NodesChanged What happened to nodes.
+type NodesChanged struct {
+	// Created Those that were added, in the order in which they were given.
+	Created []Node `json:"created"`
+
+	// Deleted The ids of those that were deleted.
+	Deleted []ID `json:"deleted"`
+
+	// Revision The board's from now on.
+	//
+	// Examples: 13
+	Revision int64 `json:"revision"`
+
+	// Updated Those that were changed, in the order in which they were given.
+	Updated []Node `json:"updated"`
+}
+
 // NumResults How many results a run of the tool may ask for.
 type NumResults struct {
 	// Default What a form starts with.
@@ -1839,10 +2317,136 @@ type RoleChoice struct {
 // Examples: member
 type RoleName = string
 
+// RunReport A page of a report.
+type RunReport struct {
+	Data []RunRow `json:"data"`
+
+	// EndUtc Until when they are counted.
+	EndUtc  time.Time `json:"end_utc"`
+	HasMore bool      `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+
+	// StartUtc From when runs are counted.
+	StartUtc time.Time `json:"start_utc"`
+
+	// TimeZone By which clock the company counts its days and months, as the IANA names it.
+	//
+	// Examples: Europe/Paris
+	TimeZone TimeZone `json:"time_zone"`
+
+	// Totals Sums over runs that have ended.
+	Totals UsageCount `json:"totals"`
+}
+
+// RunRow A run that has ended.
+type RunRow struct {
+	Created time.Time `json:"created"`
+
+	// Credential With what sort of credential runs were started.
+	Credential CredentialKind `json:"credential"`
+
+	// CredentialID The id of the device or of the access token.
+	CredentialID string `json:"credential_id"`
+
+	// CredentialName The name of the access token
+	//
+	// Examples: Nightly renders
+	CredentialName *string `json:"credential_name"`
+
+	// Email The person's mail address; null for a deleted person.
+	//
+	// Examples: anna@studio.example
+	Email *string `json:"email"`
+
+	// ErrorCode Why it failed; null for others.
+	//
+	// Examples: null
+	ErrorCode         *string   `json:"error_code"`
+	Finished          time.Time `json:"finished"`
+	FreeAllowanceUsed int64     `json:"free_allowance_used"`
+
+	// GenerationSeconds From its start to its end.
+	GenerationSeconds float64 `json:"generation_seconds"`
+
+	// NumResults How many results were asked for.
+	NumResults int64 `json:"num_results"`
+
+	// Person The mail address, or `deleted person`.
+	//
+	// Examples: anna@studio.example
+	Person string `json:"person"`
+
+	// Plugin What the run said in `plugin`; may be empty.
+	//
+	// Examples: blender
+	Plugin string `json:"plugin"`
+
+	// RequestID Opaque. Pass it back as it came.
+	//
+	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
+	RequestID UUID `json:"request_id"`
+
+	// Results How many it made.
+	Results int64 `json:"results"`
+
+	// Started Null where it never did.
+	Started *time.Time `json:"started"`
+	Status  string     `json:"status"`
+
+	// TeamID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	TeamID ID `json:"team_id"`
+
+	// TeamName Examples: Look development
+	TeamName      string `json:"team_name"`
+	TokensCharged int64  `json:"tokens_charged"`
+
+	// ToolID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ToolID ID `json:"tool_id"`
+
+	// ToolName Null for a tool that is no more.
+	//
+	// Examples: Upscale
+	ToolName *string `json:"tool_name"`
+
+	// UID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
 // SHA256 The file's SHA-256, in hex.
 //
 // Examples: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 type SHA256 = string
+
+// ScimToken How a company's directory is connected.
+type ScimToken struct {
+	Created time.Time `json:"created"`
+
+	// Hint How the token ends.
+	//
+	// Examples: k3Xz
+	Hint string `json:"hint"`
+
+	// LastUsed Null before the first time.
+	LastUsed *time.Time `json:"last_used"`
+
+	// Token The token; only where it was just made.
+	//
+	// Examples: null
+	Token *string `json:"token"`
+
+	// URL The address to give to the identity provider.
+	//
+	// Examples: https://atelier.example/scim/v2
+	URL string `json:"url"`
+}
 
 // SignedIn What a device learns when its sign-in is through.
 type SignedIn struct {
@@ -2017,6 +2621,11 @@ type TeamRoleList struct {
 	// NextCursor Always null: the list is whole.
 	NextCursor *string `json:"next_cursor"`
 }
+
+// TimeZone By which clock the company counts its days and months, as the IANA names it.
+//
+// Examples: Europe/Paris
+type TimeZone = string
 
 // Tokens What a device speaks with.
 type Tokens struct {
@@ -2292,6 +2901,157 @@ type UploadRef struct {
 	Kind string `json:"kind"`
 }
 
+// UsageCount Sums over runs that have ended.
+type UsageCount struct {
+	// Cancelled Examples: 4
+	Cancelled int64 `json:"cancelled"`
+
+	// Failed Examples: 6
+	Failed int64 `json:"failed"`
+
+	// FreeAllowanceUsed What the free allowance paid.
+	//
+	// Examples: 40
+	FreeAllowanceUsed int64 `json:"free_allowance_used"`
+
+	// GenerationSeconds How long they ran.
+	//
+	// Examples: 734.25
+	GenerationSeconds float64 `json:"generation_seconds"`
+
+	// Results How many results they made.
+	//
+	// Examples: 240
+	Results int64 `json:"results"`
+
+	// Runs How many runs ended.
+	//
+	// Examples: 120
+	Runs int64 `json:"runs"`
+
+	// Succeeded Examples: 110
+	Succeeded int64 `json:"succeeded"`
+
+	// TokensCharged What they cost, to the token as in the ledger.
+	//
+	// Examples: 960
+	TokensCharged int64 `json:"tokens_charged"`
+}
+
+// UsageReport A page of a report.
+type UsageReport struct {
+	Data []UsageRow `json:"data"`
+
+	// EndUtc Until when they are counted.
+	EndUtc  time.Time `json:"end_utc"`
+	HasMore bool      `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
+
+	// StartUtc From when runs are counted.
+	StartUtc time.Time `json:"start_utc"`
+
+	// TimeZone By which clock the company counts its days and months, as the IANA names it.
+	//
+	// Examples: Europe/Paris
+	TimeZone TimeZone `json:"time_zone"`
+
+	// Totals Sums over runs that have ended.
+	Totals UsageCount `json:"totals"`
+}
+
+// UsageRow defines model for UsageRow.
+type UsageRow struct {
+	// Cancelled Examples: 4
+	Cancelled int64 `json:"cancelled"`
+
+	// Credential With what sort of credential runs were started.
+	Credential *CredentialKind `json:"credential,omitempty"`
+
+	// CredentialID The id of the device or of the access token.
+	CredentialID *string `json:"credential_id,omitempty"`
+
+	// CredentialName The name of the access token, or the kind of the device's plugin; null where it has none or is no more.
+	//
+	// Examples: Nightly renders
+	CredentialName *string `json:"credential_name,omitempty"`
+
+	// Day The day by the company's clock.
+	//
+	// Examples: 2026-11-15
+	Day *string `json:"day,omitempty"`
+
+	// Email The person's mail address; null for a deleted person.
+	//
+	// Examples: anna@studio.example
+	Email *string `json:"email,omitempty"`
+
+	// Failed Examples: 6
+	Failed int64 `json:"failed"`
+
+	// FreeAllowanceUsed What the free allowance paid.
+	//
+	// Examples: 40
+	FreeAllowanceUsed int64 `json:"free_allowance_used"`
+
+	// GenerationSeconds How long they ran.
+	//
+	// Examples: 734.25
+	GenerationSeconds float64 `json:"generation_seconds"`
+
+	// Person The mail address, or `deleted person`.
+	//
+	// Examples: anna@studio.example
+	Person *string `json:"person,omitempty"`
+
+	// Plugin What the runs said in `plugin`; empty where they said nothing.
+	//
+	// Examples: blender
+	Plugin *string `json:"plugin,omitempty"`
+
+	// Results How many results they made.
+	//
+	// Examples: 240
+	Results int64 `json:"results"`
+
+	// Runs How many runs ended.
+	//
+	// Examples: 120
+	Runs int64 `json:"runs"`
+
+	// Succeeded Examples: 110
+	Succeeded int64 `json:"succeeded"`
+
+	// TeamID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	TeamID *ID `json:"team_id,omitempty"`
+
+	// TeamName Examples: Look development
+	TeamName *string `json:"team_name,omitempty"`
+
+	// TokensCharged What they cost, to the token as in the ledger.
+	//
+	// Examples: 960
+	TokensCharged int64 `json:"tokens_charged"`
+
+	// ToolID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ToolID *ID `json:"tool_id,omitempty"`
+
+	// ToolName Null for a tool that is no more.
+	//
+	// Examples: Upscale
+	ToolName *string `json:"tool_name,omitempty"`
+
+	// UID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID *ID `json:"uid,omitempty"`
+}
+
 // User A person.
 type User struct {
 	// Created When they came.
@@ -2401,6 +3161,11 @@ type WebhookSecret struct {
 // Examples: delivered
 type WebhookState string
 
+// BoardID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type BoardID = ID
+
 // CompanyID Opaque. Pass it back as it came.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
@@ -2411,6 +3176,9 @@ type Cursor = string
 
 // DomainName defines model for DomainName.
 type DomainName = string
+
+// IfMatch Examples: "12"
+type IfMatch = string
 
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch = string
@@ -2428,10 +3196,33 @@ type LibraryID = ResultID
 // Limit defines model for Limit.
 type Limit = int
 
+// NodeID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type NodeID = ID
+
 // PathTeamID Opaque. Pass it back as it came.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type PathTeamID = ID
+
+// ReportCompany defines model for ReportCompany.
+type ReportCompany = string
+
+// ReportEmail defines model for ReportEmail.
+type ReportEmail = string
+
+// ReportEnd Examples: 2026-12-01T00:00:00Z
+type ReportEnd = string
+
+// ReportFormat defines model for ReportFormat.
+type ReportFormat = string
+
+// ReportStart Examples: 2026-11-01T00:00:00Z
+type ReportStart = string
+
+// ReportTeam defines model for ReportTeam.
+type ReportTeam = string
 
 // RequestID Opaque. Pass it back as it came.
 //
@@ -2490,6 +3281,125 @@ type RevokeDeviceParams struct {
 	XDeviceID *ID `json:"X-Device-Id,omitempty"`
 }
 
+// ListBoardsParams defines parameters for ListBoards.
+type ListBoardsParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// Deleted `true` for the boards that were deleted and can be restored.
+	Deleted *bool `form:"deleted,omitempty" json:"deleted,omitempty"`
+
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateBoardParams defines parameters for CreateBoard.
+type CreateBoardParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
+// DeleteBoardParams defines parameters for DeleteBoard.
+type DeleteBoardParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
+	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// GetBoardParams defines parameters for GetBoard.
+type GetBoardParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// Limit How many nodes at the most.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RenameBoardParams defines parameters for RenameBoard.
+type RenameBoardParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
+	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// StreamBoardParams defines parameters for StreamBoard.
+type StreamBoardParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// LastEventID The revision up to which you know the board.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+}
+
+// ChangeNodesParams defines parameters for ChangeNodes.
+type ChangeNodesParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
+	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// AddNodeParams defines parameters for AddNode.
+type AddNodeParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
+	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// DeleteNodeParams defines parameters for DeleteNode.
+type DeleteNodeParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
+	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ChangeNodeParams defines parameters for ChangeNode.
+type ChangeNodeParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
+	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// RestoreBoardParams defines parameters for RestoreBoard.
+type RestoreBoardParams struct {
+	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
+	// personal account only; a company access token needs a team, except in the catalog.
+	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
+}
+
 // ListCompanyAccessTokensParams defines parameters for ListCompanyAccessTokens.
 type ListCompanyAccessTokensParams struct {
 	// Limit How many at the most.
@@ -2501,6 +3411,18 @@ type ListCompanyAccessTokensParams struct {
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
+	// Act Only this act, such as `company.member_set`, or all of one kind, such as `company`.
+	Act *string `form:"act,omitempty" json:"act,omitempty"`
+
+	// UID Only what this person did or what concerns them.
+	UID *ID `form:"uid,omitempty" json:"uid,omitempty"`
+
+	// StartUtc Only what was done at this time or later.
+	StartUtc *time.Time `form:"start_utc,omitempty" json:"start_utc,omitempty"`
+
+	// EndUtc Only what was done before this time.
+	EndUtc *time.Time `form:"end_utc,omitempty" json:"end_utc,omitempty"`
+
 	// Limit How many at the most.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -2709,6 +3631,72 @@ type GetMediaParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
+// ReportRunsParams defines parameters for ReportRuns.
+type ReportRunsParams struct {
+	// CompanyID The company; a company access token may leave it out.
+	CompanyID *ReportCompany `form:"company_id,omitempty" json:"company_id,omitempty"`
+
+	// StartUtc Runs that ended at this time or later: a time, or a day for its beginning in UTC. Left out, the beginning of the
+	// month by the company's clock.
+	StartUtc *ReportStart `form:"start_utc,omitempty" json:"start_utc,omitempty"`
+
+	// EndUtc Runs that ended before this time. Left out, now.
+	EndUtc *ReportEnd `form:"end_utc,omitempty" json:"end_utc,omitempty"`
+
+	// TeamID Only those of this team.
+	TeamID *ReportTeam `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// ToolID Only those of this tool.
+	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
+
+	// Email Only those of the person with this mail address.
+	Email *ReportEmail `form:"email,omitempty" json:"email,omitempty"`
+
+	// Format `csv` for all rows in one file; `limit` and `cursor` say nothing to it.
+	Format *ReportFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ReportUsageParams defines parameters for ReportUsage.
+type ReportUsageParams struct {
+	// CompanyID The company; a company access token may leave it out.
+	CompanyID *ReportCompany `form:"company_id,omitempty" json:"company_id,omitempty"`
+
+	// StartUtc Runs that ended at this time or later: a time, or a day for its beginning in UTC. Left out, the beginning of the
+	// month by the company's clock.
+	StartUtc *ReportStart `form:"start_utc,omitempty" json:"start_utc,omitempty"`
+
+	// EndUtc Runs that ended before this time. Left out, now.
+	EndUtc *ReportEnd `form:"end_utc,omitempty" json:"end_utc,omitempty"`
+
+	// GroupBy How the rows are grouped, any of `day`, `team`, `person`, `tool`, `plugin` and `credential` between commas.
+	// The rows come in that order.
+	GroupBy *string `form:"group_by,omitempty" json:"group_by,omitempty"`
+
+	// TeamID Only those of this team.
+	TeamID *ReportTeam `form:"team_id,omitempty" json:"team_id,omitempty"`
+
+	// ToolID Only those of this tool.
+	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
+
+	// Email Only those of the person with this mail address.
+	Email *ReportEmail `form:"email,omitempty" json:"email,omitempty"`
+
+	// Format `csv` for all rows in one file; `limit` and `cursor` say nothing to it.
+	Format *ReportFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // ListTeamMembersParams defines parameters for ListTeamMembers.
 type ListTeamMembersParams struct {
 	// Limit How many at the most.
@@ -2832,8 +3820,23 @@ type StartDeviceJSONRequestBody = DeviceStart
 // RefreshTokenJSONRequestBody defines body for RefreshToken for application/json ContentType.
 type RefreshTokenJSONRequestBody = RefreshRequest
 
-// RenameCompanyJSONRequestBody defines body for RenameCompany for application/json ContentType.
-type RenameCompanyJSONRequestBody = CompanyChange
+// CreateBoardJSONRequestBody defines body for CreateBoard for application/json ContentType.
+type CreateBoardJSONRequestBody = BoardDraft
+
+// RenameBoardJSONRequestBody defines body for RenameBoard for application/json ContentType.
+type RenameBoardJSONRequestBody = BoardDraft
+
+// ChangeNodesJSONRequestBody defines body for ChangeNodes for application/json ContentType.
+type ChangeNodesJSONRequestBody = NodeChanges
+
+// AddNodeJSONRequestBody defines body for AddNode for application/json ContentType.
+type AddNodeJSONRequestBody = NodeDraft
+
+// ChangeNodeJSONRequestBody defines body for ChangeNode for application/json ContentType.
+type ChangeNodeJSONRequestBody = NodeChange
+
+// ChangeCompanyJSONRequestBody defines body for ChangeCompany for application/json ContentType.
+type ChangeCompanyJSONRequestBody = CompanyChange
 
 // CreateCompanyAccessTokenJSONRequestBody defines body for CreateCompanyAccessToken for application/json ContentType.
 type CreateCompanyAccessTokenJSONRequestBody = CompanyAccessTokenDraft
@@ -2865,8 +3868,14 @@ type PreviewCostJSONRequestBody = CreateGenerationRequest
 // AcceptInvitationJSONRequestBody defines body for AcceptInvitation for application/json ContentType.
 type AcceptInvitationJSONRequestBody = InvitationToken
 
+// DeleteMeJSONRequestBody defines body for DeleteMe for application/json ContentType.
+type DeleteMeJSONRequestBody = Farewell
+
 // RenameTeamJSONRequestBody defines body for RenameTeam for application/json ContentType.
 type RenameTeamJSONRequestBody = TeamDraft
+
+// SetBudgetJSONRequestBody defines body for SetBudget for application/json ContentType.
+type SetBudgetJSONRequestBody = BudgetDraft
 
 // SetTeamMemberJSONRequestBody defines body for SetTeamMember for application/json ContentType.
 type SetTeamMemberJSONRequestBody = RoleChoice

@@ -1,0 +1,138 @@
+// Package report sums up what companies use.
+//
+//	run ends ──Add──▶ report_sum   one row in each grain, in the same transaction
+//	                     │
+//	     whole days ─────┤ the grain that tells what is asked for, and no more
+//	     parts of a day ─┤ the grain quarter, or the runs themselves
+//	                     ▼
+//	                   Usage, Total
+//
+// A run counts when it ends, as the ledger does. A day is one by the company's
+// clock; another clock has all its rows counted anew (SetZone). Whoever adds a
+// run holds the company's row of report_zone, so that nobody counts anew
+// meanwhile.
+package report
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/sqldb"
+)
+
+// Ended is a run that has just ended.
+type Ended struct {
+	CompanyID, TeamID, PersonID, ToolID string
+	Plugin                              string
+	Credential, CredentialID            string
+	Status                              string // succeeded, failed or cancelled
+	Results                             int64
+	TokensCharged, AllowanceUsed        int64
+	Started                             time.Time // zero: it never did
+	Finished                            time.Time
+}
+
+// Count is a sum over runs.
+type Count struct {
+	Runs, Succeeded, Failed, Cancelled int64
+	Results                            int64
+	TokensCharged, AllowanceUsed       int64
+	Took                               time.Duration // whole milliseconds
+}
+
+// Dimension is something to group by.
+type Dimension string
+
+// The dimensions.
+const (
+	Day        Dimension = "day"
+	Team       Dimension = "team"
+	Person     Dimension = "person"
+	Tool       Dimension = "tool"
+	Plugin     Dimension = "plugin"
+	Credential Dimension = "credential"
+)
+
+// Dimensions lists them all.
+var Dimensions = []Dimension{Day, Team, Person, Tool, Plugin, Credential}
+
+// Query says which runs of a company are meant. Empty parts mean all.
+type Query struct {
+	CompanyID   string
+	From, Until time.Time // finished from, and before
+	TeamID      string
+	ToolID      string
+	Email       string // of the person, in any case
+}
+
+// Row is the sum of a group. Only what it was grouped by is filled in.
+type Row struct {
+	Day                      string // 2026-11-15, by the company's clock
+	TeamID, TeamName         string
+	PersonID, Email          string // no address for a deleted person
+	ToolID                   string
+	Plugin                   string
+	Credential, CredentialID string
+	CredentialName           string // of an access token, or the kind of a device's plugin; "" where it is no more
+	Count
+}
+
+// Run is one run that has ended.
+type Run struct {
+	ID                         string
+	Status, ErrorCode          string
+	TeamID, TeamName           string
+	PersonID, Email            string // no address for a deleted person
+	ToolID, Plugin             string
+	Credential, CredentialID   string
+	CredentialName             string
+	Asked, Results             int64
+	TokensCharged              int64
+	AllowanceUsed              int64
+	Created, Started, Finished time.Time // Started is zero where it never did
+}
+
+// Place is where a page of runs ended.
+type Place struct {
+	Finished time.Time
+	ID       string
+}
+
+// Add counts a run that has just ended, in the transaction that ends it. Where
+// several rows are locked they are locked in one order, the busiest last.
+func Add(ctx context.Context, tx *sqldb.Tx, e Ended) error { return add(ctx, tx, e) }
+
+// Usage gives at most limit rows, grouped by the dimensions in their order, and
+// sorted likewise: those after the row with these keys, or the first.
+func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []string, limit int) ([]Row, error) {
+	return usage(ctx, tx, q, by, after, limit)
+}
+
+// Keys are what a row is sorted by, for the page that comes after it.
+func (r Row) Keys(by []Dimension) []string { return r.keys(by) }
+
+// Total sums up all that a query means.
+func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) { return total(ctx, tx, q) }
+
+// Runs gives at most limit runs, those that ended last first: those after a
+// place, or the first.
+func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Place, limit int) ([]Run, error) {
+	return runs(ctx, tx, q, after, limit)
+}
+
+// Spent is what a team was charged in the calendar month that has now in it, by
+// the company's clock, and that month, as in 2026-11. What tx has added counts.
+func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (month string, tokens int64, err error) {
+	return spent(ctx, tx, companyID, teamID)
+}
+
+// Zone is the clock of a company.
+func Zone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
+	return zone(ctx, tx, companyID)
+}
+
+// SetZone gives a company another clock, by its IANA name, and counts all its
+// days anew.
+func SetZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
+	return setZone(ctx, tx, companyID, name)
+}
