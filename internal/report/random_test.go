@@ -132,7 +132,7 @@ func (w world) compare(rnd *rand.Rand, all []report.Ended, q report.Query, teams
 		same(q, []report.Dimension{d}, 2)
 	}
 	same(q, report.Dimensions, 100)
-	for range 30 {
+	for range 20 {
 		q := q
 		from, until := w.moment(rnd, all, loc), w.moment(rnd, all, loc)
 		if until.Before(from) {
