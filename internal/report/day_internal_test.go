@@ -77,28 +77,28 @@ func TestPieces(t *testing.T) {
 		}
 		return m
 	}
-	now := at("2026-11-15 12:00:00")
 	for _, c := range []struct {
 		name        string
 		from, until time.Time
+		open        bool
 		quarters    bool
 		want        []source
 	}{
-		{"all", time.Time{}, time.Time{}, true, []source{ofDays}},
-		{"whole days", at("2026-10-01 00:00:00"), at("2026-11-10 00:00:00"), true, []source{ofDays}},
-		{"until later", at("2026-10-01 00:00:00"), at("2026-11-15 12:00:01"), true, []source{ofDays}},
-		{"until now", at("2026-10-01 00:00:00"), now, true, []source{ofDays, ofQuarters}},
-		{"until now, not by day", at("2026-10-01 00:00:00"), now, false, []source{ofDays, ofRuns}},
-		{"whole quarters", at("2026-10-01 00:15:00"), at("2026-11-10 00:30:00"), true, []source{ofQuarters, ofDays, ofQuarters}},
-		{"parts of quarters", at("2026-10-01 00:15:00.000001"), at("2026-11-10 00:30:00.000001"), true, []source{ofRuns, ofQuarters, ofDays, ofQuarters, ofRuns}},
-		{"within a day", at("2026-11-01 00:20:00"), at("2026-11-01 05:20:00"), true, []source{ofRuns, ofQuarters, ofRuns}},
-		{"within a quarter", at("2026-11-01 00:20:00"), at("2026-11-01 00:21:00"), true, []source{ofRuns}},
-		{"nothing", at("2026-11-01 00:20:00"), at("2026-11-01 00:20:00"), true, nil},
-		{"backwards", at("2026-11-02 00:20:00"), at("2026-11-01 00:20:00"), true, nil},
-		{"backwards and later", at("2027-11-02 00:20:00"), at("2027-11-01 00:20:00"), true, nil},
+		{"all", time.Time{}, time.Time{}, true, true, []source{ofDays}},
+		{"whole days", at("2026-10-01 00:00:00"), at("2026-11-10 00:00:00"), false, true, []source{ofDays}},
+		{"with nothing later", at("2026-10-01 00:00:00"), at("2026-11-15 12:00:01"), true, true, []source{ofDays}},
+		{"with something later", at("2026-10-01 00:00:00"), at("2026-11-15 12:00:00"), false, true, []source{ofDays, ofQuarters}},
+		{"with something later, not by day", at("2026-10-01 00:00:00"), at("2026-11-15 12:00:00"), false, false, []source{ofDays, ofRuns}},
+		{"whole quarters", at("2026-10-01 00:15:00"), at("2026-11-10 00:30:00"), false, true, []source{ofQuarters, ofDays, ofQuarters}},
+		{"parts of quarters", at("2026-10-01 00:15:00.000001"), at("2026-11-10 00:30:00.000001"), false, true, []source{ofRuns, ofQuarters, ofDays, ofQuarters, ofRuns}},
+		{"within a day", at("2026-11-01 00:20:00"), at("2026-11-01 05:20:00"), false, true, []source{ofRuns, ofQuarters, ofRuns}},
+		{"within a quarter", at("2026-11-01 00:20:00"), at("2026-11-01 00:21:00"), false, true, []source{ofRuns}},
+		{"nothing", at("2026-11-01 00:20:00"), at("2026-11-01 00:20:00"), false, true, nil},
+		{"backwards", at("2026-11-02 00:20:00"), at("2026-11-01 00:20:00"), false, true, nil},
+		{"backwards with nothing later", at("2027-11-02 00:20:00"), at("2027-11-01 00:20:00"), true, true, nil},
 	} {
 		var got []source
-		all := pieces(c.from, c.until, now, loc, c.quarters)
+		all := pieces(c.from, c.until, c.open, loc, c.quarters)
 		next := c.from.UnixMicro()
 		if next < 0 {
 			next = dayStart(dayOf(0, loc), loc)
@@ -119,7 +119,7 @@ func TestPieces(t *testing.T) {
 			}
 			next = until
 		}
-		if !slices.Equal(got, c.want) || len(all) > 0 && !c.until.IsZero() && !c.until.After(now) && next != c.until.UnixMicro() {
+		if !slices.Equal(got, c.want) || len(all) > 0 && !c.open && next != c.until.UnixMicro() {
 			t.Errorf("%s: %+v, want %v", c.name, all, c.want)
 		}
 	}

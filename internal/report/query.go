@@ -63,8 +63,17 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 	if err != nil {
 		return plan{}, err
 	}
+	// Most ask until now: then no part of today has to be taken apart.
+	open := q.Until.IsZero()
+	if !open {
+		since, err := endedSince(ctx, tx, q.CompanyID, moment(q.Until))
+		if err != nil {
+			return plan{}, err
+		}
+		open = !since
+	}
 	p := plan{companyID: q.CompanyID, filter: f, grain: grainFor(by, f)}
-	p.pieces = pieces(q.From, q.Until, tx.Now, loc, p.grain == "day")
+	p.pieces = pieces(q.From, q.Until, open, loc, p.grain == "day")
 	return p, nil
 }
 
@@ -94,12 +103,11 @@ func grainFor(by []Dimension, f filter) string {
 	return "all"
 }
 
-// pieces cuts a time into whole days and what is left of others. Runs that end
-// later than now are not there yet, and need no piece of their own.
-func pieces(from, until, now time.Time, loc *time.Location, quarters bool) (all []piece) {
+// pieces cuts a time into whole days and what is left of others. In an open one
+// nothing has ended after it.
+func pieces(from, until time.Time, open bool, loc *time.Location, quarters bool) (all []piece) {
 	begin, end := max(moment(from), 0), moment(until)
-	open := until.IsZero() || until.After(now)
-	if !open && begin >= end || !until.IsZero() && !from.Before(until) {
+	if !until.IsZero() && begin >= end {
 		return nil
 	}
 	first := dayOf(begin, loc)

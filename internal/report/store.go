@@ -153,6 +153,12 @@ func personBy(ctx context.Context, tx *sqldb.Tx, key string) (id string, err err
 	return id, err
 }
 
+// endedSince tells whether any run of a company ended at a moment or later.
+func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int64) (any bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE company_id = $1 AND finished >= $2)`, companyID, moment).Scan(&any)
+	return any, err
+}
+
 // charged is what a team paid on some days. They are listed, since the days come
 // before the team in the key.
 func charged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {

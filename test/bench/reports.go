@@ -79,7 +79,7 @@ func (b *bench) reportsOn(ctx context.Context, where, database string) error {
 	}{{"day", 1.0 / 3}, {"team", 0}, {"person", 0}} { // only by day there is a promise
 		var sides []side
 		for i, n := range []int{few, b.old} {
-			q := url.Values{"start_utc": {from.Format(time.RFC3339)}, "end_utc": {until.Format(time.RFC3339)}, "group_by": {by.name}}
+			q := url.Values{"start_utc": {from.Format(time.RFC3339)}, "end_utc": {until.Format(time.RFC3339)}, "group_by": {by.name}, "limit": {"100"}}
 			t := s.with("/api/v2/reports/usage?" + q.Encode())
 			t.token = firms[i].token
 			if err := holds(s, t, n); err != nil {
