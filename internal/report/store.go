@@ -233,8 +233,8 @@ var columns = map[Dimension][]string{
 var names = map[Dimension]struct{ columns, from string }{
 	Team:   {`coalesce(t.name, '')`, ` LEFT JOIN team t ON t.id = g.team_id`},
 	Person: {address, ` LEFT JOIN person p ON p.id = g.person_id`},
-	Credential: {label, ` LEFT JOIN access_token a ON g.credential <> 'device' AND a.id = g.credential_id
-		LEFT JOIN device d ON g.credential = 'device' AND d.id = g.credential_id`},
+	Credential: {label, ` LEFT JOIN access_token a ON g.credential <> 'id_token' AND a.id = g.credential_id
+		LEFT JOIN device d ON g.credential = 'id_token' AND d.id = g.credential_id`},
 }
 
 const (
@@ -336,7 +336,7 @@ func runs(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, li
 		SELECT r.id, r.status, r.error_code, r.team_id, coalesce(t.name, ''), r.person_id, `+address+`, r.tool_id, r.plugin, r.credential, r.credential_id, `+label+`,
 			r.num_results, (SELECT count(*) FROM result s WHERE s.run_id = r.id), r.tokens_charged, r.allowance_used, r.created, r.started, r.finished
 		FROM run r LEFT JOIN team t ON t.id = r.team_id LEFT JOIN person p ON p.id = r.person_id
-			LEFT JOIN access_token a ON r.credential <> 'device' AND a.id = r.credential_id LEFT JOIN device d ON r.credential = 'device' AND d.id = r.credential_id
+			LEFT JOIN access_token a ON r.credential <> 'id_token' AND a.id = r.credential_id LEFT JOIN device d ON r.credential = 'id_token' AND d.id = r.credential_id
 		WHERE `+where+` ORDER BY r.finished DESC, r.id DESC LIMIT `+a.add(int64(limit)), a, func(row sqldb.Scanner) (r Run, err error) {
 		var created, started, finished sqldb.Time
 		err = row.Scan(&r.ID, &r.Status, &r.ErrorCode, &r.TeamID, &r.TeamName, &r.PersonID, &r.Email, &r.ToolID, &r.Plugin, &r.Credential, &r.CredentialID, &r.CredentialName,
