@@ -1,13 +1,12 @@
 package report_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
-	"atelier/internal/generation"
+	"atelier/internal/generation/generationtest"
 	"atelier/internal/report"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
@@ -216,8 +215,10 @@ func TestRunsOfACompany(t *testing.T) {
 				w.cancel(r)
 			}
 		}
-		r := w.begin(generation.Caller{PersonID: anna, AccountID: teams[0], TeamID: teams[0], Credential: "device", CredentialID: "laptop", MayGenerate: true}, "free", "", 1)
-		w.begin(generation.Caller{PersonID: anna, AccountID: teams[0], TeamID: teams[0], Credential: "device", CredentialID: "laptop", MayGenerate: true}, "free", "", 1)
+		laptop := generationtest.In(anna, teams[0])
+		laptop.Credential, laptop.CredentialID = "id_token", "laptop"
+		r := w.begin(laptop, "free", "", 1)
+		w.begin(laptop, "free", "", 1)
 		w.cancel(r)
 		w.Exec(`UPDATE person SET deleted = 1 WHERE id = $1`, bert)
 		all := w.runs(report.Query{CompanyID: companyID}, 3)
@@ -249,20 +250,14 @@ func TestRunsOfACompany(t *testing.T) {
 			q    report.Query
 			want int
 		}{
-			{"of a person", report.Query{Email: fmt.Sprintf("%sEXAMPLE.com", anna+"@")}, 4},
+			{"of a person", report.Query{Email: anna + "@EXAMPLE.com"}, 4},
 			{"of a deleted person", report.Query{Email: bert + "@example.com"}, 0},
 			{"of nobody", report.Query{Email: "nobody@example.com"}, 0},
 			{"of a team", report.Query{TeamID: teams[0]}, 7},
 			{"of another's team", report.Query{TeamID: teams[1]}, 0},
 			{"of a tool", report.Query{ToolID: w.Tool("free").ID}, 1},
-			{"from then", report.Query{From: all[2].Finished}, 3 + func() (n int) {
-				for _, r := range all[3:] {
-					if r.Finished.Equal(all[2].Finished) {
-						n++
-					}
-				}
-				return n
-			}()},
+			{"from then", report.Query{From: all[6].Finished}, 7},
+			{"from later", report.Query{From: all[6].Finished.Add(1)}, 6},
 			{"before then", report.Query{Until: all[6].Finished}, 0},
 		} {
 			c.q.CompanyID = companyID

@@ -214,9 +214,9 @@ func (w world) caller(rnd *rand.Rand, personID, teamID string) generation.Caller
 	}
 	switch rnd.IntN(4) {
 	case 0:
-		who.CredentialID = "laptop"
+		who.Credential, who.CredentialID = "id_token", "laptop"
 	case 1:
-		who.CredentialID = "desk"
+		who.Credential, who.CredentialID = "id_token", "desk"
 	case 2:
 		who.Credential, who.CredentialID = "personal_token", "ci"
 	default:
