@@ -405,3 +405,39 @@ func TestHeadOfReports(t *testing.T) {
 		}
 	})
 }
+
+// TestReportsOfRunsThatEnd makes runs, and finds in the reports what they say
+// themselves.
+func TestReportsOfRunsThatEnd(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		m.work()
+		studio := m.site.Company("Studio", company.EnterprisePlan)
+		m.site.Admit(studio, annasEmail, company.ViewCompanyReports)
+		team := m.site.Team(studio, "Look", "member", annasEmail)
+		m.grant("", team, 100)
+		_, token := m.site.Token(annasEmail, studio)
+		live := m.site.Device(get[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID
+		ended := map[string]wire.Generation{}
+		for _, token := range []string{token, live} {
+			one := m.as(token).done("?team_id="+team, m.body("many", `,"plugin":"blender 1.4"`))
+			ended[one.RequestID] = one
+		}
+		m.done("", m.body("one", "")) // her own, which is nobody's business
+		rows := get[wire.RunReport](m.by(token), bothReports[1])
+		kinds := map[string]string{}
+		for _, r := range rows.Data {
+			kinds[r.Credential] = *r.CredentialName
+			if g := ended[r.RequestID]; r.Status != string(g.Status) || r.Results != int64(len(g.Outputs)) || r.TokensCharged != g.TokensCharged || r.TokensCharged == 0 ||
+				!r.Finished.Equal(*g.Finished) || r.NumResults != g.NumResults || r.Plugin != "blender 1.4" || r.TeamID != team || *r.ToolName != "many" {
+				t.Errorf("%+v, want what %+v says", r, g)
+			}
+		}
+		if want := map[string]string{"company_token": "test", "id_token": "blender"}; !maps.Equal(kinds, want) {
+			t.Errorf("credentials = %v, want %v", kinds, want)
+		}
+		usage := get[wire.UsageReport](m.by(token), bothReports[0]+"?group_by=plugin,credential")
+		if len(usage.Data) != 2 || usage.Totals != rows.Totals || usage.Totals.Runs != 2 || usage.Totals.Results != 4 || usage.Totals.TokensCharged != 12 {
+			t.Errorf("usage = %+v, runs have the totals %+v", usage, rows.Totals)
+		}
+	})
+}
