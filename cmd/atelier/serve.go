@@ -117,7 +117,10 @@ func (serveCmd) Run(p *program) error {
 	root := http.NotFoundHandler()
 	if cfg.Has("api") {
 		calls, err := api.New(api.Parts{
-			Gate: &access.Gate{DB: db, Devices: who.devices, Tokens: who.tokens, RequireVerified: cfg.RequireVerifiedEmail, Now: db.Now},
+			Gate: &access.Gate{
+				DB: db, Devices: who.devices, Tokens: who.tokens, Now: db.Now,
+				RequireVerified: cfg.RequireVerifiedEmail, RefuseOAuthReports: cfg.Reporting.OAuth == "refuse",
+			},
 			Desk: who.desk, Directory: who.directory,
 			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Links: work.links, Secrets: work.secrets,
 			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,

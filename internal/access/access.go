@@ -10,6 +10,17 @@
 //	company token    teams of its company that the        SignedIn, Leaving,
 //	                 person is in                         Personal
 //
+// Reports are of a whole company. What stands in the way is asked in the order
+// of the columns, and refused as FORBIDDEN with the column's name as reason:
+//
+//	credential                     company                     plan        permission
+//	ID token: unless the operator  the one that company_id     ENTERPRISE  VIEW_COMPANY_REPORTS
+//	  refuses it                     names, with the person               of the person's role
+//	                                 in it                                in the company
+//	personal token: never
+//	company token                  its own; company_id may     as above    as above
+//	                                 be left out
+//
 // Nothing about a credential is remembered between requests except that a
 // signature was right: one that was revoked is dead at the next request, on
 // every node.
@@ -59,6 +70,7 @@ type Presented struct {
 	Authorization []string
 	DeviceID      []string // X-Device-Id
 	TeamID        []string // team_id, as often as it was given
+	CompanyID     []string // company_id, likewise
 	Address       string
 }
 
@@ -69,7 +81,9 @@ type Gate struct {
 	Tokens  *idtoken.Issuer
 	// RequireVerified refuses people whose mail address is not verified.
 	RequireVerified bool
-	Now             func() time.Time
+	// RefuseOAuthReports keeps ID tokens from reports.
+	RefuseOAuthReports bool
+	Now                func() time.Time
 }
 
 // Admit decides about a request. The caller is known even when the request is
@@ -79,14 +93,26 @@ func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (Caller, Account,
 	if err != nil {
 		return Caller{}, Account{}, err
 	}
-	if !slices.Contains(r.Kinds, c.Kind) {
+	if !g.takes(r, c.Kind) {
 		return c, Account{}, fault.New(fault.Forbidden, r.instead(c.Kind)).With("reason", "credential")
 	}
 	if g.RequireVerified && !verified && !r.Unverified {
 		return c, Account{}, fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
 	}
+	if r.Account == CompanyAccount {
+		a, err := g.companyAccount(ctx, r, c, p.CompanyID)
+		return c, a, err
+	}
 	a, err := g.account(ctx, r, c, p.TeamID)
 	return c, a, err
+}
+
+// takes tells whether a rule lets a kind of credential in here.
+func (g *Gate) takes(r Rule, k Kind) bool {
+	if r.Account == CompanyAccount && k == IDToken && g.RefuseOAuthReports {
+		return false
+	}
+	return slices.Contains(r.Kinds, k)
 }
 
 // authenticate finds who presents a credential.
@@ -175,7 +201,8 @@ func sameDevice(header []string, deviceID string) bool {
 // Account is for whom a request acts, and who pays.
 type Account struct {
 	// ID is the person's id for the personal account, else the team's. It is ""
-	// where a company token reads the catalog without naming a team.
+	// where a company token reads the catalog without naming a team, and where a
+	// call is about a company as a whole.
 	ID        string
 	TeamID    string
 	CompanyID string
@@ -247,4 +274,36 @@ func (g *Gate) oneAccount(ctx context.Context, r Rule, c Caller, id string) (Acc
 		return Account{}, fault.New(fault.Forbidden, "Your role in this team does not allow this. Ask an admin of the team.").With("reason", "permission")
 	}
 	return Account{ID: id, TeamID: id, CompanyID: s.CompanyID, Role: s.Role}, nil
+}
+
+// errNotYours is one answer for companies of others and for those that never
+// were.
+var errNotYours = fault.New(fault.Forbidden, "You are not a member of this company.").With("reason", "company")
+
+// companyAccount selects the company that the request names with company_id.
+// One statement tells what the person is in it at this moment.
+func (g *Gate) companyAccount(ctx context.Context, r Rule, c Caller, named []string) (Account, error) {
+	id, err := oneCompany(named)
+	switch {
+	case err != nil:
+		return Account{}, err
+	case c.Kind == CompanyToken && id == "":
+		id = c.CompanyID
+	case c.Kind == CompanyToken && id != c.CompanyID:
+		return Account{}, errNotYours
+	case id == "":
+		return Account{}, fault.New(fault.Forbidden, "Name the company with company_id.").With("reason", "company")
+	}
+	role, of, err := company.CompanyStanding(ctx, g.DB, c.PersonID, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return Account{}, errNotYours
+	case err != nil:
+		return Account{}, err
+	case r.Plan != "" && of.Plan != r.Plan:
+		return Account{}, fault.New(fault.Forbidden, "The plan of this company does not have this.").With("reason", "plan")
+	case r.Needs != "" && !role.May(r.Needs):
+		return Account{}, fault.New(fault.Forbidden, "Your role in this company does not allow this. Ask an admin of the company.").With("reason", "permission")
+	}
+	return Account{CompanyID: of.ID}, nil
 }

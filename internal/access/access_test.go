@@ -54,7 +54,8 @@ func build(t testing.TB, engine string, verified bool, o identitytest.Options) *
 		t.Fatal(err)
 	}
 	w.anna = p.ID
-	w.company = w.site.Company("X", company.TeamPlan)
+	w.company = w.site.Company("X", company.EnterprisePlan)
+	w.site.Admit(w.company, anna, company.ViewCompanyReports)
 	w.team = w.site.Team(w.company, "Team", "member", anna)
 	w.device = w.site.Device(w.anna, "blender")
 	w.tokens = map[access.Kind]string{access.IDToken: w.device.Tokens.ID}
@@ -135,6 +136,63 @@ func TestAccounts(t *testing.T) {
 				t.Errorf("%s: caller = %+v", x.name, c)
 			}
 		}
+	})
+}
+
+// TestCompanies holds the rule of reports against credentials and companies. That
+// plan and permission come after the company is in the order of the cases.
+func TestCompanies(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		foreign := w.site.Company("Foreign", company.EnterprisePlan)
+		set := func(plan company.Plan, perms ...company.Permission) {
+			w.site.Admit(w.company, anna, perms...)
+			if err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+				_, err := tx.Exec(t.Context(), `UPDATE company SET plan = $1 WHERE id = $2`, string(plan), w.company)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		check := func(what string, strict bool, kind access.Kind, want string, companies ...string) {
+			t.Helper()
+			gate := *w.site.Gate
+			gate.RefuseOAuthReports = strict
+			c, a, err := gate.Admit(t.Context(), access.Reporting, access.Presented{
+				Authorization: []string{"Bearer " + w.tokens[kind]}, CompanyID: companies, TeamID: []string{"a,b", "c"}, Address: "192.0.2.1",
+			})
+			account := access.Account{}
+			if want == "" {
+				account.CompanyID = w.company
+			}
+			if word(err) != want || !reflect.DeepEqual(a, account) || c.PersonID != w.anna || c.Kind != kind {
+				t.Errorf("%s with %s = %+v, %+v, %q, want %q", what, kind, c, a, word(err), want)
+			}
+		}
+		set(company.TeamPlan)
+		for _, kind := range []access.Kind{access.IDToken, access.CompanyToken} {
+			check("another company", false, kind, "FORBIDDEN company", foreign)
+			check("no company", false, kind, "FORBIDDEN company", ident.New())
+			check("an id too long", false, kind, "FORBIDDEN company", w.company+"x")
+			check("no id", false, kind, "INVALID_REQUEST", "a-b")
+			check("two", false, kind, "INVALID_REQUEST", w.company, w.company)
+			check("the plan", false, kind, "FORBIDDEN plan", w.company)
+			set(company.EnterprisePlan, company.ManageAPITokens)
+			check("the permission", false, kind, "FORBIDDEN permission", w.company)
+			set(company.EnterprisePlan, company.ViewCompanyReports)
+			check("all of it", false, kind, "", w.company)
+			set(company.TeamPlan, company.ViewCompanyReports)
+			check("the permission without the plan", false, kind, "FORBIDDEN plan", w.company)
+		}
+		set(company.EnterprisePlan, company.ViewCompanyReports)
+		check("none named", false, access.CompanyToken, "")
+		check("an empty one", false, access.CompanyToken, "", "")
+		check("none named", false, access.IDToken, "FORBIDDEN company")
+		check("an empty one", false, access.IDToken, "FORBIDDEN company", "")
+		check("where it is refused", true, access.IDToken, "FORBIDDEN credential", w.company)
+		check("where it is refused, no id", true, access.IDToken, "FORBIDDEN credential", "a-b")
+		check("where ID tokens are refused", true, access.CompanyToken, "", w.company)
+		check("the company", false, access.PersonalToken, "FORBIDDEN credential", w.company)
+		check("no id", false, access.PersonalToken, "FORBIDDEN credential", "a-b")
 	})
 }
 
@@ -233,6 +291,7 @@ func TestVerifiedAddresses(t *testing.T) {
 		{"one account", oneAccount, all, true},
 		{"personal", access.Personal, all[:2], true},
 		{"signed in", access.SignedIn, all[:1], true},
+		{"reporting", access.Reporting, all[2:], true},
 		{"identity", access.Identity, all, false},
 		{"leaving", access.Leaving, all[:1], false},
 		{"leaving a device", access.LeavingDevice, all[:1], false},

@@ -22,6 +22,9 @@ const (
 	CatalogAccount
 	// ManyAccounts routes take a comma-separated list of teams.
 	ManyAccounts
+	// CompanyAccount routes are about a whole company, which company_id names;
+	// team_id says nothing to the gate.
+	CompanyAccount
 )
 
 // Rule is what a route asks of a request. The zero rule lets nobody in.
@@ -30,9 +33,11 @@ type Rule struct {
 	Open    bool
 	Kinds   []Kind
 	Account Selection
-	// Needs is what the role in the team must allow; the personal account allows
-	// everything.
+	// Needs is what the role in the team, or of CompanyAccount in the company,
+	// must allow; the personal account allows everything.
 	Needs company.Permission
+	// Plan is the one that the company of CompanyAccount must have, "" for any.
+	Plan company.Plan
 	// Unverified lets people in whose address is not verified yet, whatever the
 	// operator demands elsewhere.
 	Unverified bool
@@ -54,6 +59,8 @@ var (
 	Generating = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Needs: company.Generate}
 	// Managing is for what belongs to an account as a whole.
 	Managing = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Needs: company.ManageTeam}
+	// Reporting is for reading what a company uses.
+	Reporting = Rule{Kinds: []Kind{IDToken, CompanyToken}, Account: CompanyAccount, Plan: company.EnterprisePlan, Needs: company.ViewCompanyReports}
 	// Identity is for asking who one is.
 	Identity = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Unverified: true}
 	// Personal is for what only the person's own credentials may do.
@@ -69,6 +76,9 @@ var (
 
 // instead tells a caller with the wrong kind of credential what is needed.
 func (r Rule) instead(k Kind) string {
+	if r.Account == CompanyAccount {
+		return "This call needs an access token of the company."
+	}
 	if k == CompanyToken && len(r.Kinds) > 1 {
 		return "A company access token reaches its company's teams only."
 	}
@@ -87,6 +97,24 @@ func oneTeam(values []string) (string, error) {
 		return "", selectionInvalid("malformed", "This team_id is not an id.")
 	}
 	return values[0], nil
+}
+
+// oneCompany reads a parameter that names at most one company; "" is as good as
+// absent.
+func oneCompany(values []string) (string, error) {
+	switch {
+	case len(values) == 0:
+		return "", nil
+	case len(values) > 1:
+		return "", companyInvalid("Give this parameter once.")
+	case values[0] != "" && !ident.Alphanumeric(values[0]):
+		return "", companyInvalid("This is not an id.")
+	}
+	return values[0], nil
+}
+
+func companyInvalid(message string) error {
+	return fault.New(fault.Invalid, "Some parameters are not valid.").Field("company_id", message)
 }
 
 // manyTeams reads a parameter that names any number of teams, none of them

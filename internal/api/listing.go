@@ -29,15 +29,18 @@ func (s *Server) page(p *params, scope string) (listing, error) {
 }
 
 // time reads the key of a list that is ordered by time.
-func (l listing) time() (time.Time, error) {
-	n, err := strconv.ParseInt(l.after[0], 10, 64)
+func (l listing) time() (time.Time, error) { return microsOf(l.after[0]) }
+
+func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
+
+// microsOf reads what micros has written.
+func microsOf(text string) (time.Time, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return time.Time{}, fault.New(fault.Invalid, "Some parameters are not valid.").Field("cursor", "This cursor is not one of ours.")
 	}
 	return time.UnixMicro(n).UTC(), nil
 }
-
-func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
 // cut takes the page off a list that was read one item longer, and makes the
 // cursor of the next.

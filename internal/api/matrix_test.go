@@ -46,6 +46,8 @@ var (
 	severalTeams   = outcome{400, "ACCOUNT_SELECTION_INVALID", "several"}
 	malformedTeam  = outcome{400, "ACCOUNT_SELECTION_INVALID", "malformed"}
 	teamRequired   = outcome{400, "ACCOUNT_SELECTION_INVALID", "team_required"}
+	noCompany      = outcome{403, "FORBIDDEN", "company"}
+	noPlan         = outcome{403, "FORBIDDEN", "plan"}
 )
 
 // What handlers answer to those who were let in, besides plain success.
@@ -65,6 +67,7 @@ const (
 	toActors   = "to actors"    // toCallers where a company token must name a team
 	toManagers = "to managers"  // toActors who may manage the team, or own the account
 	toViewers  = "to viewers"   // toActors who may name several teams
+	toReports  = "to reports"   // of a company: company_id selects it, team_id is a filter
 	toAnybody  = "to anybody"   // every credential; about the person, team_id says nothing
 	toPersons  = "to persons"   // the personal account: no company tokens
 	toSignedIn = "to signed-in" // managing credentials and companies: ID tokens only
@@ -118,6 +121,8 @@ var endpoints = []struct {
 	{"DELETE /api/v2/library/{library_id}", toActors, "", notFound},
 	{"PUT /api/v2/library/{library_id}/favorite", toActors, "", notFound},
 	{"DELETE /api/v2/library/{library_id}/favorite", toActors, "", notFound},
+	{"GET /api/v2/reports/usage", toReports, "", fine},
+	{"GET /api/v2/reports/runs", toReports, "", fine},
 	{"GET /media/{kind}/{id}/{variant}", toAll, "", outcome{403, "FORBIDDEN", "signature"}},
 
 	{"GET /api/v2/access-tokens", toSignedIn, "", fine},
@@ -181,6 +186,7 @@ var kinds = map[string][6]outcome{
 	toActors:   {noCredential, letIn, noCredential, letIn, letIn, letIn},
 	toManagers: {noCredential, letIn, noCredential, letIn, letIn, letIn},
 	toViewers:  {noCredential, letIn, noCredential, letIn, letIn, letIn},
+	toReports:  {noCredential, noCompany, noCredential, wrongKind, noPlan, letIn}, // Y has the plan, and Anna the permission there
 	toAnybody:  {noCredential, letIn, noCredential, letIn, letIn, letIn},
 	toPersons:  {noCredential, letIn, noCredential, letIn, wrongKind, wrongKind},
 	toSignedIn: {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
@@ -232,6 +238,15 @@ var exceptions = map[string]map[string]map[int]*outcome{
 		"a team":                            {byIDToken: &noPermission, byCompanyX: &noPermission},
 		"a team whose role lets no apps in": {byCompanyX: &noPermission},
 		"a team in another company":         {byIDToken: &noPermission, byCompanyY: &noPermission},
+	},
+	toReports: {
+		"an id too long":     {byCompanyY: &badRequest},
+		"two teams":          {byCompanyY: &badRequest},
+		"one team twice":     {byCompanyY: &badRequest},
+		"a dash":             {byCompanyY: &badRequest},
+		"a NUL":              {byCompanyY: &badRequest},
+		"a space":            {byCompanyY: &badRequest},
+		"a letter of others": {byCompanyY: &badRequest},
 	},
 	toViewers: {
 		"no team":       {byCompanyX: &teamRequired, byCompanyY: &teamRequired},
@@ -389,7 +404,7 @@ func (m *matrix) furnish() {
 	x, y, z := m.site.Company("X", company.TeamPlan), m.site.Company("Y", company.EnterprisePlan), m.site.Company("Z", company.TeamPlan)
 	ids["x"], ids["company_id"] = x, x
 	m.site.Admit(x, annasEmail)
-	m.site.Admit(y, annasEmail)
+	m.site.Admit(y, annasEmail, company.ViewCompanyReports)
 	m.site.Admit(x, "rita@example.com")
 	ids["team"] = m.site.Team(x, "Team", "member", annasEmail)
 	ids["appless"] = m.site.Team(x, "Appless", "viewer", annasEmail)
@@ -509,12 +524,13 @@ func (m *matrix) cells() (all []cell) {
 				c.want = kinds[e.class][p.kind]
 				if c.want == letIn && slices.Contains([]string{toCallers, toActors, toManagers, toViewers}, e.class) {
 					c.want = [...]outcome{byIDToken: s.idToken, byPersonal: s.personal, byCompanyX: s.companyX, byCompanyY: s.companyY}[p.kind]
-					if other, ok := exceptions[e.class][s.name]; ok && other[p.kind] != nil {
-						c.want = *other[p.kind]
-					}
+				}
+				if other := exceptions[e.class][s.name][p.kind]; other != nil {
+					c.want = *other
 				}
 				switch {
 				case c.want == wrongKind: // it says what would do instead
+				case c.want == badRequest: // it says what is wrong
 				case c.want == severalTeams: // it says how many may be named
 					c.same = fmt.Sprint(c.want, e.class == toViewers)
 				case c.want != letIn:

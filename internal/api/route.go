@@ -103,7 +103,8 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 	}
 	c := call{params: paramsOf(r), gate: s.Gate, rule: rt.rule}
 	c.presented = access.Presented{
-		Authorization: r.Header["Authorization"], DeviceID: r.Header["X-Device-Id"], TeamID: c.params.values["team_id"], Address: rec.Addr.String(),
+		Authorization: r.Header["Authorization"], DeviceID: r.Header["X-Device-Id"],
+		TeamID: c.params.values["team_id"], CompanyID: c.params.values["company_id"], Address: rec.Addr.String(),
 	}
 	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, c.presented)
 	bucket, key := s.addresses, addressKey(rec.Addr)

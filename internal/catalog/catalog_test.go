@@ -127,6 +127,9 @@ func TestApply(t *testing.T) {
 		f["b.yaml"].Data = []byte(named("B"))
 		equal(t, "removal", s.apply(dir(f)), []string{"removed tool_tag g", "changed tool b", "removed tool a", "removed kit k"})
 		equal(t, "tools", s.slugs(), []string{"b"})
+		if name, other := s.Snapshot().Name(a.ID), s.Snapshot().Name(ident.New()); name != "A2" || other != "" {
+			t.Errorf("the removed tool's name is %q and nobody's %q, want A2 and none", name, other)
+		}
 
 		f["a.yaml"] = &fstest.MapFile{Data: []byte(named("A"))}
 		equal(t, "return", s.apply(dir(f)), []string{"added tool a"})

@@ -20,6 +20,7 @@ type Snapshot struct {
 	restricted []*Tool // those of them that not everybody sees
 	tags       map[string]Tag
 	kits       []Kit
+	names      map[string]string // of all tools by id, removed ones too
 
 	mu       sync.RWMutex
 	views    map[Audience]*View
@@ -89,6 +90,10 @@ func (s *Snapshot) view(a Audience) *View {
 
 // Tools gives every tool in list order, whoever may see it.
 func (s *Snapshot) Tools() []*Tool { return s.tools }
+
+// Name gives the name of a tool, also of one that is no longer offered; "" where
+// there never was one.
+func (s *Snapshot) Name(id string) string { return s.names[id] }
 
 // Tagged gives the ids of all tools with a tag, whoever may see them. A tag
 // that is hidden or unknown has none.
@@ -220,7 +225,7 @@ func (c *Catalog) Refresh(ctx context.Context) (bool, error) {
 }
 
 func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
-	s := &Snapshot{tags: map[string]Tag{}}
+	s := &Snapshot{tags: map[string]Tag{}, names: map[string]string{}}
 	var tools, tags, kits map[string]row
 	err := c.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if err = tx.QueryRow(ctx, versionQuery).Scan(&s.Version); err != nil {
@@ -240,16 +245,18 @@ func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
 	}
 	decoded := map[string]*Tool{}
 	for _, r := range tools {
-		if r.removed {
-			continue
-		}
 		t, err := c.tool(r)
 		if err != nil {
-			c.unreadable(r, err)
+			if !r.removed {
+				c.unreadable(r, err)
+			}
 			continue
 		}
 		decoded[r.id+r.hash] = t
-		s.tools = append(s.tools, t)
+		s.names[t.ID] = t.Name
+		if !r.removed {
+			s.tools = append(s.tools, t)
+		}
 	}
 	slices.SortFunc(s.tools, func(a, b *Tool) int { return a.Key().Compare(b.Key()) })
 	for _, t := range s.tools {

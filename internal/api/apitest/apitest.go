@@ -126,7 +126,10 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 	if method == http.MethodHead {
 		return nil
 	}
-	if header.Get("Content-Type") == streamed && c.streams(at) {
+	if header.Get("Content-Type") == streamed && c.has(at, "text~1event-stream") {
+		return nil
+	}
+	if header.Get("Content-Type") == table && status == http.StatusOK && c.has(at, "text~1csv") {
 		return nil
 	}
 	if got := header.Get("Content-Type"); got != "application/json" {
@@ -155,9 +158,12 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 // streamed is the type of answers that do not end by themselves.
 const streamed = "text/event-stream"
 
-// streams tells whether the document has an answer as a stream.
-func (c *Contract) streams(pointer string) bool {
-	_, err := c.schema(pointer + "/content/text~1event-stream/schema")
+// table is the type of answers as CSV (RFC 4180 section 3).
+const table = "text/csv; charset=utf-8; header=present"
+
+// has tells whether the document has an answer as a type, whose slash is ~1.
+func (c *Contract) has(pointer, kind string) bool {
+	_, err := c.schema(pointer + "/content/" + kind + "/schema")
 	return err == nil
 }
 

@@ -62,3 +62,25 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+func TestJudgeTables(t *testing.T) {
+	t.Parallel()
+	c, err := apitest.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name, path, kind string
+		good             bool
+	}{
+		{"a table", "/api/v2/reports/usage", "text/csv; charset=utf-8; header=present", true},
+		{"one that does not say what it is", "/api/v2/reports/usage", "text/csv", false},
+		{"one where none is", "/api/v2/tools", "text/csv; charset=utf-8; header=present", false},
+	} {
+		h := header()
+		h.Set("Content-Type", x.kind)
+		if err := c.Judge("GET", x.path, 200, h, []byte("day,runs\r\n")); (err == nil) != x.good {
+			t.Errorf("%s: judged %v, want good %v", x.name, err, x.good)
+		}
+	}
+}

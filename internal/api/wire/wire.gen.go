@@ -2350,7 +2350,7 @@ type RunRow struct {
 	// CredentialID The id of the device or of the access token.
 	CredentialID string `json:"credential_id"`
 
-	// CredentialName The name of the access token
+	// CredentialName The name of the access token, or the kind of the device's plugin; null where it has none or is no more.
 	//
 	// Examples: Nightly renders
 	CredentialName *string `json:"credential_name"`
@@ -2409,7 +2409,7 @@ type RunRow struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID ID `json:"tool_id"`
 
-	// ToolName Null for a tool that is no more.
+	// ToolName Also of a tool that is no longer offered; null where nobody knows it.
 	//
 	// Examples: Upscale
 	ToolName *string `json:"tool_name"`
@@ -2961,7 +2961,7 @@ type UsageReport struct {
 	Totals UsageCount `json:"totals"`
 }
 
-// UsageRow defines model for UsageRow.
+// UsageRow The sums of a group. Of the keys only those of the groups asked for are there.
 type UsageRow struct {
 	// Cancelled Examples: 4
 	Cancelled int64 `json:"cancelled"`
@@ -2975,7 +2975,7 @@ type UsageRow struct {
 	// CredentialName The name of the access token, or the kind of the device's plugin; null where it has none or is no more.
 	//
 	// Examples: Nightly renders
-	CredentialName *string `json:"credential_name,omitempty"`
+	CredentialName *OrNull `json:"credential_name,omitempty"`
 
 	// Day The day by the company's clock.
 	//
@@ -2985,7 +2985,7 @@ type UsageRow struct {
 	// Email The person's mail address; null for a deleted person.
 	//
 	// Examples: anna@studio.example
-	Email *string `json:"email,omitempty"`
+	Email *OrNull `json:"email,omitempty"`
 
 	// Failed Examples: 6
 	Failed int64 `json:"failed"`
@@ -3041,10 +3041,10 @@ type UsageRow struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID *ID `json:"tool_id,omitempty"`
 
-	// ToolName Null for a tool that is no more.
+	// ToolName Also of a tool that is no longer offered; null where nobody knows it.
 	//
 	// Examples: Upscale
-	ToolName *string `json:"tool_name,omitempty"`
+	ToolName *OrNull `json:"tool_name,omitempty"`
 
 	// UID Opaque. Pass it back as it came.
 	//
@@ -3640,7 +3640,8 @@ type ReportRunsParams struct {
 	// month by the company's clock.
 	StartUtc *ReportStart `form:"start_utc,omitempty" json:"start_utc,omitempty"`
 
-	// EndUtc Runs that ended before this time. Left out, now.
+	// EndUtc Runs that ended before this time, which may be ten years after the start at most: a time, or a day for its
+	// beginning in UTC. Left out, now.
 	EndUtc *ReportEnd `form:"end_utc,omitempty" json:"end_utc,omitempty"`
 
 	// TeamID Only those of this team.
@@ -3652,7 +3653,9 @@ type ReportRunsParams struct {
 	// Email Only those of the person with this mail address.
 	Email *ReportEmail `form:"email,omitempty" json:"email,omitempty"`
 
-	// Format `csv` for all rows in one file; `limit` and `cursor` say nothing to it.
+	// Format `csv` for all rows in one file, with the names of the JSON members as its first line; `limit` and `cursor` say
+	// nothing to it. What begins like a formula has an apostrophe before it. Where reading the report is forbidden
+	// meanwhile, or fails, the connection breaks off.
 	Format *ReportFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// Limit How many at the most.
@@ -3671,11 +3674,12 @@ type ReportUsageParams struct {
 	// month by the company's clock.
 	StartUtc *ReportStart `form:"start_utc,omitempty" json:"start_utc,omitempty"`
 
-	// EndUtc Runs that ended before this time. Left out, now.
+	// EndUtc Runs that ended before this time, which may be ten years after the start at most: a time, or a day for its
+	// beginning in UTC. Left out, now.
 	EndUtc *ReportEnd `form:"end_utc,omitempty" json:"end_utc,omitempty"`
 
-	// GroupBy How the rows are grouped, any of `day`, `team`, `person`, `tool`, `plugin` and `credential` between commas.
-	// The rows come in that order.
+	// GroupBy How the rows are grouped, any of `day`, `team`, `person`, `tool`, `plugin` and `credential` between commas,
+	// none of them twice. The rows come in that order.
 	GroupBy *string `form:"group_by,omitempty" json:"group_by,omitempty"`
 
 	// TeamID Only those of this team.
@@ -3687,7 +3691,9 @@ type ReportUsageParams struct {
 	// Email Only those of the person with this mail address.
 	Email *ReportEmail `form:"email,omitempty" json:"email,omitempty"`
 
-	// Format `csv` for all rows in one file; `limit` and `cursor` say nothing to it.
+	// Format `csv` for all rows in one file, with the names of the JSON members as its first line; `limit` and `cursor` say
+	// nothing to it. What begins like a formula has an apostrophe before it. Where reading the report is forbidden
+	// meanwhile, or fails, the connection breaks off.
 	Format *ReportFormat `form:"format,omitempty" json:"format,omitempty"`
 
 	// Limit How many at the most.

@@ -208,7 +208,7 @@ func (h *House) Balance(accountID string) ledger.Balance {
 
 // Own is a person on their own account.
 func Own(personID string) generation.Caller {
-	return generation.Caller{PersonID: personID, AccountID: personID, Credential: "device", CredentialID: "d", MayGenerate: true}
+	return generation.Caller{PersonID: personID, AccountID: personID, Credential: "id_token", CredentialID: "d", MayGenerate: true}
 }
 
 // In is a person in a team.
