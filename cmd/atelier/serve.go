@@ -122,7 +122,7 @@ func (serveCmd) Run(p *program) error {
 				RequireVerified: cfg.RequireVerifiedEmail, RefuseOAuthReports: cfg.Reporting.OAuth == "refuse",
 			},
 			Desk: who.desk, Directory: who.directory,
-			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Links: work.links, Secrets: work.secrets,
+			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Boards: work.boards, Links: work.links, Secrets: work.secrets,
 			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
 			Limits: api.Limits{
 				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize, PageDefault: cfg.Limits.PageDefault,

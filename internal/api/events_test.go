@@ -29,9 +29,15 @@ type event struct{ id, name, data string }
 // follow opens a run's stream. after is Last-Event-ID, "" for none.
 func (s *service) follow(id, query, after string) *stream {
 	s.t.Helper()
+	return s.listen("/api/v2/generate/"+id+"/events"+query, after)
+}
+
+// listen opens a stream.
+func (s *service) listen(path, after string) *stream {
+	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), 30*time.Second)
 	s.t.Cleanup(stop)
-	r, err := http.NewRequestWithContext(ctx, "GET", s.url+"/api/v2/generate/"+id+"/events"+query, nil)
+	r, err := http.NewRequestWithContext(ctx, "GET", s.url+path, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

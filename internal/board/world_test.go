@@ -1,0 +1,95 @@
+package board_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"atelier/internal/board"
+	"atelier/internal/fault"
+	"atelier/internal/generation"
+	"atelier/internal/generation/generationtest"
+	"atelier/internal/hub"
+	"atelier/internal/library"
+	"atelier/internal/run"
+	"atelier/internal/sqldb/dbtest"
+)
+
+// world is an installation with boards.
+type world struct {
+	*generationtest.House
+	boards *board.Boards
+}
+
+func each(t *testing.T, fn func(w world)) {
+	t.Helper()
+	dbtest.Worlds(t, slices.Concat(generationtest.Checks, board.Checks), func(dw dbtest.World) {
+		h := generationtest.New(dw, generationtest.Unlimited)
+		fn(world{h, &board.Boards{DB: dw.DB, Hub: hub.New(), Keep: 30 * 24 * time.Hour}})
+	})
+}
+
+func own(personID string) board.Viewer {
+	return board.Viewer{PersonID: personID, AccountID: personID, Manager: true}
+}
+
+func (w world) board(v board.Viewer) board.Board {
+	w.Helper()
+	b, err := w.boards.Create(w.Context(), v, "Board")
+	w.OK(err)
+	return b
+}
+
+// result makes a run with one result, and gives the ids of both.
+func (w world) result(personID string) (item, runID string) {
+	w.Helper()
+	w.Create(w.Draft(generationtest.Own(personID), "free"))
+	r := w.Claim("worker")
+	w.OK(w.Runs.End(w.Context(), r, generation.Ending{State: run.Succeeded, Results: w.Results(1)}))
+	all, err := w.Library.List(w.Context(), library.Viewer{PersonID: personID, AccountIDs: []string{personID}}, library.Filter{}, nil, 1)
+	w.OK(err)
+	return all[0].ID, r.ID
+}
+
+func text(s string) board.Draft { return board.Draft{Kind: board.Text, Text: s} }
+
+// add adds a node, later than all before.
+func (w world) add(v board.Viewer, boardID string, d board.Draft) board.Node {
+	w.Helper()
+	w.Pass(time.Second)
+	n, err := w.boards.Add(w.Context(), v, boardID, board.Match{}, d)
+	w.OK(err)
+	return n
+}
+
+// get reads a board whole.
+func (w world) get(v board.Viewer, id string) (board.Board, []board.Node) {
+	w.Helper()
+	b, nodes, err := w.boards.Get(w.Context(), v, id, nil, board.MaxNodes)
+	w.OK(err)
+	return b, nodes
+}
+
+func (w world) refused(err error, code fault.Code, paths ...string) {
+	w.Helper()
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Code != code {
+		w.Errorf("error = %v, want %s", err, code)
+		return
+	}
+	var got []string
+	for _, p := range f.Fields {
+		got = append(got, p.Path)
+	}
+	if !slices.Equal(got, paths) {
+		w.Errorf("the problems are with %q, want %q", got, paths)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+var nowhere = []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e9 + 1, -1e9 - 1, math.MaxFloat64}
+
+var onePNG = generationtest.PNG(7)
