@@ -19,6 +19,7 @@ type adminCmd struct {
 	} `cmd:"" help:"Manage people."`
 	Company struct {
 		Create companyCreateCmd `cmd:"" help:"Add a company."`
+		Set    companySetCmd    `cmd:"" help:"Change a company's name, time zone or plan."`
 		Add    companyAddCmd    `cmd:"" help:"Make a person a member of a company, with these permissions."`
 		Remove companyRemoveCmd `cmd:"" help:"Take a person out of a company and its teams."`
 		Domain companyDomainCmd `cmd:"" help:"Let people with a mail domain join a company by themselves."`
@@ -119,6 +120,26 @@ func (c companyCreateCmd) Run(p *program) error {
 			return err
 		}
 		return p.print(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("made %s, id %s", made.Name, made.ID))
+	})
+}
+
+type companySetCmd struct {
+	jsonFlag
+	Company  string        `required:"" help:"The company's id." placeholder:"ID"`
+	Name     *string       `help:"Its name."`
+	TimeZone *string       `help:"By which clock it counts its days, such as Europe/Paris."`
+	Plan     *company.Plan `help:"TEAM or ENTERPRISE. What only the old plan allowed ends at once."`
+}
+
+func (c companySetCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		m, err := pp.directory.ChangeCompany(ctx, directory.Operator, c.Company, directory.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
+		if err != nil {
+			return err
+		}
+		is := m.Company
+		return p.print(c.JSON, map[string]string{"id": is.ID, "name": is.Name, "plan": string(is.Plan), "time_zone": is.Zone},
+			fmt.Sprintf("%s, plan %s, time zone %s", is.Name, is.Plan, is.Zone))
 	})
 }
 

@@ -116,17 +116,24 @@ func stamp(t time.Time) string { return t.UTC().Truncate(time.Second).Format(tim
 
 type auditListCmd struct {
 	jsonFlag
-	Company string `help:"Only what concerns a company." placeholder:"ID"`
-	Person  string `help:"Only what concerns a person." placeholder:"UID"`
-	Before  int64  `help:"Only what came before this number."`
-	Limit   int    `help:"How many." default:"100"`
+	Company string    `help:"Only what concerns a company." placeholder:"ID"`
+	Person  string    `help:"Only what a person did or what concerns them." placeholder:"UID"`
+	Act     string    `help:"Only an act, such as token.created, or all of a kind, such as token."`
+	Start   time.Time `help:"Only what was done then or later." placeholder:"TIME"`
+	End     time.Time `help:"Only what was done before." placeholder:"TIME"`
+	Before  int64     `help:"Only what came before this number."`
+	Limit   int       `help:"How many." default:"100"`
 }
 
 func (c auditListCmd) Run(p *program) error {
+	f := audit.Filter{CompanyID: c.Company, PersonID: c.Person, Acts: audit.Named(c.Act), From: c.Start, Until: c.End, Before: c.Before, Limit: c.Limit}
+	if c.Act != "" && len(f.Acts) == 0 {
+		return usageError{fmt.Errorf("--act: %q is no act, nor a kind of them", c.Act)}
+	}
 	return p.withPeople(func(ctx context.Context, pp *people) error {
 		var all []audit.Record
 		err := pp.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
-			all, err = audit.List(ctx, tx, audit.Filter{CompanyID: c.Company, PersonID: c.Person, Before: c.Before, Limit: c.Limit})
+			all, err = audit.List(ctx, tx, f)
 			return err
 		})
 		if err != nil {

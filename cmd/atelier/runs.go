@@ -18,6 +18,7 @@ import (
 	"atelier/internal/engine/child"
 	"atelier/internal/generation"
 	"atelier/internal/hub"
+	"atelier/internal/identity"
 	"atelier/internal/intake"
 	"atelier/internal/keyring"
 	"atelier/internal/library"
@@ -109,7 +110,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		},
 	})
 	rs.sender = webhook.New(webhook.Options{
-		DB: db, Secrets: rs.secrets, Guard: guard, Log: log, Now: time.Now, Timeout: time.Duration(c.Webhook.Timeout), Schedule: spans(c.Webhook.RetrySchedule),
+		DB: db, Secrets: rs.secrets, SecretMade: identity.SecretMade, Guard: guard, Log: log, Now: time.Now, Timeout: time.Duration(c.Webhook.Timeout), Schedule: spans(c.Webhook.RetrySchedule),
 		Body: func(ctx context.Context, runID string) ([]byte, error) {
 			rec, err := rs.service.StatusOf(ctx, runID)
 			if err != nil {

@@ -18,7 +18,7 @@ func (s *Server) companyRoutes() []route {
 	return []route{
 		{"GET", prefix + "/companies", access.SignedIn, s.listCompanies},
 		{"GET", prefix + "/companies/{company_id}", access.SignedIn, s.getCompany},
-		{"PATCH", prefix + "/companies/{company_id}", access.SignedIn, s.renameCompany},
+		{"PATCH", prefix + "/companies/{company_id}", access.SignedIn, s.changeCompany},
 		{"GET", prefix + "/companies/{company_id}/members", access.SignedIn, s.listMembers},
 		{"PUT", prefix + "/companies/{company_id}/members/{uid}", access.SignedIn, s.setMember},
 		{"DELETE", prefix + "/companies/{company_id}/members/{uid}", access.SignedIn, s.removeMember},
@@ -93,12 +93,12 @@ func (s *Server) getCompany(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, asCompany(m))
 }
 
-func (s *Server) renameCompany(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) changeCompany(w http.ResponseWriter, r *http.Request) error {
 	req, err := decode[wire.CompanyChange](w, r, s.Limits)
 	if err != nil {
 		return err
 	}
-	m, err := s.Directory.RenameCompany(r.Context(), manager(r), r.PathValue("company_id"), orNone(req.Name))
+	m, err := s.Directory.ChangeCompany(r.Context(), manager(r), r.PathValue("company_id"), directory.CompanyChange{Name: req.Name, Zone: req.TimeZone})
 	if err != nil {
 		return err
 	}
@@ -206,18 +206,24 @@ func (s *Server) removeDomain(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("company_id")
-	pg, after, err := s.named(r, "audit", id)
+	c, id := callOf(r), r.PathValue("company_id")
+	p := c.params
+	f := audit.Filter{PersonID: p.id("uid"), Acts: p.acts("act"), From: p.moment("start_utc"), Until: p.moment("end_utc")}
+	scope := []string{"audit", c.caller.PersonID, id}
+	for _, name := range []string{"uid", "act", "start_utc", "end_utc"} {
+		scope = append(scope, p.values.Get(name))
+	}
+	pg, err := s.page(p, cursor.Scope(scope...))
 	if err != nil {
 		return err
 	}
-	var before int64
 	if pg.after != nil {
-		if before, err = strconv.ParseInt(after.Text, 10, 64); err != nil {
+		if f.Before, err = strconv.ParseInt(pg.after[0], 10, 64); err != nil {
 			return err // we sealed it ourselves
 		}
 	}
-	all, err := s.Directory.Audit(r.Context(), manager(r), id, before, pg.limit+1)
+	f.Limit = pg.limit + 1
+	all, err := s.Directory.Audit(r.Context(), manager(r), id, f)
 	if err != nil {
 		return err
 	}
@@ -225,4 +231,17 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	all, answer.HasMore, answer.NextCursor = cut(s, pg, all, func(rec audit.Record) (string, string) { return strconv.FormatInt(rec.Seq, 10), "" })
 	answer.Data = every(all, asAuditRecord)
 	return reply(w, http.StatusOK, answer)
+}
+
+// acts reads a parameter that names an act or a kind of acts, nil for none.
+func (p *params) acts(name string) []audit.Act {
+	text := p.one(name)
+	if text == "" {
+		return nil
+	}
+	acts := audit.Named(text)
+	if len(acts) == 0 {
+		p.problem(name, "This is no act, such as company.member_set, nor a kind of them, such as company.")
+	}
+	return acts
 }

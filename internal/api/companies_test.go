@@ -86,7 +86,7 @@ func TestCompaniesOverHTTP(t *testing.T) {
 		at := "/companies/" + id
 
 		mine := as[wire.CompanyList](boss, 200, "GET", "/companies", "")
-		if len(mine.Data) != 1 || mine.Data[0].ID != id || mine.Data[0].Role != "admin" || len(mine.Data[0].Permissions) != len(company.CompanyPermissions) {
+		if len(mine.Data) != 1 || mine.Data[0].ID != id || mine.Data[0].TimeZone != "UTC" || mine.Data[0].Role != "admin" || len(mine.Data[0].Permissions) != len(company.CompanyPermissions) {
 			t.Errorf("companies = %+v", mine)
 		}
 		if none := as[wire.CompanyList](bert, 200, "GET", "/companies", ""); none.Data == nil || len(none.Data) != 0 {
@@ -95,8 +95,14 @@ func TestCompaniesOverHTTP(t *testing.T) {
 		if c := as[wire.Company](boss, 200, "PATCH", at, `{"name":"Hound"}`); c.Name != "Hound" {
 			t.Errorf("renamed = %+v", c)
 		}
-		if c := as[wire.Company](boss, 200, "GET", at, ""); c.Name != "Hound" || c.Plan != "TEAM" {
+		if c := as[wire.Company](boss, 200, "PATCH", at, `{"time_zone":"Asia/Tokyo"}`); c.TimeZone != "Asia/Tokyo" || c.Name != "Hound" {
+			t.Errorf("moved = %+v", c)
+		}
+		if c := as[wire.Company](boss, 200, "GET", at, ""); c.Name != "Hound" || c.Plan != "TEAM" || c.TimeZone != "Asia/Tokyo" {
 			t.Errorf("company = %+v", c)
+		}
+		if mine = as[wire.CompanyList](boss, 200, "GET", "/companies", ""); mine.Data[0].TimeZone != "Asia/Tokyo" {
+			t.Errorf("companies = %+v", mine)
 		}
 
 		role := as[wire.CompanyRole](boss, 200, "PUT", at+"/roles/clerk", `{"permissions":["MANAGE_TEAMS","MANAGE_BILLING","MANAGE_TEAMS"]}`)
@@ -176,7 +182,7 @@ func TestCompaniesOverHTTP(t *testing.T) {
 		}
 		slices.Reverse(acts)
 		want := []string{
-			"company.created", "company.member_set", "company.changed", "company.role_set", "company.member_set", "company.member_set", "team.created", "team.changed",
+			"company.created", "company.member_set", "company.changed", "company.changed", "company.role_set", "company.member_set", "company.member_set", "team.created", "team.changed",
 			"team.role_set", "team.role_set", "team.member_set", "team.member_removed", "team.role_deleted", "domain.added", "domain.verified",
 			"domain.removed", "team.removed", "company.member_removed", "company.role_deleted",
 		}
@@ -256,7 +262,12 @@ func TestCompanyBodies(t *testing.T) {
 			method, path, body string
 			fields             []string
 		}{
-			{"PATCH", at, `{}`, []string{"name"}},
+			{"PATCH", at, `{}`, []string{"name", "time_zone"}},
+			{"PATCH", at, `{"name":null}`, []string{"name", "time_zone"}},
+			{"PATCH", at, `{"name":" ","time_zone":"Mars/Olympus"}`, []string{"name", "time_zone"}},
+			{"PATCH", at, `{"time_zone":""}`, []string{"time_zone"}},
+			{"PATCH", at, `{"time_zone":"Local"}`, []string{"time_zone"}},
+			{"PATCH", at, `{"time_zone":"../etc/passwd"}`, []string{"time_zone"}},
 			{"PUT", at + "/members/" + boss.uid, `{}`, []string{"role"}},
 			{"PUT", at + "/roles/clerk", `{}`, []string{"permissions"}},
 			{"PUT", at + "/roles/clerk", `{"permissions":null}`, []string{"permissions"}},

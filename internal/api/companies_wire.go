@@ -14,7 +14,7 @@ import (
 
 func asCompany(m company.Membership) wire.Company {
 	return wire.Company{
-		ID: m.Company.ID, Name: m.Company.Name, Plan: wire.CompanyPlan(m.Company.Plan), Created: moment(m.Company.Created),
+		ID: m.Company.ID, Name: m.Company.Name, Plan: wire.CompanyPlan(m.Company.Plan), TimeZone: m.Company.Zone, Created: moment(m.Company.Created),
 		Role: m.Role.Name, Permissions: every(m.Role.Permissions, fromText[wire.CompanyPermission]), Joined: moment(m.Joined),
 	}
 }

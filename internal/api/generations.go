@@ -189,11 +189,11 @@ func (s *Server) redeliverWebhook(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (s *Server) getWebhookSecret(w http.ResponseWriter, r *http.Request) error {
-	return s.webhookSecret(w, r, (*webhook.Secrets).Get)
+	return s.webhookSecret(w, r, s.Desk.WebhookSecret)
 }
 
 func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request) error {
-	return s.webhookSecret(w, r, (*webhook.Secrets).Rotate)
+	return s.webhookSecret(w, r, s.Desk.RotateWebhookSecret)
 }
 
 // lastEvent reads Last-Event-ID; what is no number of ours is as good as none.

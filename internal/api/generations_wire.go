@@ -8,9 +8,9 @@ import (
 
 	"atelier/internal/api/wire"
 	"atelier/internal/generation"
+	"atelier/internal/identity"
 	"atelier/internal/library"
 	"atelier/internal/run"
-	"atelier/internal/sqldb"
 	"atelier/internal/webhook"
 )
 
@@ -114,16 +114,12 @@ func playing(d time.Duration) *float64 {
 }
 
 // webhookSecret answers with what get makes of the account's secret.
-func (s *Server) webhookSecret(w http.ResponseWriter, r *http.Request, get func(*webhook.Secrets, context.Context, *sqldb.Tx, string) (webhook.Secret, error)) error {
+func (s *Server) webhookSecret(w http.ResponseWriter, r *http.Request, get func(context.Context, identity.Actor, *webhook.Secrets, identity.Owner) (webhook.Secret, error)) error {
 	c := callOf(r)
 	if err := c.params.failed(); err != nil {
 		return err
 	}
-	var secret webhook.Secret
-	err := s.DB.Write(r.Context(), func(tx *sqldb.Tx) (err error) {
-		secret, err = get(s.Secrets, r.Context(), tx, c.account.ID)
-		return err
-	})
+	secret, err := get(r.Context(), actor(r), s.Secrets, identity.Owner{ID: c.account.ID, TeamID: c.account.TeamID, CompanyID: c.account.CompanyID})
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,11 @@ import (
 
 	"atelier/internal/api"
 	"atelier/internal/api/wire"
+	"atelier/internal/audit"
 	"atelier/internal/generation"
 	"atelier/internal/ident"
+	"atelier/internal/identity"
+	"atelier/internal/sqldb"
 	"atelier/internal/webhook"
 )
 
@@ -41,7 +44,7 @@ func (m *maker) receive(status int) (address string, events <-chan told) {
 	p := m.parts.Runs.Parts
 	p.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	sender := webhook.New(webhook.Options{
-		DB: m.db, Secrets: m.parts.Secrets, Guard: p.Guard, Now: time.Now, RootCAs: roots, Grace: time.Millisecond,
+		DB: m.db, Secrets: m.parts.Secrets, SecretMade: identity.SecretMade, Guard: p.Guard, Now: time.Now, RootCAs: roots, Grace: time.Millisecond,
 		Body: func(ctx context.Context, runID string) ([]byte, error) {
 			rec, err := m.parts.Runs.StatusOf(ctx, runID)
 			if err != nil {
@@ -172,6 +175,40 @@ func TestWebhookSecrets(t *testing.T) {
 				}
 				member.call(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+ident.New()).want(t, "of another team", 403, "FORBIDDEN")
 			})
+		}
+	})
+}
+
+// TestFirstEventMakesASecret: it is recorded as one that somebody asked for is,
+// without an actor.
+func TestFirstEventMakesASecret(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		address, events := m.receive(http.StatusNoContent)
+		m.work()
+		team, tokens := m.team("Look", "anna@example.com")
+		bert := m.as(tokens[0])
+		for range 2 {
+			m.done("", m.body("one", `,"webhook_url":"`+address+`/hook"`))
+			<-events
+			bert.done("?team_id="+team, m.body("one", `,"webhook_url":"`+address+`/hook"`))
+			<-events
+		}
+		get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
+		uid := get[wire.Identity](m.service, "/api/v2/me").User.UID
+		var all []audit.Record
+		if err := m.db.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
+			all, err = audit.List(t.Context(), tx, audit.Filter{Acts: audit.Named("webhook_secret"), Limit: 10})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != 2 || all[1].PersonID != uid || all[1].CompanyID != "" || all[0].PersonID != "" || all[0].CompanyID == "" {
+			t.Errorf("records = %+v", all)
+		}
+		for _, r := range all {
+			if r.Act != audit.WebhookSecretMade || r.ActorID != "" {
+				t.Errorf("record = %+v", r)
+			}
 		}
 	})
 }

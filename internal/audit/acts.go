@@ -1,5 +1,7 @@
 package audit
 
+import "strings"
+
 // Act names what was done. Names are stored for good: add, never rename.
 type Act string
 
@@ -32,7 +34,7 @@ const (
 	TokenDeleted     Act = "token.deleted"     // the token is dead
 
 	CompanyCreated       Act = "company.created"
-	CompanyChanged       Act = "company.changed"        // its name or plan
+	CompanyChanged       Act = "company.changed"        // its name, time zone or plan
 	CompanyMemberSet     Act = "company.member_set"     // somebody joined or has another role
 	CompanyMemberRemoved Act = "company.member_removed" // somebody left or was put out
 	CompanyRoleSet       Act = "company.role_set"       // a role was made or changed
@@ -57,6 +59,9 @@ const (
 	TokensGranted  Act = "tokens.granted"   // by the operator, or taken back
 	TokensToppedUp Act = "tokens.topped_up" // a person claimed the free top-up
 
+	WebhookSecretMade    Act = "webhook_secret.made"    // events of an account are signed from now on
+	WebhookSecretRotated Act = "webhook_secret.rotated" // with another secret
+
 	KeysRotated Act = "keys.rotated" // another key signs
 
 	IdentityLinked Act = "identity.linked" // a person is known at a provider
@@ -74,6 +79,18 @@ var Acts = []Act{
 	InvitationCreated, InvitationAccepted, InvitationRevoked,
 	DomainAdded, DomainVerified, DomainRemoved,
 	TokensGranted, TokensToppedUp,
+	WebhookSecretMade, WebhookSecretRotated,
 	KeysRotated,
 	IdentityLinked, IdentityLost,
+}
+
+// Named gives the acts that a text names: one by its name, or all of a kind by
+// what comes before the dot. There are none where nothing is called so.
+func Named(text string) (acts []Act) {
+	for _, a := range Acts {
+		if kind, _, _ := strings.Cut(string(a), "."); text == string(a) || text == kind {
+			acts = append(acts, a)
+		}
+	}
+	return acts
 }

@@ -76,10 +76,12 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 
 // Filter chooses records. Empty fields choose all.
 type Filter struct {
-	CompanyID string
-	PersonID  string // whom they concern
-	Before    int64  // older than this one; 0: from the newest
-	Limit     int    // at most so many; 0 gives nothing
+	CompanyID   string
+	PersonID    string    // who did it, or whom it concerns
+	Acts        []Act     // any of these
+	From, Until time.Time // done from, and before
+	Before      int64     // older than this one; 0: from the newest
+	Limit       int       // at most so many; 0 gives nothing
 }
 
 // List gives records, newest first.

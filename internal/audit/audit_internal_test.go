@@ -37,6 +37,23 @@ func TestActsAreComplete(t *testing.T) {
 	}
 }
 
+func TestActsAreFoundByName(t *testing.T) {
+	t.Parallel()
+	for _, a := range Acts {
+		if got := Named(string(a)); !slices.Equal(got, []Act{a}) {
+			t.Errorf("%s names %v", a, got)
+		}
+	}
+	if got := Named("token"); !slices.Equal(got, []Act{TokenCreated, TokenFirstUsed, TokenRegenerated, TokenDeleted}) {
+		t.Errorf("token names %v", got)
+	}
+	for _, none := range []string{"", ".", "tok", "token.", ".created", "token.%", "TOKEN", "token.created "} {
+		if got := Named(none); got != nil {
+			t.Errorf("%q names %v", none, got)
+		}
+	}
+}
+
 // TestHashIsUnambiguous moves a character from each text to the next: all of
 // these rows have the same letters in the same order.
 func TestHashIsUnambiguous(t *testing.T) {

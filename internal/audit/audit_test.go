@@ -64,6 +64,9 @@ func TestAddAndList(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			now := time.Date(2026, 11, 15, 9, 30, 0, 123456000, time.UTC)
+			at := func(i int) time.Time {
+				return time.Date(2026, 11, 15, 9, 30+i, 0, 123456000, time.UTC)
+			}
 			db := dbtest.OpenAt(t, dbtest.URL(t, engine), func() time.Time { return now })
 			intact(t, db, 0)
 			entries := []audit.Entry{
@@ -75,14 +78,15 @@ func TestAddAndList(t *testing.T) {
 			}
 			for _, e := range entries {
 				write(t, db, func(ctx context.Context, tx *sqldb.Tx) error { return audit.Add(ctx, tx, e) })
+				now = now.Add(time.Minute)
 			}
 			head := intact(t, db, 4)
 
 			all := list(t, db, audit.Filter{Limit: 10})
 			for i, r := range all {
 				want := entries[len(entries)-1-i]
-				if r.Seq != int64(4-i) || !r.At.Equal(now) || r.At.Location() != time.UTC || !reflect.DeepEqual(r.Entry, want) {
-					t.Errorf("record %d = %+v, want %+v at %v", i, r, want, now)
+				if r.Seq != int64(4-i) || !r.At.Equal(at(3-i)) || r.At.Location() != time.UTC || !reflect.DeepEqual(r.Entry, want) {
+					t.Errorf("record %d = %+v, want %+v at %v", i, r, want, at(3-i))
 				}
 			}
 			if len(all) != 4 || all[0].Hash != head.Hash {
@@ -98,6 +102,16 @@ func TestAddAndList(t *testing.T) {
 				{"past the end", audit.Filter{Limit: 2, Before: 1}, nil},
 				{"of a company", audit.Filter{Limit: 9, CompanyID: "acme"}, []int64{3, 2}},
 				{"of a person", audit.Filter{Limit: 9, PersonID: "bert"}, []int64{2}},
+				{"of a person who did it or whom it concerns", audit.Filter{Limit: 9, PersonID: "anna"}, []int64{3, 2, 1}},
+				{"of nobody", audit.Filter{Limit: 9, PersonID: "dora"}, nil},
+				{"of an act", audit.Filter{Limit: 9, Acts: audit.Named("team.created")}, []int64{4, 3}},
+				{"of a kind", audit.Filter{Limit: 9, Acts: audit.Named("company")}, []int64{2}},
+				{"of acts in a company", audit.Filter{Limit: 9, CompanyID: "acme", Acts: []audit.Act{audit.TeamCreated, audit.CompanyMemberSet}}, []int64{3, 2}},
+				{"from a time", audit.Filter{Limit: 9, From: at(2)}, []int64{4, 3}},
+				{"before a time", audit.Filter{Limit: 9, Until: at(2)}, []int64{2, 1}},
+				{"in a span", audit.Filter{Limit: 9, From: at(1), Until: at(3)}, []int64{3, 2}},
+				{"in no span", audit.Filter{Limit: 9, From: at(3), Until: at(1)}, nil},
+				{"of all at once", audit.Filter{Limit: 9, CompanyID: "acme", PersonID: "anna", Acts: audit.Named("team"), From: at(1), Until: at(3), Before: 4}, []int64{3}},
 				{"of both", audit.Filter{Limit: 9, CompanyID: "acme", PersonID: "bert"}, []int64{2}},
 				{"of neither", audit.Filter{Limit: 9, CompanyID: "other", PersonID: "bert"}, nil},
 				{"of a company before", audit.Filter{Limit: 9, CompanyID: "acme", Before: 3}, []int64{2}},

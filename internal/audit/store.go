@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 
 	"atelier/internal/sqldb"
 )
@@ -53,18 +54,33 @@ func list(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	query, args := `SELECT `+columns+` FROM audit WHERE seq < $1`, []any{before}
-	add := func(clause string, value any) {
+	var args []any
+	arg := func(value any) string {
 		args = append(args, value)
-		query += clause + `$` + strconv.Itoa(len(args))
+		return `$` + strconv.Itoa(len(args))
 	}
+	query := `SELECT ` + columns + ` FROM audit WHERE seq < ` + arg(before)
 	if f.CompanyID != "" {
-		add(` AND company_id = `, f.CompanyID)
+		query += ` AND company_id = ` + arg(f.CompanyID)
 	}
 	if f.PersonID != "" {
-		add(` AND person_id = `, f.PersonID)
+		one := arg(f.PersonID)
+		query += ` AND (person_id = ` + one + ` OR actor_id = ` + one + `)`
 	}
-	add(` ORDER BY seq DESC LIMIT `, int64(max(f.Limit, 0)))
+	if len(f.Acts) > 0 {
+		var names []string
+		for _, a := range f.Acts {
+			names = append(names, arg(string(a)))
+		}
+		query += ` AND act IN (` + strings.Join(names, `, `) + `)`
+	}
+	if !f.From.IsZero() {
+		query += ` AND at >= ` + arg(sqldb.At(f.From))
+	}
+	if !f.Until.IsZero() {
+		query += ` AND at < ` + arg(sqldb.At(f.Until))
+	}
+	query += ` ORDER BY seq DESC LIMIT ` + arg(int64(max(f.Limit, 0)))
 	return sqldb.All(ctx, tx, query, args, scan)
 }
 

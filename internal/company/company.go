@@ -41,6 +41,7 @@ type Company struct {
 	ID      string
 	Name    string
 	Plan    Plan
+	Zone    string // by which clock it counts its days, by its IANA name
 	Created time.Time
 }
 
@@ -61,10 +62,10 @@ func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company,
 	if err := checkName(name); err != nil {
 		return Company{}, err
 	}
-	if plan != TeamPlan && plan != EnterprisePlan {
-		return Company{}, fault.New(fault.Invalid, "The plan of a company is TEAM or ENTERPRISE.").On("plan")
+	if err := checkPlan(plan); err != nil {
+		return Company{}, err
 	}
-	c := Company{ID: ident.New(), Name: name, Plan: plan, Created: tx.Now}
+	c := Company{ID: ident.New(), Name: name, Plan: plan, Zone: firstZone, Created: tx.Now}
 	if err := insertCompany(ctx, tx, c); err != nil {
 		return Company{}, err
 	}
@@ -93,6 +94,25 @@ func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 		return err
 	}
 	return renameCompany(ctx, tx, id, name)
+}
+
+// SetPlan gives a company another plan. What only the old one allowed ends with
+// the next call.
+func SetPlan(ctx context.Context, tx *sqldb.Tx, id string, plan Plan) error {
+	if err := checkPlan(plan); err != nil {
+		return err
+	}
+	if err := Lock(ctx, tx, id); err != nil {
+		return err
+	}
+	return setPlan(ctx, tx, id, plan)
+}
+
+func checkPlan(plan Plan) error {
+	if plan != TeamPlan && plan != EnterprisePlan {
+		return fault.New(fault.Invalid, "The plan of a company is TEAM or ENTERPRISE.").On("plan")
+	}
+	return nil
 }
 
 // Membership is a person's place in a company.

@@ -98,7 +98,7 @@ func TestCompany(t *testing.T) {
 		made := dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Company, error) {
 			return company.Create(w.Context(), tx, strings.Repeat("ü", 100), company.EnterprisePlan)
 		})
-		if made.Plan != company.EnterprisePlan || !made.Created.Equal(w.Now()) || !ident.Valid(made.ID) {
+		if made.Plan != company.EnterprisePlan || made.Zone != "UTC" || !made.Created.Equal(w.Now()) || !ident.Valid(made.ID) {
 			w.Errorf("made %+v", made)
 		}
 		byID := func(id string) (c company.Company, err error) {
@@ -115,6 +115,14 @@ func TestCompany(t *testing.T) {
 		if got, _ := byID(made.ID); got.Name != "Fox & Sons" {
 			w.Errorf("name = %q after renaming", got.Name)
 		}
+		setPlan := func(id string, plan company.Plan) error {
+			return w.Try(func(tx *sqldb.Tx) error { return company.SetPlan(w.Context(), tx, id, plan) })
+		}
+		w.OK(setPlan(made.ID, company.TeamPlan))
+		w.Exec(`INSERT INTO report_zone (company_id, zone) VALUES ($1, 'Europe/Paris')`, made.ID)
+		if got, _ := byID(made.ID); got.Plan != company.TeamPlan || got.Zone != "Europe/Paris" {
+			w.Errorf("after changes = %+v", got)
+		}
 		for what, name := range badNames {
 			if err := rename(made.ID, name); err == nil {
 				w.Errorf("renamed to %s", what)
@@ -130,11 +138,13 @@ func TestCompany(t *testing.T) {
 		for _, plan := range []company.Plan{"", "team", "PERSONAL"} {
 			err := w.Try(func(tx *sqldb.Tx) error { _, err := company.Create(w.Context(), tx, "Fox", plan); return err })
 			w.refused(err, fault.Invalid, "plan")
+			w.refused(setPlan(made.ID, plan), fault.Invalid, "plan")
 		}
 		for _, id := range []string{"", ident.New(), "x", "\x00"} {
 			_, err := byID(id)
 			w.refused(err, fault.NotFound, "")
 			w.refused(rename(id, "Fox"), fault.NotFound, "")
+			w.refused(setPlan(id, company.TeamPlan), fault.NotFound, "")
 		}
 	})
 }

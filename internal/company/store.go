@@ -81,10 +81,16 @@ func scanText(row sqldb.Scanner) (s string, err error) {
 
 // Companies.
 
-const companyColumns = `c.id, c.name, c.plan, c.created`
+// firstZone is the clock of a company that has not chosen one.
+const firstZone = "UTC"
+
+const (
+	companyColumns = `c.id, c.name, c.plan, coalesce(z.zone, '` + firstZone + `'), c.created`
+	companyZone    = ` LEFT JOIN report_zone z ON z.company_id = c.id`
+)
 
 func (c *Company) columns() []any {
-	return []any{&c.ID, &c.Name, (*string)(&c.Plan), at(&c.Created)}
+	return []any{&c.ID, &c.Name, (*string)(&c.Plan), &c.Zone, at(&c.Created)}
 }
 
 func scanCompany(row sqldb.Scanner) (c Company, err error) {
@@ -107,18 +113,22 @@ func lockCompanyOf(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 }
 
 func companyByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
-	return found(tx.QueryRow(ctx, `SELECT `+companyColumns+` FROM company c WHERE c.id = $1`, id), scanCompany, errNoCompany)
+	return found(tx.QueryRow(ctx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id = $1`, id), scanCompany, errNoCompany)
 }
 
 func renameCompany(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	return do(ctx, tx, `UPDATE company SET name = $2 WHERE id = $1`, id, name)
 }
 
+func setPlan(ctx context.Context, tx *sqldb.Tx, id string, plan Plan) error {
+	return do(ctx, tx, `UPDATE company SET plan = $2 WHERE id = $1`, id, string(plan))
+}
+
 const membershipQuery = `
 	SELECT ` + companyColumns + `, r.name, r.permissions, m.created
 	FROM company_member m
 	JOIN company c ON c.id = m.company_id
-	JOIN company_role r ON r.company_id = m.company_id AND r.name = m.role
+	JOIN company_role r ON r.company_id = m.company_id AND r.name = m.role` + companyZone + `
 	WHERE m.person_id = $1`
 
 func scanMembership(row sqldb.Scanner) (m Membership, err error) {

@@ -122,23 +122,11 @@ func (d *Directory) Company(ctx context.Context, a Actor, companyID string) (m c
 	return m, err
 }
 
-// RenameCompany gives a company another name.
-func (d *Directory) RenameCompany(ctx context.Context, a Actor, companyID, name string) (m company.Membership, err error) {
-	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
-		m = s.Membership
-		before := m.Company.Name
-		m.Company.Name = name
-		return audit.Entry{Act: audit.CompanyChanged, Details: map[string]string{"name": name, "before": before}},
-			company.Rename(ctx, tx, companyID, name)
-	})
-	return m, err
-}
-
-// Audit gives what was done in a company, newest first: what is older than the
-// record with the number before, or from the newest on where that is 0.
-func (d *Directory) Audit(ctx context.Context, a Actor, companyID string, before int64, limit int) (all []audit.Record, err error) {
+// Audit gives what was done in a company and the filter chooses, newest first.
+func (d *Directory) Audit(ctx context.Context, a Actor, companyID string, f audit.Filter) (all []audit.Record, err error) {
+	f.CompanyID = companyID
 	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
-		all, err = audit.List(ctx, tx, audit.Filter{CompanyID: companyID, Before: before, Limit: limit})
+		all, err = audit.List(ctx, tx, f)
 		return err
 	})
 	return all, err

@@ -64,11 +64,15 @@ var acts = []struct {
 		return err
 	}},
 	{"rename the company", peopleDesk, "", audit.CompanyChanged, func(s scene) error {
-		_, err := s.dir.RenameCompany(s.ctx(), s.actor, s.company, "Hound")
+		_, err := s.dir.ChangeCompany(s.ctx(), s.actor, s.company, directory.CompanyChange{Name: new("Hound")})
+		return err
+	}},
+	{"give the company another clock", peopleDesk, "", audit.CompanyChanged, func(s scene) error {
+		_, err := s.dir.ChangeCompany(s.ctx(), s.actor, s.company, directory.CompanyChange{Zone: new("Europe/Paris")})
 		return err
 	}},
 	{"read the audit log", peopleDesk, "", "", func(s scene) error {
-		_, err := s.dir.Audit(s.ctx(), s.actor, s.company, 0, 10)
+		_, err := s.dir.Audit(s.ctx(), s.actor, s.company, audit.Filter{Limit: 10})
 		return err
 	}},
 	{"list members", peopleDesk, "", "", func(s scene) error {
@@ -300,7 +304,7 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 			for _, id := range []string{"", "x", "\x00", "../..", ident.New(), admin.PersonID + "\x00"} {
 				for _, try := range []func() error{
 					func() error { _, err := w.dir.Company(w.ctx(), a, id); return err },
-					func() error { _, err := w.dir.RenameCompany(w.ctx(), a, id, "Fox"); return err },
+					func() error { _, err := w.dir.ChangeCompany(w.ctx(), a, id, directory.CompanyChange{Name: new("Fox")}); return err },
 					func() error { _, err := w.dir.Team(w.ctx(), a, id); return err },
 					func() error { return w.dir.RemoveTeam(w.ctx(), a, id) },
 					func() error { _, err := w.dir.SetMember(w.ctx(), a, c, id, "member"); return err },

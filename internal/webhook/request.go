@@ -80,7 +80,7 @@ func (s *Sender) request(ctx context.Context, e due) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("body of event: %w", err)
 	}
-	secrets, err := s.o.Secrets.signing(ctx, s.o.DB, e.accountID)
+	secrets, err := s.o.Secrets.signing(ctx, s.o.DB, e.accountID, s.o.SecretMade)
 	if err != nil {
 		return nil, err
 	}

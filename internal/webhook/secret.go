@@ -28,6 +28,7 @@ type Secret struct {
 	Value              string // whsec_…
 	Created            time.Time
 	PreviousValidUntil time.Time // zero: no older one signs along
+	Fresh              bool      // it was made just now
 }
 
 // Secrets are the secrets of all accounts, kept sealed.
@@ -43,10 +44,13 @@ func NewSecrets(box Box, overlap time.Duration) *Secrets { return &Secrets{box, 
 // Get gives the secret of an account, and makes it where there is none: tx must
 // be one that may write.
 func (s *Secrets) Get(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
-	if err := insertSecret(ctx, tx, accountID, s.fresh(accountID)); err != nil {
+	fresh, err := insertSecret(ctx, tx, accountID, s.fresh(accountID))
+	if err != nil {
 		return Secret{}, fmt.Errorf("webhook secret: %w", err)
 	}
-	return s.read(ctx, tx, accountID)
+	secret, err := s.read(ctx, tx, accountID)
+	secret.Fresh = fresh
+	return secret, err
 }
 
 // Rotate replaces the secret of an account. The old one signs along for the
@@ -55,7 +59,9 @@ func (s *Secrets) Rotate(ctx context.Context, tx *sqldb.Tx, accountID string) (S
 	if err := replaceSecret(ctx, tx, accountID, s.fresh(accountID), tx.Now.Add(s.overlap)); err != nil {
 		return Secret{}, fmt.Errorf("rotate webhook secret: %w", err)
 	}
-	return s.read(ctx, tx, accountID)
+	secret, err := s.read(ctx, tx, accountID)
+	secret.Fresh = true
+	return secret, err
 }
 
 // fresh makes a secret, sealed.
@@ -84,8 +90,8 @@ func (s *Secrets) read(ctx context.Context, tx *sqldb.Tx, accountID string) (Sec
 }
 
 // signing gives the secrets that sign for an account now, the current one
-// first.
-func (s *Secrets) signing(ctx context.Context, db *sqldb.DB, accountID string) (values []string, err error) {
+// first. made hears of one that had to be made.
+func (s *Secrets) signing(ctx context.Context, db *sqldb.DB, accountID string, made func(context.Context, *sqldb.Tx, string) error) (values []string, err error) {
 	read := func(tx *sqldb.Tx) error {
 		kept, err := secretOf(ctx, tx, accountID)
 		if err != nil {
@@ -108,10 +114,14 @@ func (s *Secrets) signing(ctx context.Context, db *sqldb.DB, accountID string) (
 	err = db.Read(ctx, read)
 	if errors.Is(err, sqldb.ErrNoRows) { // the account's first event, before anybody asked for the secret
 		err = db.Write(ctx, func(tx *sqldb.Tx) error {
-			if err := insertSecret(ctx, tx, accountID, s.fresh(accountID)); err != nil {
+			fresh, err := insertSecret(ctx, tx, accountID, s.fresh(accountID))
+			if err != nil {
 				return err
 			}
-			return read(tx)
+			if err := read(tx); err != nil || !fresh || made == nil {
+				return err
+			}
+			return made(ctx, tx, accountID)
 		})
 	}
 	if err != nil {

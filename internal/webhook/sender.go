@@ -32,7 +32,10 @@ const (
 type Options struct {
 	DB      *sqldb.DB
 	Secrets *Secrets
-	Guard   *Guard
+	// SecretMade hears, in the transaction that makes it, of a secret that an
+	// account got with its first event; nil where nobody wants to know.
+	SecretMade func(ctx context.Context, tx *sqldb.Tx, accountID string) error
+	Guard      *Guard
 	// Body makes what is posted for a run, at each attempt.
 	Body func(ctx context.Context, runID string) ([]byte, error)
 	Log  *slog.Logger // none

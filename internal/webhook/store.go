@@ -17,11 +17,12 @@ type keptSecret struct {
 	created, previousUntil time.Time
 }
 
-func insertSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string) error {
-	_, err := tx.Exec(ctx, `
+// insertSecret keeps a secret unless the account has one.
+func insertSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string) (fresh bool, err error) {
+	n, err := tx.Exec(ctx, `
 		INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
 		ON CONFLICT (account_id) DO NOTHING`, accountID, sealed, sqldb.At(tx.Now))
-	return err
+	return n > 0, err
 }
 
 func replaceSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string, until time.Time) error {
