@@ -16,6 +16,7 @@ import (
 	"atelier/internal/person"
 	"atelier/internal/queue"
 	"atelier/internal/ratelog"
+	"atelier/internal/report"
 	"atelier/internal/run"
 	"atelier/internal/session"
 	"atelier/internal/webhook"
@@ -36,7 +37,7 @@ func (c checkCmd) Run(p *program) error {
 		return err
 	}
 	checks := slices.Concat(person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
-		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, webhook.Checks, run.Checks,
+		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, webhook.Checks, run.Checks, report.Checks,
 		run.LimitChecks(db.Dialect, run.Limits{PerMinute: p.cfg.Limits.CreatePerMinute, PerHour: p.cfg.Limits.CreatePerHour, Active: p.cfg.Limits.ActiveRuns}))
 	found, err := db.Verify(p.ctx, checks)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"atelier/internal/ledger"
 	"atelier/internal/library"
 	"atelier/internal/person"
+	"atelier/internal/report"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/webhook"
@@ -71,12 +72,17 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 			Shape: library.Shape(a.Width, a.Height), Resolution: library.Resolution(a.Width, a.Height),
 		})
 	}
-	_, ok, err := run.End(ctx, tx, r, o)
+	ended, ok, err := run.End(ctx, tx, r, o)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return ErrOver
+	}
+	if ended.CompanyID != "" {
+		if err := report.Add(ctx, tx, reported(ended, len(o.Results))); err != nil {
+			return fmt.Errorf("report run %s: %w", r.ID, err)
+		}
 	}
 	tokens, allowance, err := ledger.Settle(ctx, tx, r.AccountID, r.ID, hold, charge)
 	if err != nil {
@@ -99,4 +105,14 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 	tx.AfterCommit(func() { s.Hub.Tell(r.ID) })
 	failpoint.Hit("settle.before_commit")
 	return nil
+}
+
+// reported is a run that has ended as its company's reports count it.
+func reported(r run.Run, results int) report.Ended {
+	return report.Ended{
+		CompanyID: r.CompanyID, TeamID: r.TeamID, PersonID: r.PersonID, ToolID: r.ToolID,
+		Plugin: r.Plugin, Credential: r.Credential, CredentialID: r.CredentialID,
+		Status: r.State.Status(), Results: int64(results), TokensCharged: r.TokensCharged, AllowanceUsed: r.AllowanceUsed,
+		Started: r.Started, Finished: r.Finished,
+	}
 }

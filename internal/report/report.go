@@ -15,8 +15,11 @@ package report
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"atelier/internal/fault"
 	"atelier/internal/sqldb"
 )
 
@@ -100,39 +103,153 @@ type Place struct {
 
 // Add counts a run that has just ended, in the transaction that ends it. Where
 // several rows are locked they are locked in one order, the busiest last.
-func Add(ctx context.Context, tx *sqldb.Tx, e Ended) error { return add(ctx, tx, e) }
+func Add(ctx context.Context, tx *sqldb.Tx, e Ended) error {
+	loc, err := holdZone(ctx, tx, e.CompanyID)
+	if err != nil {
+		return fmt.Errorf("clock of company %s: %w", e.CompanyID, err)
+	}
+	return add(ctx, tx, e, dayOf(e.Finished.UnixMicro(), loc))
+}
 
 // Usage gives at most limit rows, grouped by the dimensions in their order, and
 // sorted likewise: those after the row with these keys, or the first.
 func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []string, limit int) ([]Row, error) {
-	return usage(ctx, tx, q, by, after, limit)
+	if len(by) == 0 {
+		return nil, errors.New("report usage: grouped by nothing")
+	}
+	p, err := planFor(ctx, tx, q, by)
+	if err != nil || len(p.pieces) == 0 {
+		return nil, err
+	}
+	return usage(ctx, tx, p, by, after, limit)
 }
 
 // Keys are what a row is sorted by, for the page that comes after it.
-func (r Row) Keys(by []Dimension) []string { return r.keys(by) }
+func (r Row) Keys(by []Dimension) []string {
+	var keys []string
+	for _, d := range by {
+		switch d {
+		case Day:
+			keys = append(keys, r.Day)
+		case Team:
+			keys = append(keys, r.TeamID)
+		case Person:
+			keys = append(keys, r.PersonID)
+		case Tool:
+			keys = append(keys, r.ToolID)
+		case Plugin:
+			keys = append(keys, r.Plugin)
+		case Credential:
+			keys = append(keys, r.Credential, r.CredentialID)
+		}
+	}
+	return keys
+}
 
 // Total sums up all that a query means.
-func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) { return total(ctx, tx, q) }
+func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
+	p, err := planFor(ctx, tx, q, nil)
+	if err != nil || len(p.pieces) == 0 {
+		return Count{}, err
+	}
+	return total(ctx, tx, p)
+}
 
 // Runs gives at most limit runs, those that ended last first: those after a
 // place, or the first.
 func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Place, limit int) ([]Run, error) {
-	return runs(ctx, tx, q, after, limit)
+	f, ok, err := filterOf(ctx, tx, q)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return runs(ctx, tx, q, f, after, limit)
 }
 
 // Spent is what a team was charged in the calendar month that has now in it, by
 // the company's clock, and that month, as in 2026-11. What tx has added counts.
 func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (month string, tokens int64, err error) {
-	return spent(ctx, tx, companyID, teamID)
+	loc, err := Zone(ctx, tx, companyID)
+	if err != nil {
+		return "", 0, err
+	}
+	month, first, end := monthOf(tx.Now, loc)
+	tokens, err = charged(ctx, tx, companyID, teamID, first, end)
+	return month, tokens, err
 }
 
 // Zone is the clock of a company.
 func Zone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
-	return zone(ctx, tx, companyID)
+	name, err := zoneName(ctx, tx, companyID, "")
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return time.UTC, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return time.LoadLocation(name)
 }
 
 // SetZone gives a company another clock, by its IANA name, and counts all its
 // days anew.
 func SetZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
-	return setZone(ctx, tx, companyID, name)
+	// Names of the database begin with a capital; others are files beside it, as
+	// localtime and those with leap seconds are.
+	if name == "" || name == "Local" || name[0] < 'A' || name[0] > 'Z' {
+		return errZone
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return errZone
+	}
+	was, err := lockZone(ctx, tx, companyID)
+	if err != nil || was == name {
+		return err
+	}
+	if err := setZone(ctx, tx, companyID, name); err != nil {
+		return err
+	}
+	return recountDays(ctx, tx, companyID, loc)
+}
+
+var errZone = fault.New(fault.Invalid, "That is no time zone; one is Europe/Paris.").On("time_zone")
+
+// Recount counts all runs of a company anew, quarters as well as days: for those
+// who put runs into the database themselves.
+func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+	name, err := lockZone(ctx, tx, companyID)
+	if err != nil {
+		return err
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return err
+	}
+	if err := recountQuarters(ctx, tx, companyID); err != nil {
+		return err
+	}
+	return recountDays(ctx, tx, companyID, loc)
+}
+
+// holdZone gives the clock of a company, which stays until the transaction ends.
+func holdZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
+	name, err := zoneName(ctx, tx, companyID, tx.Dialect.ForShare)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		if err := makeZone(ctx, tx, companyID); err != nil {
+			return nil, err
+		}
+		name, err = zoneName(ctx, tx, companyID, tx.Dialect.ForShare)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return time.LoadLocation(name)
+}
+
+// lockZone gives the name of a company's clock, and keeps everybody from adding
+// to its sums.
+func lockZone(ctx context.Context, tx *sqldb.Tx, companyID string) (string, error) {
+	if err := makeZone(ctx, tx, companyID); err != nil {
+		return "", err
+	}
+	return zoneName(ctx, tx, companyID, tx.Dialect.ForUpdate)
 }

@@ -32,6 +32,10 @@ type Dialect struct {
 	// ForUpdate, at the end of a SELECT, locks the rows until the transaction
 	// ends. SQLite has one writer at a time and no such clause.
 	ForUpdate string
+	// ForShare, at the end of a SELECT, keeps others from changing the rows until
+	// the transaction ends, and lets them do the same: for what many rely on and
+	// few change. SQLite has one writer at a time and no such clause.
+	ForShare string
 	// SkipLocked is ForUpdate that passes over rows somebody else has locked,
 	// for taking work from a list together with others.
 	SkipLocked string
@@ -43,7 +47,7 @@ type Dialect struct {
 var (
 	dialectSQLite   = Dialect{Name: "sqlite", Clock: "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"}
 	dialectPostgres = Dialect{
-		Name: "postgres", ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED",
+		Name: "postgres", ForUpdate: " FOR UPDATE", ForShare: " FOR SHARE", SkipLocked: " FOR UPDATE SKIP LOCKED",
 		Clock: "CAST(extract(epoch FROM now()) * 1000000 AS BIGINT)",
 	}
 )

@@ -22,6 +22,7 @@ import (
 	"atelier/internal/media"
 	"atelier/internal/policy"
 	"atelier/internal/ratelog"
+	"atelier/internal/report"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
@@ -46,7 +47,7 @@ var tools = map[string]string{
 const picture = "output: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
 // Checks are the invariants of all that runs touch.
-var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, catalog.Checks, ratelog.Checks)
+var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, catalog.Checks, ratelog.Checks, report.Checks)
 
 // House is an installation whose clock moves only when it is told to. Nobody
 // works in it.
