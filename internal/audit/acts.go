@@ -57,6 +57,9 @@ const (
 	TokensGranted  Act = "tokens.granted"   // by the operator, or taken back
 	TokensToppedUp Act = "tokens.topped_up" // a person claimed the free top-up
 
+	BudgetSet     Act = "budget.set"     // what a team plans to spend
+	BudgetRemoved Act = "budget.removed" // it plans nothing any more
+
 	KeysRotated Act = "keys.rotated" // another key signs
 
 	IdentityLinked Act = "identity.linked" // a person is known at a provider
@@ -74,6 +77,7 @@ var Acts = []Act{
 	InvitationCreated, InvitationAccepted, InvitationRevoked,
 	DomainAdded, DomainVerified, DomainRemoved,
 	TokensGranted, TokensToppedUp,
+	BudgetSet, BudgetRemoved,
 	KeysRotated,
 	IdentityLinked, IdentityLost,
 }
