@@ -103,7 +103,7 @@ func pieces(from, until, now time.Time, loc *time.Location, quarters bool) (all 
 		return nil
 	}
 	first := dayOf(begin, loc)
-	if begin > dayStart(first, loc) {
+	if begin > 0 && begin > dayStart(first, loc) { // nothing ended before 1970
 		next := dayStart(first+1, loc)
 		if !open && end <= next {
 			return edge(begin, end, first, quarters)

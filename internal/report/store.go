@@ -103,11 +103,14 @@ func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.
 	if err != nil || first == nil || last == nil {
 		return err
 	}
+	var a args
+	company := a.add(companyID)
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
 		SELECT company_id, 'all', slot, `+keys+`, `+summed+` FROM (
-			SELECT r.company_id, `+daySlot(stretches(*first, *last, loc))+` AS slot, `+keys+`, `+runCounts+` FROM run r WHERE r.company_id = $1 AND r.finished IS NOT NULL) AS ended
-		GROUP BY company_id, slot, `+keys, companyID); err != nil {
+			SELECT r.company_id, `+daySlot(&a, stretches(*first, *last, loc))+` AS slot, `+keys+`, `+runCounts+` FROM run r
+			WHERE r.company_id = `+company+` AND r.finished IS NOT NULL) AS ended
+		GROUP BY company_id, slot, `+keys, a...); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `
@@ -127,14 +130,15 @@ const coarser = `
 		UNION ALL SELECT 'credential' UNION ALL SELECT 'day') AS c`
 
 // daySlot is the day of a run by a clock that changes now and then, as dayOf has it.
-func daySlot(all []stretch) string {
+func daySlot(a *args, all []stretch) string {
 	var b strings.Builder
 	b.WriteString(`CASE`)
 	for _, s := range all {
 		// A day more and one less: what is divided is never below zero, where
 		// division rounds up.
-		slot := fmt.Sprintf(`(r.finished + %d) / %d - 1`, s.offset+day, day)
-		fmt.Fprintf(&b, ` WHEN r.finished < %d AND %s < %d THEN %d WHEN r.finished < %d THEN %s`, s.until, slot, s.first, s.first, s.until, slot)
+		slot := `(r.finished + ` + a.add(s.offset+day) + `) / ` + number(day) + ` - 1`
+		until, first := a.add(s.until), a.add(s.first)
+		b.WriteString(` WHEN r.finished < ` + until + ` AND ` + slot + ` < ` + first + ` THEN CAST(` + first + ` AS BIGINT) WHEN r.finished < ` + until + ` THEN ` + slot)
 	}
 	b.WriteString(` END`)
 	return b.String()
@@ -152,13 +156,15 @@ func personBy(ctx context.Context, tx *sqldb.Tx, key string) (id string, err err
 // charged is what a team paid on some days. They are listed, since the days come
 // before the team in the key.
 func charged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
+	var a args
+	company, team := a.add(companyID), a.add(teamID)
 	var days []string
 	for d := first; d < end; d++ {
-		days = append(days, number(d))
+		days = append(days, a.add(d))
 	}
 	err = tx.QueryRow(ctx, `
 		SELECT CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) FROM report_sum
-		WHERE company_id = $1 AND grain = 'team' AND slot IN (`+strings.Join(days, `, `)+`) AND team_id = $2`, companyID, teamID).Scan(&tokens)
+		WHERE company_id = `+company+` AND grain = 'team' AND slot IN (`+strings.Join(days, `, `)+`) AND team_id = `+team, a...).Scan(&tokens)
 	return tokens, err
 }
 
@@ -233,8 +239,8 @@ var columns = map[Dimension][]string{
 var names = map[Dimension]struct{ columns, from string }{
 	Team:   {`coalesce(t.name, '')`, ` LEFT JOIN team t ON t.id = g.team_id`},
 	Person: {address, ` LEFT JOIN person p ON p.id = g.person_id`},
-	Credential: {label, ` LEFT JOIN access_token a ON g.credential <> 'device' AND a.id = g.credential_id
-		LEFT JOIN device d ON g.credential = 'device' AND d.id = g.credential_id`},
+	Credential: {label, ` LEFT JOIN access_token a ON g.credential <> 'id_token' AND a.id = g.credential_id
+		LEFT JOIN device d ON g.credential = 'id_token' AND d.id = g.credential_id`},
 }
 
 const (
@@ -336,7 +342,7 @@ func runs(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, li
 		SELECT r.id, r.status, r.error_code, r.team_id, coalesce(t.name, ''), r.person_id, `+address+`, r.tool_id, r.plugin, r.credential, r.credential_id, `+label+`,
 			r.num_results, (SELECT count(*) FROM result s WHERE s.run_id = r.id), r.tokens_charged, r.allowance_used, r.created, r.started, r.finished
 		FROM run r LEFT JOIN team t ON t.id = r.team_id LEFT JOIN person p ON p.id = r.person_id
-			LEFT JOIN access_token a ON r.credential <> 'device' AND a.id = r.credential_id LEFT JOIN device d ON r.credential = 'device' AND d.id = r.credential_id
+			LEFT JOIN access_token a ON r.credential <> 'id_token' AND a.id = r.credential_id LEFT JOIN device d ON r.credential = 'id_token' AND d.id = r.credential_id
 		WHERE `+where+` ORDER BY r.finished DESC, r.id DESC LIMIT `+a.add(int64(limit)), a, func(row sqldb.Scanner) (r Run, err error) {
 		var created, started, finished sqldb.Time
 		err = row.Scan(&r.ID, &r.Status, &r.ErrorCode, &r.TeamID, &r.TeamName, &r.PersonID, &r.Email, &r.ToolID, &r.Plugin, &r.Credential, &r.CredentialID, &r.CredentialName,

@@ -153,7 +153,35 @@ const filled = `('run', 'run_attempt', 'asset', 'result', 'ledger_transaction', 
 
 // fill adds old runs in bulk. Keys are as the program makes them: ids of runs
 // grow, all others are random.
-func fill(ctx context.Context, s *server, people []member, j job, old int) (err error) {
+func fill(ctx context.Context, s *server, people []member, j job, old int) error {
+	return inBulk(ctx, s, func(db *store) []string {
+		statements := listPeople(people)
+		first := time.Now().Add(-365 * 24 * time.Hour).UnixMicro()
+		step := (364 * 24 * time.Hour).Microseconds() / int64(old)
+		for _, text := range oldRows {
+			statements = append(statements, strings.NewReplacer(
+				"{old}", fmt.Sprint(old), "{people}", fmt.Sprint(len(people)), "{first}", fmt.Sprint(first), "{step}", fmt.Sprint(step),
+				"{id}", db.newID, "{tool}", j.toolID, "{hash}", j.hash, "{inputs}", j.inputs, "{sha256}", ident.Hash("bench")).Replace(text))
+		}
+		return append(statements, `DROP TABLE bench_person`)
+	})
+}
+
+// listPeople makes a table of people, by number.
+func listPeople(people []member) []string {
+	statements := []string{`CREATE TABLE bench_person (i BIGINT PRIMARY KEY, id TEXT NOT NULL)`}
+	for i := 0; i < len(people); i += 256 {
+		var rows []string
+		for k, m := range people[i:min(i+256, len(people))] {
+			rows = append(rows, fmt.Sprintf(`(%d, '%s')`, i+k, m.id))
+		}
+		statements = append(statements, `INSERT INTO bench_person (i, id) VALUES `+strings.Join(rows, `, `))
+	}
+	return statements
+}
+
+// inBulk runs statements that fill tables, whose indexes are made afterwards.
+func inBulk(ctx context.Context, s *server, of func(*store) []string) (err error) {
 	db, err := openStore(ctx, s)
 	if err != nil {
 		return err
@@ -167,22 +195,7 @@ func fill(ctx context.Context, s *server, people []member, j job, old int) (err 
 	for _, text := range indexes {
 		statements = append(statements, `DROP INDEX `+indexName(text))
 	}
-	statements = append(statements, `CREATE TABLE bench_person (i BIGINT PRIMARY KEY, id TEXT NOT NULL)`)
-	for i := 0; i < len(people); i += 256 {
-		var rows []string
-		for k, m := range people[i:min(i+256, len(people))] {
-			rows = append(rows, fmt.Sprintf(`(%d, '%s')`, i+k, m.id))
-		}
-		statements = append(statements, `INSERT INTO bench_person (i, id) VALUES `+strings.Join(rows, `, `))
-	}
-	first := time.Now().Add(-365 * 24 * time.Hour).UnixMicro()
-	step := (364 * 24 * time.Hour).Microseconds() / int64(old)
-	for _, text := range oldRows {
-		statements = append(statements, strings.NewReplacer(
-			"{old}", fmt.Sprint(old), "{people}", fmt.Sprint(len(people)), "{first}", fmt.Sprint(first), "{step}", fmt.Sprint(step),
-			"{id}", db.newID, "{tool}", j.toolID, "{hash}", j.hash, "{inputs}", j.inputs, "{sha256}", ident.Hash("bench")).Replace(text))
-	}
-	statements = append(statements, `DROP TABLE bench_person`)
+	statements = append(statements, of(db)...)
 	statements = append(statements, indexes...)
 	for _, text := range append(statements, db.after...) {
 		if err := db.exec(ctx, text); err != nil {

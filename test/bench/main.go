@@ -73,6 +73,7 @@ var parts = []struct {
 	{"status", (*bench).status},
 	{"latency", (*bench).runLatency},
 	{"history", (*bench).history},
+	{"reports", (*bench).reports},
 	{"memory", (*bench).memory},
 	{"engines", (*bench).engines},
 }
@@ -87,8 +88,8 @@ func execute(ctx context.Context) error {
 	flag.IntVar(&b.rounds, "rounds", 15, "rounds of each side") // short ones that take turns: the machine is never the same for long
 	flag.DurationVar(&b.span, "span", time.Second, "length of a round")
 	flag.IntVar(&b.people, "people", 2048, "people who create runs, a multiple of 16")
-	flag.IntVar(&b.old, "old", 1_000_000, "old runs of the part history")
-	flag.BoolVar(&b.oldPG, "old-postgres", false, "do the part history on PostgreSQL as well")
+	flag.IntVar(&b.old, "old", 1_000_000, "old runs of the parts history and reports")
+	flag.BoolVar(&b.oldPG, "old-postgres", false, "do the parts history and reports on PostgreSQL as well")
 	flag.Parse()
 	if flag.NArg() > 0 || b.rounds < 1 || b.people < connections || b.people%connections != 0 {
 		return errors.New("wrong flags; see -help")

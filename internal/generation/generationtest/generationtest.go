@@ -176,19 +176,33 @@ func (h *House) Tool(slug string) *catalog.Tool {
 func (h *House) Person(tokens int64) string {
 	h.Helper()
 	id := ident.New()
-	h.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, $2, TRUE, '', 1)`, id, id+"@example.com")
+	h.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, lower($2), TRUE, '', 1)`, id, id+"@example.com")
 	h.Give(id, tokens)
 	return id
 }
 
-// Team makes a team with so many tokens. Who is in it is not asked here.
-func (h *House) Team(tokens int64) string {
+// Company makes a company that has no teams yet.
+func (h *House) Company() string {
 	h.Helper()
 	id := ident.New()
-	h.Exec(`INSERT INTO company (id, name, plan, created) VALUES ($1, 'Company', 'TEAM', 1)`, id)
-	h.Exec(`INSERT INTO team (id, company_id, name, removed, created) VALUES ($1, $1, 'Team', FALSE, 1)`, id)
+	h.Exec(`INSERT INTO company (id, name, plan, created) VALUES ($1, 'Company', 'ENTERPRISE', 1)`, id)
+	return id
+}
+
+// TeamOf makes a team of a company with so many tokens. Who is in it is not
+// asked here.
+func (h *House) TeamOf(companyID string, tokens int64) string {
+	h.Helper()
+	id := ident.New()
+	h.Exec(`INSERT INTO team (id, company_id, name, removed, created) VALUES ($1, $2, 'Team', FALSE, 1)`, id, companyID)
 	h.Give(id, tokens)
 	return id
+}
+
+// Team makes a team with so many tokens, of a company of its own.
+func (h *House) Team(tokens int64) string {
+	h.Helper()
+	return h.TeamOf(h.Company(), tokens)
 }
 
 // Give grants tokens to an account.
