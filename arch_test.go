@@ -44,9 +44,10 @@ var layers = []map[string][]string{
 	},
 	{ // coordinators
 		"internal/access": nil, "internal/curator": nil, "internal/intake": nil, "internal/post": nil,
-		"internal/board": {"internal/library"}, "internal/library": {"internal/intake"}, "internal/generation": {"internal/intake", "internal/library"},
-		"internal/runner":    {"internal/generation", "internal/intake"},
-		"internal/directory": {"internal/post"}, "internal/identity": {"internal/post"},
+		"internal/budget": {"internal/post"}, "internal/board": {"internal/library"}, "internal/library": {"internal/intake"},
+		"internal/generation": {"internal/budget", "internal/intake", "internal/library"},
+		"internal/runner":     {"internal/generation", "internal/intake"},
+		"internal/directory":  {"internal/budget", "internal/post"}, "internal/identity": {"internal/post"},
 		"internal/worker": {"internal/identity", "internal/post"},
 	},
 	{ // edges

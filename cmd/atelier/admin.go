@@ -29,6 +29,11 @@ type adminCmd struct {
 		Add    teamAddCmd    `cmd:"" help:"Make a person a member of a team."`
 		Remove teamRemoveCmd `cmd:"" help:"Take a person out of a team."`
 	} `cmd:"" help:"Manage teams."`
+	Budget struct {
+		Set    budgetSetCmd    `cmd:"" help:"Say what a team plans to spend in a month, and how it hears of that."`
+		Show   budgetShowCmd   `cmd:"" help:"Show a team's budget, and what is spent of it."`
+		Remove budgetRemoveCmd `cmd:"" help:"Take a team's budget away."`
+	} `cmd:"" help:"Manage the budgets of teams."`
 	Role struct {
 		Set roleSetCmd `cmd:"" help:"Change what a role of a team allows; makes the role where it is new."`
 	} `cmd:"" help:"Manage the roles of teams."`

@@ -5,6 +5,8 @@ import (
 	"net"
 	"time"
 
+	"atelier/internal/api"
+	"atelier/internal/budget"
 	"atelier/internal/device"
 	"atelier/internal/directory"
 	"atelier/internal/identity"
@@ -15,6 +17,7 @@ import (
 	"atelier/internal/post"
 	"atelier/internal/queue"
 	"atelier/internal/sqldb"
+	"atelier/internal/webhook"
 )
 
 // people are the parts that know who is who. The service and the commands
@@ -24,6 +27,7 @@ type people struct {
 	keys    keyring.Ring
 	devices *device.Devices
 	tokens  *idtoken.Issuer
+	budgets *budget.Keeper // can write mail once employ was called
 
 	// Filled in by employ, since the queue's own work needs the ones above.
 	provider  *oidc.Provider
@@ -45,7 +49,8 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 			RotateAfter: time.Duration(c.Tokens.RefreshRotateAfter), Grace: time.Duration(c.Tokens.RefreshGrace),
 		}),
 		// All nodes have one name as the issuer, whatever addresses they have.
-		tokens: idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Tokens.IDLifetime), Now: db.Now}),
+		tokens:  idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Tokens.IDLifetime), Now: db.Now}),
+		budgets: &budget.Keeper{Guard: webhook.NewGuard(c.Webhook.AllowNetworks), Body: api.BudgetEventBody, Wake: func() {}},
 	}
 }
 
@@ -66,7 +71,8 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
 		},
 	})
-	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL}
+	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL, Budgets: pp.budgets}
+	pp.budgets.Post, pp.budgets.AppURL = office, c.AppURL
 }
 
 // providerTimeout bounds how long an identity provider is waited for.

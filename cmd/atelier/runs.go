@@ -13,6 +13,7 @@ import (
 	"atelier/internal/api"
 	"atelier/internal/blob"
 	"atelier/internal/board"
+	"atelier/internal/budget"
 	"atelier/internal/catalog"
 	"atelier/internal/config"
 	"atelier/internal/engine/child"
@@ -51,7 +52,7 @@ type runs struct {
 
 // openRuns builds them. Settings that follow from the address are filled in by
 // now.
-func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, log *slog.Logger, metrics prometheus.Registerer) (*runs, error) {
+func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, budgets *budget.Keeper, log *slog.Logger, metrics prometheus.Registerer) (*runs, error) {
 	c := p.cfg
 	rules, err := p.policy()
 	if err != nil {
@@ -70,8 +71,14 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		links:   library.Links{Key: keys.Key("media"), BaseURL: c.Media.URL, Lifetime: time.Duration(c.Media.URLLifetime), Now: db.Now},
 		secrets: webhook.NewSecrets(keys.Box("webhook"), time.Duration(c.Webhook.SecretOverlap)),
 	}
+	wake := func() {
+		if rs.sender != nil {
+			rs.sender.Wake()
+		}
+	}
+	budgets.Wake = wake
 	rs.service = generation.New(generation.Parts{
-		DB: db, Catalog: tools, Policy: rules, Guard: guard, Hub: rs.hub,
+		DB: db, Catalog: tools, Policy: rules, Guard: guard, Hub: rs.hub, Budgets: budgets,
 		Settings: generation.Settings{
 			InputFiles: c.Limits.InputFiles, MetadataBytes: int(c.Limits.MetadataBytes), PluginLength: c.Limits.PluginLength, ActiveRuns: c.Limits.ActiveRuns,
 			CreatePerMinute: c.Limits.CreatePerMinute, CreatePerHour: c.Limits.CreatePerHour, NumResults: c.Limits.NumResults,
@@ -79,11 +86,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 			PollMin: time.Duration(c.Runs.PollMin), PollMax: time.Duration(c.Runs.PollMax), MonthlyAllowance: c.Tokens.MonthlyAllowance,
 		},
 		Queued: func(engine string) { rs.relay.Queued(engine) },
-		Ended: func() {
-			if rs.sender != nil {
-				rs.sender.Wake()
-			}
-		},
+		Ended:  wake,
 	})
 	if !c.Has("worker") {
 		return rs, nil

@@ -90,7 +90,7 @@ func (serveCmd) Run(p *program) error {
 	// Background work. A node without it can still add to the queue.
 	who := p.openPeople(db, keys)
 	metrics := telemetry.Registry(version())
-	work, err := p.openRuns(db, keys, blobs, tools, log, metrics)
+	work, err := p.openRuns(db, keys, blobs, tools, who.budgets, log, metrics)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"atelier/internal/api"
 	"atelier/internal/board"
 	"atelier/internal/engine"
 	"atelier/internal/engine/script"
@@ -28,8 +29,9 @@ func (s *service) addRuns(log *slog.Logger) {
 	p.Boards = &board.Boards{DB: s.db, Hub: hub.New(), Keep: 30 * 24 * time.Hour}
 	p.Links = library.Links{Key: []byte("a key of the links"), BaseURL: p.BaseURL, Lifetime: 7 * 24 * time.Hour, Now: time.Now}
 	p.Secrets = webhook.NewSecrets(s.site.Keys.Box("webhook"), 24*time.Hour)
+	s.site.Budgets.Body = api.BudgetEventBody
 	p.Runs = generation.New(generation.Parts{
-		DB: s.db, Catalog: p.Catalog, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: p.Hub,
+		DB: s.db, Catalog: p.Catalog, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: p.Hub, Budgets: s.site.Budgets,
 		Settings: generation.Settings{
 			InputFiles: 12, MetadataBytes: 8192, PluginLength: 64, ActiveRuns: 10, CreatePerMinute: 10, CreatePerHour: 100, NumResults: 64,
 			KeyLifetime: 24 * time.Hour, KeyWait: 10 * time.Second, PollMin: time.Second, PollMax: 10 * time.Second,

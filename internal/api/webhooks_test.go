@@ -53,7 +53,7 @@ func (m *maker) receive(status int) (address string, events <-chan told) {
 			return api.EventBody(m.parts.Links, rec)
 		},
 	})
-	p.Ended = sender.Wake
+	p.Ended, p.Budgets.Wake, p.Budgets.Guard = sender.Wake, sender.Wake, p.Guard
 	*m.parts.Runs = *generation.New(p)
 	ctx, stop := context.WithCancel(context.WithoutCancel(m.t.Context()))
 	ended := make(chan error, 1)

@@ -62,6 +62,9 @@ const (
 	WebhookSecretMade    Act = "webhook_secret.made"    // events of an account are signed from now on
 	WebhookSecretRotated Act = "webhook_secret.rotated" // with another secret
 
+	BudgetSet     Act = "budget.set"     // what a team plans to spend
+	BudgetRemoved Act = "budget.removed" // it plans nothing any more
+
 	KeysRotated Act = "keys.rotated" // another key signs
 
 	IdentityLinked Act = "identity.linked" // a person is known at a provider
@@ -80,6 +83,7 @@ var Acts = []Act{
 	DomainAdded, DomainVerified, DomainRemoved,
 	TokensGranted, TokensToppedUp,
 	WebhookSecretMade, WebhookSecretRotated,
+	BudgetSet, BudgetRemoved,
 	KeysRotated,
 	IdentityLinked, IdentityLost,
 }

@@ -15,6 +15,7 @@ import (
 	"net"
 
 	"atelier/internal/audit"
+	"atelier/internal/budget"
 	"atelier/internal/company"
 	"atelier/internal/fault"
 	"atelier/internal/ident"
@@ -27,6 +28,8 @@ import (
 type Directory struct {
 	DB   *sqldb.DB
 	Post post.Office
+	// Budgets keeps those of teams.
+	Budgets *budget.Keeper
 	// Resolver finds the records by which companies prove their domains.
 	Resolver *net.Resolver
 	// AppURL is where the pages are that links in mail lead to.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"atelier/internal/audit"
+	"atelier/internal/budget"
 	"atelier/internal/company"
 	"atelier/internal/credential"
 	"atelier/internal/directory"
@@ -25,6 +26,7 @@ import (
 	"atelier/internal/queue"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/webhook"
 )
 
 const appURL = "https://atelier.example"
@@ -64,9 +66,11 @@ func open(t *testing.T, engine string) world {
 	w.box = ring.Box("mail")
 	q, err := queue.Open(w.db, nil, queue.Options{Now: now})
 	w.ok(err)
-	w.dir = &directory.Directory{DB: w.db, Post: post.Office{Queue: q, Box: w.box}, AppURL: appURL}
+	office := post.Office{Queue: q, Box: w.box}
+	budgets := &budget.Keeper{Post: office, Guard: webhook.NewGuard(nil), Wake: func() {}, AppURL: appURL}
+	w.dir = &directory.Directory{DB: w.db, Post: office, AppURL: appURL, Budgets: budgets}
 	t.Cleanup(func() {
-		checks := slices.Concat(company.Checks, credential.Checks, audit.Checks)
+		checks := slices.Concat(budget.Checks, company.Checks, credential.Checks, audit.Checks)
 		if v, err := w.db.Verify(context.Background(), checks); err != nil || len(v) != 0 {
 			t.Errorf("checks = %v, %v", v, err)
 		}

@@ -171,6 +171,20 @@ func managesTeam(p place) error {
 	return p.byPlugin()
 }
 
+// paysFor is for those who manage what the company pays.
+func paysFor(p place) error { return p.need(company.ManageBilling) }
+
+// seesBudget is for those who manage what the company pays, or this team.
+func seesBudget(p place) error {
+	if p.Role.May(company.ManageBilling) {
+		return nil
+	}
+	if p.role == nil || !p.role.May(company.ManageTeam) {
+		return errPermission
+	}
+	return p.byPlugin()
+}
+
 // byPlugin refuses an app that the actor's role in the team does not let in.
 func (p place) byPlugin() error {
 	if p.actor.ByPlugin && !(p.role.May(company.UsePlugins) && p.role.AllowsPlugin(p.actor.PluginKind)) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"atelier/internal/audit"
+	"atelier/internal/budget"
 	"atelier/internal/company"
 	"atelier/internal/directory"
 	"atelier/internal/fault"
@@ -46,6 +47,7 @@ var people = []struct {
 const (
 	everybody   = "member teammate manager tokens reports billing members teams admin operator"
 	peopleDesk  = "members admin operator"
+	payDesk     = "billing admin operator"
 	teamDesk    = "manager teams admin operator"
 	teamOwners  = "teams admin operator"
 	teamReaders = "teammate manager teams admin operator"
@@ -193,6 +195,17 @@ var acts = []struct {
 		_, err := s.dir.SetTeamRolePermissions(s.ctx(), s.actor, s.team, "spare", map[company.Permission]bool{company.Generate: false})
 		return err
 	}},
+	{"read the budget", "manager billing admin operator", "", "", func(s scene) error {
+		_, err := s.dir.Budget(s.ctx(), s.actor, s.team)
+		return err
+	}},
+	{"set the budget", payDesk, "", audit.BudgetSet, func(s scene) error {
+		_, err := s.dir.SetBudget(s.ctx(), s.actor, s.team, budget.Draft{Tokens: 20})
+		return err
+	}},
+	{"remove the budget", payDesk, "", audit.BudgetRemoved, func(s scene) error {
+		return s.dir.RemoveBudget(s.ctx(), s.actor, s.team)
+	}},
 	{"delete a team role", teamDesk, "", audit.TeamRoleDeleted, func(s scene) error {
 		return s.dir.DeleteTeamRole(s.ctx(), s.actor, s.team, "spare")
 	}},
@@ -229,6 +242,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 					if who.team != "" {
 						w.joinTeam(s.team, actor, who.team)
 					}
+					get(w, func(tx *sqldb.Tx) (budget.Budget, error) {
+						return w.dir.Budgets.Set(w.ctx(), tx, s.team, budget.Draft{Tokens: 10})
+					})
 					get(w, func(tx *sqldb.Tx) (company.Domain, error) {
 						if err := company.SetRole(w.ctx(), tx, s.company, company.Role{Name: "spare"}); err != nil {
 							return company.Domain{}, err
@@ -304,7 +320,10 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 			for _, id := range []string{"", "x", "\x00", "../..", ident.New(), admin.PersonID + "\x00"} {
 				for _, try := range []func() error{
 					func() error { _, err := w.dir.Company(w.ctx(), a, id); return err },
-					func() error { _, err := w.dir.ChangeCompany(w.ctx(), a, id, directory.CompanyChange{Name: new("Fox")}); return err },
+					func() error {
+						_, err := w.dir.ChangeCompany(w.ctx(), a, id, directory.CompanyChange{Name: new("Fox")})
+						return err
+					},
 					func() error { _, err := w.dir.Team(w.ctx(), a, id); return err },
 					func() error { return w.dir.RemoveTeam(w.ctx(), a, id) },
 					func() error { _, err := w.dir.SetMember(w.ctx(), a, c, id, "member"); return err },

@@ -39,6 +39,10 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 			return err
 		}
 		left, limited, err := spendLeft(ctx, tx, d.Caller)
+		if err != nil {
+			return err
+		}
+		planned, hard, err := budgetLeft(ctx, tx, d.Caller, hold)
 		switch {
 		case err != nil:
 		case !d.Caller.MayGenerate:
@@ -49,6 +53,8 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 			c.Blocked = fmt.Sprintf("The account has %d tokens; this run needs %d.", available, hold.Tokens)
 		case limited && hold.Tokens > left:
 			c.Blocked = overspent(hold.Tokens, left).Message
+		case hard && hold.Tokens > planned:
+			c.Blocked = overBudget(hold.Tokens, planned).Message
 		}
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"atelier/internal/asset"
+	"atelier/internal/budget"
 	"atelier/internal/catalog"
 	"atelier/internal/failpoint"
 	"atelier/internal/fault"
@@ -206,7 +207,8 @@ func activeCap(active int64, most int) *fault.Error {
 		With("active", active).With("limit", most).After(time.Second)
 }
 
-// reserve holds what the run may cost, within what the role may spend.
+// reserve holds what the run may cost, within what the role may spend and what
+// the team planned to.
 func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accepted) (ledger.Hold, error) {
 	hold, err := ledger.Reserve(ctx, tx, who.AccountID, a.price, s.Settings.MonthlyAllowance)
 	if err != nil {
@@ -216,7 +218,28 @@ func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accep
 	if err == nil && limited && hold.Tokens > left {
 		err = overspent(hold.Tokens, left)
 	}
+	if err != nil {
+		return ledger.Hold{}, err
+	}
+	// The account is locked: what others hold stays as it is.
+	if left, limited, err = budgetLeft(ctx, tx, who, hold); err == nil && limited && left < 0 {
+		err = overBudget(hold.Tokens, left+hold.Tokens)
+	}
 	return hold, err
+}
+
+// budgetLeft is what a hard budget of the team leaves now. A run that is free
+// asks for nothing of it.
+func budgetLeft(ctx context.Context, tx *sqldb.Tx, who Caller, h ledger.Hold) (left int64, limited bool, err error) {
+	if who.TeamID == "" || h.Tokens == 0 {
+		return 0, false, nil
+	}
+	return budget.Left(ctx, tx, who.TeamID)
+}
+
+func overBudget(required, left int64) *fault.Error {
+	return fault.New(fault.InsufficientBalance, "The budget of this team does not allow that much in this month.").
+		With("required", required).With("available", max(left, 0)).With("reason", "budget")
 }
 
 // spendLeft is what the person's role lets them spend of the team's tokens now.

@@ -34,7 +34,7 @@ type Ending struct {
 var ErrOver = errors.New("the run is over, or somebody else's")
 
 // End ends a run in one transaction: its state, its results, what it costs,
-// its event and the tool's history. Where r is not as the run is by now, it is
+// its event, what its team's budget reaches, and the tool's history. Where r is not as the run is by now, it is
 // ErrOver and nothing changed.
 //
 // Files come before the state: where the outcome of a first try is unknown, a
@@ -82,6 +82,11 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 	if ended.CompanyID != "" {
 		if err := report.Add(ctx, tx, reported(ended, len(o.Results))); err != nil {
 			return fmt.Errorf("report run %s: %w", r.ID, err)
+		}
+	}
+	if o.TokensCharged > 0 && r.TeamID != "" { // before the ledger, whose last row everybody waits for
+		if err := s.Budgets.Charged(ctx, tx, r.TeamID); err != nil {
+			return err
 		}
 	}
 	tokens, allowance, err := ledger.Settle(ctx, tx, r.AccountID, r.ID, hold, charge)

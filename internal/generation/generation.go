@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"atelier/internal/budget"
 	"atelier/internal/catalog"
 	"atelier/internal/company"
 	"atelier/internal/hub"
@@ -48,6 +49,7 @@ type Parts struct {
 	Policy   *policy.Checker
 	Guard    *webhook.Guard
 	Hub      *hub.Hub
+	Budgets  *budget.Keeper
 	Settings Settings
 	// Queued hears of every run that waits for an engine, after its commit.
 	Queued func(engine string)

@@ -230,6 +230,13 @@ func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	return recountDays(ctx, tx, companyID, loc)
 }
 
+// Lock keeps everybody from adding to a company's sums until tx ends. Who ends
+// a run may come to the company's row after this: lock that one second.
+func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+	_, err := lockZone(ctx, tx, companyID)
+	return err
+}
+
 // holdZone gives the clock of a company, which stays until the transaction ends.
 func holdZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
 	name, err := zoneName(ctx, tx, companyID, tx.Dialect.ForShare)

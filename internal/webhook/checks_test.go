@@ -9,7 +9,8 @@ import (
 )
 
 // TestChecksSeeWhatIsWrong breaks each rule and looks for its name. The tables
-// refuse what two others look for: a second event, and a state without its time.
+// refuse what three others look for: a second event, a state without its time,
+// and an event about nothing.
 func TestChecksSeeWhatIsWrong(t *testing.T) {
 	each(t, func(w world) {
 		r := newReceiver(w, nil)
@@ -18,6 +19,8 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 		w.until(run, "delivered", 1)
 		waiting := w.run("https://waiting.test/")
 		w.until(waiting, "failing", 1)
+		w.notice("https://waiting.test/", "{}") // several events without a run are no second event
+		w.notice("https://waiting.test/", "{}")
 		plain := dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) { return w.ended(tx, "") })
 		event := "(SELECT id FROM webhook_event WHERE run_id = '" + run + "')"
 		for damage, want := range map[string]string{
@@ -25,6 +28,8 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 			`UPDATE run SET webhook_url = '' WHERE id = '` + run + `'`:                                                                   "an event is that of a finished run, for its account and its webhook",
 			`UPDATE webhook_event SET account_id = 'x' WHERE run_id = '` + run + `'`:                                                     "an event is that of a finished run, for its account and its webhook",
 			`UPDATE webhook_event SET host = 'x' WHERE run_id = '` + run + `'`:                                                           "the host of an event is that of its address",
+			`UPDATE webhook_event SET host = 'x' WHERE run_id IS NULL`:                                                                   "the host of an event is that of its address",
+			`UPDATE webhook_event SET attempts = 9 WHERE run_id IS NULL`:                                                                 "every attempt of the schedule is written down, and none comes after a success",
 			`UPDATE webhook_event SET lease_until = 1 WHERE run_id = '` + run + `'`:                                                      "what is being sent was waiting",
 			`UPDATE webhook_event SET state = 'delivered', next_at = NULL WHERE run_id = '` + waiting + `'`:                              "an event is delivered when a receiver said so, and then never ends otherwise",
 			`UPDATE webhook_event SET state = 'exhausted' WHERE run_id = '` + run + `'`:                                                  "an event is delivered when a receiver said so, and then never ends otherwise",

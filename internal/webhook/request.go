@@ -13,6 +13,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"atelier/internal/sqldb"
 )
 
 const (
@@ -41,7 +43,7 @@ func (s *Sender) attempt(ctx context.Context, e due) (o outcome, err error) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	if s.o.Guard.CheckURL(e.url) != "" { // what is allowed may have changed since the run was created
+	if s.o.Guard.CheckURL(e.url) != "" { // what is allowed may have changed since the event was asked for
 		return outcome{word: failBlocked}, nil
 	}
 	req, err := s.request(ctx, e)
@@ -76,7 +78,7 @@ func (s *Sender) attempt(ctx context.Context, e due) (o outcome, err error) {
 
 // request makes the signed request for an event.
 func (s *Sender) request(ctx context.Context, e due) (*http.Request, error) {
-	body, err := s.o.Body(ctx, e.runID)
+	body, err := s.body(ctx, e)
 	if err != nil {
 		return nil, fmt.Errorf("body of event: %w", err)
 	}
@@ -107,6 +109,19 @@ func (s *Sender) request(ctx context.Context, e due) (*http.Request, error) {
 	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	req.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
 	return req, nil
+}
+
+// body is what an event says now.
+func (s *Sender) body(ctx context.Context, e due) (body []byte, err error) {
+	if e.runID != "" {
+		return s.o.Body(ctx, e.runID)
+	}
+	err = s.o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		text, err := noticeBody(ctx, tx, e.id)
+		body = []byte(text)
+		return err
+	})
+	return body, err
 }
 
 // wordFor gives our word for why there is no answer.

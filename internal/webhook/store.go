@@ -50,6 +50,20 @@ func insertEvent(ctx context.Context, tx *sqldb.Tx, id, host string, e Event) er
 	return err
 }
 
+func insertNotice(ctx context.Context, tx *sqldb.Tx, id, host string, n Notice) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO webhook_event (id, body, account_id, url, host, state, attempts, next_at, created)
+		VALUES ($1, $2, $3, $4, $5, 'waiting', 0, $6, $6)`,
+		id, string(n.Body), n.AccountID, n.URL, host, sqldb.At(tx.Now))
+	return err
+}
+
+// noticeBody is what a notice says.
+func noticeBody(ctx context.Context, tx *sqldb.Tx, id string) (body string, err error) {
+	err = tx.QueryRow(ctx, `SELECT body FROM webhook_event WHERE id = $1 AND run_id IS NULL`, id).Scan(&body)
+	return body, err
+}
+
 func stateOf(ctx context.Context, tx *sqldb.Tx, runID string) (s State, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT CASE WHEN EXISTS (SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code BETWEEN 200 AND 299)
@@ -87,7 +101,8 @@ func again(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err err
 
 // due is an event to send.
 type due struct {
-	id, runID, accountID, url, host string
+	id, accountID, url, host string
+	runID                    string // empty for a notice
 
 	failing bool // the host's last attempt failed
 	place   int  // among the events of its host, from 1
@@ -112,7 +127,7 @@ func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, lim
 	}
 	return sqldb.All(ctx, tx, `
 		SELECT id, run_id, account_id, url, host, failing, place FROM (
-			SELECT e.id, e.run_id, e.account_id, e.url, e.host, e.next_at, h.host IS NOT NULL AS failing,
+			SELECT e.id, coalesce(e.run_id, '') AS run_id, e.account_id, e.url, e.host, e.next_at, h.host IS NOT NULL AS failing,
 				row_number() OVER (PARTITION BY e.host ORDER BY e.next_at, e.id) AS place
 			FROM webhook_event e LEFT JOIN webhook_host h ON h.host = e.host
 			WHERE e.next_at <= $1 AND (e.lease_until IS NULL OR e.lease_until <= $1)
@@ -208,7 +223,10 @@ var Checks = []sqldb.Check{{
 		WHERE r.status = 'pending' OR r.webhook_url = '' OR e.url <> r.webhook_url OR e.account_id <> r.account_id`,
 }, {
 	Name:  "a run has one event",
-	Query: `SELECT 'run ' || run_id FROM webhook_event GROUP BY run_id HAVING count(*) > 1`,
+	Query: `SELECT 'run ' || run_id FROM webhook_event WHERE run_id IS NOT NULL GROUP BY run_id HAVING count(*) > 1`,
+}, {
+	Name:  "an event is about a run, or says by itself what it is about",
+	Query: `SELECT 'webhook_event ' || id FROM webhook_event WHERE (run_id IS NULL) <> (body <> '')`,
 }, {
 	Name: "the host of an event is that of its address",
 	Query: `SELECT 'webhook_event ' || id FROM webhook_event

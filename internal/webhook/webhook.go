@@ -1,9 +1,11 @@
-// Package webhook tells receivers that runs have ended.
+// Package webhook tells receivers that runs have ended, and whatever else has
+// happened to an account.
 //
-// The event of a run is a row, written in the transaction that ends the run. A
+// An event is a row, written in the transaction that gives a reason for it. A
 // Sender on any node claims it with a lease, posts it and records what came of
 // it. Everything is signed as Standard Webhooks 1.0.0 with the secret of the
-// account.
+// account. What the event of a run says is made at each attempt; a notice, which
+// is about no run, has its body from the beginning.
 //
 //	waiting ──2xx──▶ delivered
 //	  ▲ │ ├──410──▶ gone
@@ -59,11 +61,37 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Event) error {
 	if err != nil {
 		return fmt.Errorf("add event: %w", err)
 	}
-	if err := insertEvent(ctx, tx, "msg_"+ident.New(), host, e); err != nil {
+	if err := insertEvent(ctx, tx, newID(), host, e); err != nil {
 		return fmt.Errorf("add event: %w", err)
 	}
 	return nil
 }
+
+// Notice asks for something to be told that is not about a run.
+type Notice struct {
+	AccountID string // whose secret signs it
+	URL       string // as CheckURL let it pass
+	Body      []byte // what is posted, as it is
+}
+
+// AddNotice writes a notice in the transaction that gives a reason for it. Wake
+// a sender of this process once the transaction is committed.
+func AddNotice(ctx context.Context, tx *sqldb.Tx, n Notice) error {
+	host, err := hostOf(n.URL)
+	if err != nil {
+		return fmt.Errorf("add notice: %w", err)
+	}
+	if len(n.Body) == 0 {
+		return errors.New("add notice: it says nothing")
+	}
+	if err := insertNotice(ctx, tx, newID(), host, n); err != nil {
+		return fmt.Errorf("add notice: %w", err)
+	}
+	return nil
+}
+
+// newID makes a webhook-id.
+func newID() string { return "msg_" + ident.New() }
 
 // hostOf names the receiver that limits are counted for: the host, and the
 // port where it is not the usual one, since behind another port is another

@@ -72,6 +72,14 @@ func (w world) run(url string) (runID string) {
 	})
 }
 
+// notice adds an event that is about no run.
+func (w world) notice(url, body string) {
+	w.Helper()
+	w.Do(func(tx *sqldb.Tx) error {
+		return webhook.AddNotice(w.Context(), tx, webhook.Notice{AccountID: w.account, URL: url, Body: []byte(body)})
+	})
+}
+
 func (w world) state(runID string) webhook.State {
 	w.Helper()
 	s := dbtest.Get(w.World, func(tx *sqldb.Tx) (*webhook.State, error) { return webhook.StateOf(w.Context(), tx, runID) })

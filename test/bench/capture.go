@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"atelier/internal/access"
+	"atelier/internal/budget"
 	"atelier/internal/catalog"
 	"atelier/internal/generation"
 	"atelier/internal/hub"
@@ -82,7 +83,7 @@ func capture(ctx context.Context, s *server, m member, j job) ([]statement, erro
 		return nil, err
 	}
 	service := generation.New(generation.Parts{
-		DB: db, Catalog: tools, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: hub.New(),
+		DB: db, Catalog: tools, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: hub.New(), Budgets: &budget.Keeper{},
 		Settings: generation.Settings{
 			InputFiles: 12, MetadataBytes: 8 << 10, PluginLength: 64, ActiveRuns: 1_000_000, CreatePerMinute: 1_000_000, CreatePerHour: 1_000_000, NumResults: 64,
 			PollMin: time.Second, PollMax: 10 * time.Second,

@@ -6,21 +6,26 @@ import (
 	"encoding/json"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"atelier/internal/asset"
 	"atelier/internal/blob"
+	"atelier/internal/budget"
 	"atelier/internal/catalog"
 	"atelier/internal/generation"
 	"atelier/internal/hub"
 	"atelier/internal/ident"
 	"atelier/internal/intake"
+	"atelier/internal/keyring"
 	"atelier/internal/ledger"
 	"atelier/internal/library"
 	"atelier/internal/media"
 	"atelier/internal/policy"
+	"atelier/internal/post"
+	"atelier/internal/queue"
 	"atelier/internal/ratelog"
 	"atelier/internal/report"
 	"atelier/internal/run"
@@ -47,7 +52,7 @@ var tools = map[string]string{
 const picture = "output: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
 // Checks are the invariants of all that runs touch.
-var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, catalog.Checks, ratelog.Checks, report.Checks)
+var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, catalog.Checks, ratelog.Checks, report.Checks, budget.Checks)
 
 // House is an installation whose clock moves only when it is told to. Nobody
 // works in it.
@@ -58,6 +63,8 @@ type House struct {
 	Library *library.Library
 	Catalog *catalog.Catalog
 	Hub     *hub.Hub
+	Budgets *budget.Keeper
+	MailBox keyring.Box // what mail in the queue is sealed with
 	Runs    *generation.Service
 
 	// Queued and Ended are what the service tells; a test may replace them
@@ -86,6 +93,15 @@ func New(w dbtest.World, change func(*generation.Settings)) *House {
 	h.Library = &library.Library{DB: w.DB, Blobs: h.Blobs}
 	h.Catalog = catalog.New(w.DB, nil)
 	h.Apply(tools)
+	ring, err := keyring.New(strings.Repeat("A", 43) + "=")
+	w.OK(err)
+	jobs, err := queue.Open(w.DB, nil, queue.Options{Now: w.Now})
+	w.OK(err)
+	h.MailBox = ring.Box("mail")
+	h.Budgets = &budget.Keeper{
+		Post: post.Office{Queue: jobs, Box: h.MailBox}, Guard: guard(), Wake: func() { h.Ended() }, AppURL: "https://atelier.example",
+		Body: func(a budget.Alert) ([]byte, error) { return json.Marshal(a) },
+	}
 	h.Runs = h.Service(change)
 	return h
 }
@@ -101,10 +117,14 @@ func (h *House) Service(change func(*generation.Settings)) *generation.Service {
 		change(&s)
 	}
 	return generation.New(generation.Parts{
-		DB: h.DB, Catalog: h.Catalog, Policy: &policy.Checker{Rules: policy.Default()}, Hub: h.Hub, Settings: s,
-		Guard:  webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+		DB: h.DB, Catalog: h.Catalog, Policy: &policy.Checker{Rules: policy.Default()}, Hub: h.Hub, Settings: s, Budgets: h.Budgets, Guard: guard(),
 		Queued: func(engine string) { h.Queued(engine) }, Ended: func() { h.Ended() },
 	})
+}
+
+// guard lets this machine receive events.
+func guard() *webhook.Guard {
+	return webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 }
 
 // Unlimited lets a person begin as many runs as they like.

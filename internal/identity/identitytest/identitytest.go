@@ -3,6 +3,7 @@
 package identitytest
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"atelier/internal/access"
+	"atelier/internal/budget"
 	"atelier/internal/company"
 	"atelier/internal/device"
 	"atelier/internal/directory"
@@ -23,6 +25,7 @@ import (
 	"atelier/internal/queue"
 	"atelier/internal/session"
 	"atelier/internal/sqldb"
+	"atelier/internal/webhook"
 )
 
 // Options are what a test wants to be different. Now must be the clock of the
@@ -45,6 +48,7 @@ type Site struct {
 	Tokens    *idtoken.Issuer
 	Desk      *identity.Desk
 	Directory *directory.Directory
+	Budgets   *budget.Keeper
 	Gate      *access.Gate
 
 	visitors atomic.Int64
@@ -77,7 +81,8 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	s.Desk = identity.New(identity.Parts{
 		DB: db, Devices: s.Devices, Tokens: s.Tokens, Post: office, Provider: o.Provider, Box: ring.Box("person_identity"), Settings: o.Settings, Now: o.Now,
 	})
-	s.Directory = &directory.Directory{DB: db, Post: office, Resolver: net.DefaultResolver, AppURL: AppURL}
+	s.Budgets = &budget.Keeper{Post: office, Guard: webhook.NewGuard(nil), Body: func(a budget.Alert) ([]byte, error) { return json.Marshal(a) }, Wake: func() {}, AppURL: AppURL}
+	s.Directory = &directory.Directory{DB: db, Post: office, Resolver: net.DefaultResolver, AppURL: AppURL, Budgets: s.Budgets}
 	s.Gate = &access.Gate{DB: db, Devices: s.Devices, Tokens: s.Tokens, RequireVerified: o.Verified, Now: o.Now}
 	return s
 }
