@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -28,6 +29,9 @@ func (m *maker) furnish(tag, query string) map[string][]string {
 		and = query + "&"
 	}
 	ids["upload_id"] = []string{m.upload(and+"name="+tag+"-name.png", picture(5, 5)).ID}
+	b := read[wire.Board](m.t, m.write("POST", query, `{"name":"`+tag+`-board"}`).want(m.t, "a board", 201, ""))
+	m.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"`+tag+`-note"}`).want(m.t, "a node", 201, "")
+	ids["board_id"] = []string{b.ID}
 	marked := `,"metadata":{"note":"` + tag + `-metadata"},"plugin":"` + tag + `-plugin"`
 	for tool, script := range map[string]string{
 		"one": `[{"output":{"kind":"png"}}]`, "words": `[{"output":{"kind":"text","text":"` + tag + `-text"}}]`, "wide": `[{"fail":{"message":"` + tag + `-failure"}}]`,
@@ -144,7 +148,7 @@ func fill(path string, ids map[string][]string) []string {
 }
 
 // peek gives all of an answer, headers too. All runs have ended, and so do
-// their streams.
+// their streams; those of boards are left when they have told how things stand.
 func (m *maker) peek(token, path string) string {
 	m.t.Helper()
 	ctx, stop := context.WithTimeout(m.t.Context(), 20*time.Second)
@@ -156,11 +160,21 @@ func (m *maker) peek(token, path string) string {
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+	r.Header.Set("Last-Event-ID", "0")
 	res, err := m.client.Do(r)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	defer res.Body.Close()
+	if strings.Contains(path, "/boards/") && res.Header.Get("Content-Type") == "text/event-stream" {
+		s, all := &stream{t: m.t, from: bufio.NewReader(res.Body)}, fmt.Sprint(res.Header)
+		for e, ok := s.next(); ok; e, ok = s.next() {
+			if all += e.data; e.name == "board" {
+				break
+			}
+		}
+		return all
+	}
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
 		m.t.Fatalf("%s: %v", path, err)
