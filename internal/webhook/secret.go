@@ -28,7 +28,7 @@ type Secret struct {
 	Value              string // whsec_…
 	Created            time.Time
 	PreviousValidUntil time.Time // zero: no older one signs along
-	Fresh              bool      // it was made just now
+	Fresh              bool      // Get made it just now
 }
 
 // Secrets are the secrets of all accounts, kept sealed.
@@ -59,9 +59,7 @@ func (s *Secrets) Rotate(ctx context.Context, tx *sqldb.Tx, accountID string) (S
 	if err := replaceSecret(ctx, tx, accountID, s.fresh(accountID), tx.Now.Add(s.overlap)); err != nil {
 		return Secret{}, fmt.Errorf("rotate webhook secret: %w", err)
 	}
-	secret, err := s.read(ctx, tx, accountID)
-	secret.Fresh = true
-	return secret, err
+	return s.read(ctx, tx, accountID)
 }
 
 // fresh makes a secret, sealed.
