@@ -74,7 +74,7 @@ func add(ctx context.Context, tx *sqldb.Tx, e Ended, day int64) error {
 
 // runCounts are the counts of one run, as add makes them.
 const runCounts = `1 AS runs, CASE r.status WHEN 'succeeded' THEN 1 ELSE 0 END AS succeeded, CASE r.status WHEN 'failed' THEN 1 ELSE 0 END AS failed,
-	CASE r.status WHEN 'cancelled' THEN 1 ELSE 0 END AS cancelled, (SELECT count(*) FROM result s WHERE s.run_id = r.id) AS results,
+	CASE r.status WHEN 'cancelled' THEN 1 ELSE 0 END AS cancelled, r.results,
 	r.tokens_charged, r.allowance_used, (r.finished - coalesce(r.started, r.finished)) / 1000 AS took_ms`
 
 const summed = `sum(runs), sum(succeeded), sum(failed), sum(cancelled), sum(results), sum(tokens_charged), sum(allowance_used), sum(took_ms)`
@@ -346,7 +346,7 @@ func runs(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, li
 	where += f.where(&a, `r.`)
 	return sqldb.All(ctx, tx, `
 		SELECT r.id, r.status, r.error_code, r.team_id, coalesce(t.name, ''), r.person_id, `+address+`, r.tool_id, r.plugin, r.credential, r.credential_id, `+label+`,
-			r.num_results, (SELECT count(*) FROM result s WHERE s.run_id = r.id), r.tokens_charged, r.allowance_used, r.created, r.started, r.finished
+			r.num_results, r.results, r.tokens_charged, r.allowance_used, r.created, r.started, r.finished
 		FROM run r LEFT JOIN team t ON t.id = r.team_id LEFT JOIN person p ON p.id = r.person_id
 			LEFT JOIN access_token a ON r.credential <> 'id_token' AND a.id = r.credential_id LEFT JOIN device d ON r.credential = 'id_token' AND d.id = r.credential_id
 		WHERE `+where+` ORDER BY r.finished DESC, r.id DESC LIMIT `+a.add(int64(limit)), a, func(row sqldb.Scanner) (r Run, err error) {

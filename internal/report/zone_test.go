@@ -154,7 +154,6 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 			{`UPDATE report_sum SET person_id = 'x' WHERE grain = 'day'`, []string{coarser, grain}},
 			{`UPDATE report_sum SET succeeded = 0, failed = 1`, []string{finest, quarters}},
 			{`UPDATE report_sum SET succeeded = 0 WHERE grain = 'team'`, []string{coarser, ends}},
-			{`DELETE FROM result WHERE place = 2`, []string{finest, quarters}},
 			{`UPDATE run SET company_id = '` + other + `' WHERE status = 'pending'`, []string{team}},
 		} {
 			found := w.Damage(report.Checks, c.damage)

@@ -41,6 +41,7 @@ func TestChecksFindDamage(t *testing.T) {
 			{"a run's times are in order", `UPDATE run SET created = started + 1 WHERE id = $1`, []any{running.ID}},
 			{"a run's times are in order", `UPDATE run SET created = finished + 1 WHERE id = $1`, []any{succeeded.ID}},
 			{"a key and its run are one person's", `UPDATE run SET person_id = $2, account_id = $2 WHERE id = $1`, []any{running.ID, bert}},
+			{"a run has as many results as it says", `UPDATE run SET results = 1 WHERE id = $1`, []any{running.ID}},
 			{"the personal account pays for runs without a team", `UPDATE run SET account_id = 'other' WHERE id = $1`, []any{running.ID}},
 		} {
 			if got := w.Damage(run.Checks, c.damage, c.args...); !got[c.check] {

@@ -340,10 +340,10 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 func end(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok bool, err error) {
 	ended, err = scan(tx.QueryRow(ctx, `
 		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', revision = revision + 1,
-			note = CASE WHEN $4 = 'succeeded' THEN '' ELSE note END, tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8,
+			note = CASE WHEN $4 = 'succeeded' THEN '' ELSE note END, tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8, results = $10,
 			finished = CASE WHEN coalesce(started, created) > $9 THEN coalesce(started, created) ELSE $9 END
 		WHERE id = $1 AND attempt = $2 AND stage = $3 RETURNING `+columns,
-		r.ID, r.Attempt, string(r.State), string(o.State), o.TokensCharged, o.AllowanceUsed, o.ErrorCode, o.ErrorText, sqldb.At(tx.Now)))
+		r.ID, r.Attempt, string(r.State), string(o.State), o.TokensCharged, o.AllowanceUsed, o.ErrorCode, o.ErrorText, sqldb.At(tx.Now), int64(len(o.Results))))
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Run{}, false, nil
 	}
@@ -474,6 +474,8 @@ var Checks = []sqldb.Check{
 		SELECT 'run ' || id FROM run WHERE started < created OR finished < created OR finished < started`},
 	{Name: "a key and its run are one person's", Query: `
 		SELECT 'idempotency ' || i.person_id || ' ' || i.key FROM idempotency i JOIN run r ON r.id = i.run_id WHERE r.person_id <> i.person_id`},
+	{Name: "a run has as many results as it says", Query: `
+		SELECT 'run ' || r.id FROM run r WHERE r.results <> (SELECT count(*) FROM result s WHERE s.run_id = r.id)`},
 	{Name: "the personal account pays for runs without a team", Query: `
 		SELECT 'run ' || id FROM run WHERE account_id <> coalesce(team_id, person_id)`},
 }

@@ -218,11 +218,12 @@ func indexName(text string) string {
 var oldRows = []string{
 	`INSERT INTO run (id, library_id, person_id, account_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 		num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
-		status, attempt, worker, cancel, preview, revision, error_code, error_message, created, started, finished)
+		status, attempt, worker, cancel, preview, revision, error_code, error_message, created, started, finished, results)
 	WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {old})
 	SELECT '00000000-0000-7000-8000-' || substr(CAST(1000000000000 + n.i AS TEXT), 2), {id}, p.id, p.id, 'personal_token', 'bench', '', '{tool}', '{hash}', 'image',
 		'{inputs}', 'a red fox in the snow', n.i, 1, '', '', 2, 2, 1, 1, 0, '', CASE n.i / {people} % 4 WHEN 0 THEN 1 ELSE 0 END, 0,
-		CASE n.i / {people} % 4 WHEN 0 THEN 'succeeded' ELSE 'cancelled' END, 1, 'bench', FALSE, '', 4, '', '', {first} + n.i * {step}, {first} + n.i * {step} + 100000, {first} + n.i * {step} + 2000000
+		CASE n.i / {people} % 4 WHEN 0 THEN 'succeeded' ELSE 'cancelled' END, 1, 'bench', FALSE, '', 4, '', '', {first} + n.i * {step}, {first} + n.i * {step} + 100000, {first} + n.i * {step} + 2000000,
+		CASE n.i / {people} % 4 WHEN 0 THEN 1 ELSE 0 END
 	FROM n JOIN bench_person p ON p.i = n.i % {people}`,
 
 	`INSERT INTO run_attempt (run_id, attempt, worker, started, ended, outcome)

@@ -194,12 +194,13 @@ func (f firm) fill(ctx context.Context, s *server, people []member, j job, n int
 var firmRows = []string{
 	`INSERT INTO run (id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 		num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
-		status, attempt, worker, cancel, preview, revision, error_code, error_message, created, started, finished)
+		status, attempt, worker, cancel, preview, revision, error_code, error_message, created, started, finished, results)
 	WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {runs})
 	SELECT '00000000-0000-7000-{group}-' || substr(CAST(1000000000000 + n.i AS TEXT), 2), {id}, p.id, t.id, t.id, '{company}', 'company_token', 'bench',
 		CASE n.i % 3 WHEN 0 THEN 'blender' ELSE '' END, '{tool}', '{hash}', 'image',
 		'{inputs}', 'a red fox in the snow', n.i, 1, '', '', 2, 2, 1, 1, 0, '', CASE n.i % 4 WHEN 0 THEN 1 ELSE 0 END, 0,
-		CASE n.i % 4 WHEN 0 THEN 'succeeded' ELSE 'cancelled' END, 1, '{company}', FALSE, '', 4, '', '', {first} + n.i * {step} - 2000000, {first} + n.i * {step} - 1900000, {first} + n.i * {step}
+		CASE n.i % 4 WHEN 0 THEN 'succeeded' ELSE 'cancelled' END, 1, '{company}', FALSE, '', 4, '', '', {first} + n.i * {step} - 2000000, {first} + n.i * {step} - 1900000, {first} + n.i * {step},
+		CASE n.i % 4 WHEN 0 THEN 1 ELSE 0 END
 	FROM n JOIN bench_person p ON p.i = n.i % {people} JOIN bench_team t ON t.i = n.i / 7 % {teams}`,
 
 	`INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, blurhash, blob, thumb, preview, created)

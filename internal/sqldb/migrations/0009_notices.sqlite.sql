@@ -41,7 +41,7 @@ CREATE INDEX webhook_attempt_event ON webhook_attempt (event_id, at, id);
 -- What a person wrote with their runs can be erased with them, and not be changed otherwise.
 DROP TRIGGER run_final;
 -- +goose StatementBegin
-CREATE TRIGGER run_final BEFORE UPDATE OF status, tokens_charged, allowance_used, error_code, error_message, started, finished, num_results, seed, company_id ON run
+CREATE TRIGGER run_final BEFORE UPDATE OF status, tokens_charged, allowance_used, error_code, error_message, started, finished, num_results, results, seed, company_id ON run
 WHEN OLD.status <> 'pending' BEGIN SELECT RAISE(ABORT, 'run is final'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
