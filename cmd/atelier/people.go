@@ -66,7 +66,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
 		},
 	})
-	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL}
+	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL, Vouch: pp.desk.Vouch}
 }
 
 // providerTimeout bounds how long an identity provider is waited for.

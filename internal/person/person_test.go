@@ -320,10 +320,10 @@ func TestChecksFind(t *testing.T) {
 		anna := w.person("anna@example.com")
 		w.offer(person.ResetLink, person.Link{PersonID: anna.ID}, time.Hour)
 		for damage, check := range map[string]string{
-			`UPDATE person SET email_key = email_key || 'X'`:              "addresses are compared in lower case",
-			`INSERT INTO deployment (name, value) VALUES ('setup/x', '')`: "no set-up link outlives the first person",
-			`UPDATE person_link SET hash = 'secret'`:                      "links are kept as SHA-256 only",
-			`UPDATE person SET password_hash = ''`:                        "everybody can sign in somehow",
+			`UPDATE person SET email_key = email_key || 'X'`:               "addresses are compared in lower case",
+			`INSERT INTO deployment (name, value) VALUES ('setup/x', '')`:  "no set-up link outlives the first person",
+			`UPDATE person_link SET hash = 'secret'`:                       "links are kept as SHA-256 only",
+			`UPDATE person SET password_hash = '', email_verified = FALSE`: "everybody can sign in somehow",
 		} {
 			found := w.Damage(person.Checks, damage)
 			if len(found) != 1 || !found[check] {

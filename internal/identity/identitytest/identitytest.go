@@ -77,7 +77,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	s.Desk = identity.New(identity.Parts{
 		DB: db, Devices: s.Devices, Tokens: s.Tokens, Post: office, Provider: o.Provider, Box: ring.Box("person_identity"), Settings: o.Settings, Now: o.Now,
 	})
-	s.Directory = &directory.Directory{DB: db, Post: office, Resolver: net.DefaultResolver, AppURL: AppURL}
+	s.Directory = &directory.Directory{DB: db, Post: office, Resolver: net.DefaultResolver, AppURL: AppURL, Vouch: s.Desk.Vouch}
 	s.Gate = &access.Gate{DB: db, Devices: s.Devices, Tokens: s.Tokens, RequireVerified: o.Verified, Now: o.Now}
 	return s
 }
