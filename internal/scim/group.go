@@ -1,6 +1,7 @@
 package scim
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -54,41 +55,42 @@ func groupDraft(o object) (d directory.GroupDraft, err error) {
 }
 
 func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	q, err := groups.query(r)
+	q, err := readQuery(r)
 	if err != nil {
 		return err
 	}
-	return s.findGroups(w, r, from, q)
+	return s.list(w, r, from, q, s.findGroups)
 }
 
 func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	q, err := groups.search(w, r)
+	q, err := readSearch(w, r)
 	if err != nil {
 		return err
 	}
-	return s.findGroups(w, r, from, q)
+	return s.list(w, r, from, q, s.findGroups)
 }
 
-func (s *Server) findGroups(w http.ResponseWriter, r *http.Request, from directory.Source, q query) error {
-	want := directory.GroupQuery{Start: q.start, Count: q.count, Members: q.names("members")}
+// findGroups gives a page of groups.
+func (s *Server) findGroups(ctx context.Context, from directory.Source, q query) (page []any, total int, err error) {
+	chosen, err := groups.selects(q.attributes, q.excluded)
+	if err != nil {
+		return nil, 0, err
+	}
+	want := directory.GroupQuery{Start: q.start, Count: q.count, Members: chosen.names("members")}
 	if q.filter != "" {
 		f, err := groups.filter(q.filter)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		want.Match = func(g directory.Group) bool { return f.matches(s.asGroup(g)) }
 		want.Matching = f.members
 		want.ID, want.ExternalID, want.Name = f.by("id", "externalid", "displayname")
 	}
-	found, total, err := s.Directory.Groups(r.Context(), from, want)
-	if err != nil {
-		return err
-	}
-	var page []any
+	found, total, err := s.Directory.Groups(ctx, from, want)
 	for _, g := range found {
-		page = append(page, groups.cut(s.asGroup(g), q.selection))
+		page = append(page, groups.cut(s.asGroup(g), chosen))
 	}
-	return list(w, q.start, total, page)
+	return page, total, err
 }
 
 func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {

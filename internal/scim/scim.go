@@ -98,7 +98,7 @@ func (s *Server) routes() []route {
 		{"PATCH", "/Groups/{id}", s.patchGroup},
 		{"DELETE", "/Groups/{id}", s.deleteGroup},
 
-		{"POST", "/.search", unsupported},
+		{"POST", "/.search", s.searchAll},
 		{"POST", "/Bulk", unsupported},
 		{"GET", "/Me", unsupported},
 	}
@@ -299,111 +299,6 @@ func body(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	return v, nil
 }
 
-// query is what a list is asked for.
-type query struct {
-	filter       string
-	start, count int
-	selection
-}
-
-// query reads the parameters of a list (RFC 7644 section 3.4.2).
-func (k *kind) query(r *http.Request) (q query, err error) {
-	v := r.URL.Query()
-	if q.start, err = number(v.Get("startIndex"), 1); err != nil {
-		return q, err
-	}
-	if q.count, err = number(v.Get("count"), defCount); err != nil {
-		return q, err
-	}
-	q.filter = v.Get("filter")
-	q.selection, err = k.selectsBy(r)
-	return q.bounded(), err
-}
-
-// number reads a parameter that is a whole number.
-func number(text string, otherwise int) (int, error) {
-	if text == "" {
-		return otherwise, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return 0, refuse(invalidValue, "startIndex and count must be whole numbers.")
-	}
-	return int(n), nil
-}
-
-// bounded keeps a page within what there can be. Numbers below count as the
-// least (RFC 7644 section 3.4.2.4).
-func (q query) bounded() query {
-	q.start, q.count = max(q.start, 1), min(max(q.count, 0), maxCount)
-	return q
-}
-
-// selectsBy reads the parameters that choose attributes.
-func (k *kind) selectsBy(r *http.Request) (selection, error) {
-	v := r.URL.Query()
-	return k.selects(split(v.Get("attributes")), split(v.Get("excludedAttributes")))
-}
-
-func split(list string) (all []string) {
-	for one := range strings.SplitSeq(list, ",") {
-		if one = strings.TrimSpace(one); one != "" {
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-// search reads the body of a search (RFC 7644 section 3.4.3).
-func (k *kind) search(w http.ResponseWriter, r *http.Request) (q query, err error) {
-	sent, err := body(w, r)
-	if err != nil {
-		return q, err
-	}
-	if sent, err = folded(sent); err != nil {
-		return q, err
-	}
-	if err := message(sent, searchRequest); err != nil {
-		return q, err
-	}
-	q = query{start: 1, count: defCount}
-	for name, into := range map[string]*int{"startindex": &q.start, "count": &q.count} {
-		if v := sent[name]; v != nil {
-			n, ok := v.(float64)
-			if !ok || n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {
-				return q, refuse(invalidValue, "startIndex and count must be whole numbers.")
-			}
-			*into = int(n)
-		}
-	}
-	var ok bool
-	if q.filter, ok = sent["filter"].(string); !ok && sent["filter"] != nil {
-		return q, refuse(invalidFilter, "A filter must be a text.")
-	}
-	q.selection, err = k.selects(texts(sent["attributes"]), texts(sent["excludedattributes"]))
-	return q.bounded(), err
-}
-
-func texts(v any) (all []string) {
-	list, _ := v.([]any)
-	for _, one := range list {
-		if s, ok := one.(string); ok {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-// list writes a page.
-func list(w http.ResponseWriter, start, total int, page []any) error {
-	if page == nil {
-		page = []any{}
-	}
-	return reply(w, http.StatusOK, object{
-		"schemas": []string{listResponse}, "totalResults": total, "startIndex": start, "itemsPerPage": len(page), "Resources": page,
-	})
-}
-
 func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request, _ directory.Source) error {
 	return reply(w, http.StatusOK, providerConfig(s.base))
 }
@@ -450,5 +345,5 @@ func (s *Server) listDocuments(w http.ResponseWriter, r *http.Request, all []any
 	if r.URL.Query().Has("filter") {
 		return &problem{status: http.StatusForbidden, detail: "This list takes no filter."}
 	}
-	return list(w, 1, len(all), all)
+	return replyList(w, 1, len(all), all)
 }

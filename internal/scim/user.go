@@ -1,6 +1,7 @@
 package scim
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -81,28 +82,33 @@ func primaryEmail(o object) string {
 }
 
 func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	q, err := users.query(r)
+	q, err := readQuery(r)
 	if err != nil {
 		return err
 	}
-	return s.findUsers(w, r, from, q)
+	return s.list(w, r, from, q, s.findUsers)
 }
 
 func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	q, err := users.search(w, r)
+	q, err := readSearch(w, r)
 	if err != nil {
 		return err
 	}
-	return s.findUsers(w, r, from, q)
+	return s.list(w, r, from, q, s.findUsers)
 }
 
-func (s *Server) findUsers(w http.ResponseWriter, r *http.Request, from directory.Source, q query) error {
+// findUsers gives a page of users.
+func (s *Server) findUsers(ctx context.Context, from directory.Source, q query) (page []any, total int, err error) {
+	chosen, err := users.selects(q.attributes, q.excluded)
+	if err != nil {
+		return nil, 0, err
+	}
 	want := directory.UserQuery{Start: q.start, Count: q.count}
 	var broken error
 	if q.filter != "" {
 		f, err := users.filter(q.filter)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		want.Match = func(u directory.User) bool {
 			o, err := s.asUser(u)
@@ -113,22 +119,21 @@ func (s *Server) findUsers(w http.ResponseWriter, r *http.Request, from director
 		}
 		want.ID, want.Name, want.ExternalID = f.by("id", "username", "externalid")
 	}
-	found, total, err := s.Directory.Users(r.Context(), from, want)
+	found, total, err := s.Directory.Users(ctx, from, want)
 	if err == nil {
 		err = broken
 	}
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	var page []any
 	for _, u := range found {
 		o, err := s.asUser(u)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		page = append(page, users.cut(o, q.selection))
+		page = append(page, users.cut(o, chosen))
 	}
-	return list(w, q.start, total, page)
+	return page, total, nil
 }
 
 // by gives the first of these attributes that the filter pins, for the index.
