@@ -245,3 +245,11 @@ func (w *world) roles(companyID string) map[string]string {
 	}
 	return roles
 }
+
+// execute changes the database behind the packages' backs.
+func execute(ctx context.Context, query string, args ...any) func(*sqldb.Tx) error {
+	return func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, query, args...)
+		return err
+	}
+}
