@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	filter "github.com/scim2/filter-parser/v2"
 )
@@ -35,6 +36,9 @@ func bounded(text, scimType string) error {
 			return refuse(scimType, "Brackets are nested more than %d deep.", maxDepth)
 		}
 	}
+	if !utf8.ValidString(text) {
+		return refuse(scimType, "This is not UTF-8.")
+	}
 	if len(text) > maxFilter {
 		return refuse(scimType, "An expression has %d bytes at most.", maxFilter)
 	}
@@ -58,8 +62,9 @@ func (k *kind) filter(text string) (w where, err error) {
 		return w, refuse(invalidFilter, "This filter cannot be read.")
 	}
 	w.pinned = map[string]string{}
-	w.matches, err = k.compile(tree, &w)
-	pin(tree, w.pinned)
+	if w.matches, err = k.compile(tree, &w); err == nil {
+		pin(tree, w.pinned)
+	}
 	return w, err
 }
 
@@ -224,7 +229,7 @@ func (a *attribute) operand(e *filter.AttributeExpression) (any, error) {
 	text, isText := e.CompareValue.(string)
 	if isText {
 		s, err := unquoted(text)
-		if err != nil {
+		if err != nil || strings.ContainsRune(s, 0) { // which no text of ours holds, nor the database takes
 			return nil, refuse(invalidFilter, "This filter cannot be read.")
 		}
 		text = s

@@ -93,7 +93,7 @@ func TestFiltersOnUsers(t *testing.T) {
 			`userName`, `userName eq`, `userName eq anna`, `userName eq "anna`, `userName is "anna"`, `nonsense eq "x"`, `name.nonsense eq "x"`, `userName.x eq "y"`, `groups.value eq "x"`,
 			`active gt true`, `active eq "maybe"`, `active eq 1`, `userName eq 1`, `userName eq true`, `meta.created eq "yesterday"`, `meta.created co "2026-11-15T09:30:00Z"`,
 			`name[givenName eq "x"]`, `emails[nonsense eq "x"]`, `emails[type eq "x"`, `userName eq "\q"`, `and`, `()`, `not`, `urn:other:userName eq "x"`,
-			strings.Repeat("(", 17) + `userName pr` + strings.Repeat(")", 17), strings.Repeat(`userName pr or `, 200) + `userName pr`, "\x00", "\xff",
+			strings.Repeat("(", 17) + `userName pr` + strings.Repeat(")", 17), strings.Repeat(`userName pr or `, 200) + `userName pr`, "\x00", "\xff", `externalId eq "\u0000"`, "externalId eq \"\xff\"", `userName eq "a\u0000"`,
 		} {
 			w.as(w.token, "GET", "/Users?filter="+url.QueryEscape(filter), "").want(400, "invalidFilter")
 		}
