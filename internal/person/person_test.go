@@ -274,6 +274,27 @@ func TestVerifyingIsNewsOnce(t *testing.T) {
 	})
 }
 
+func TestSetEmail(t *testing.T) {
+	each(t, func(w world) {
+		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
+		set := func(email string) error {
+			return w.Try(func(tx *sqldb.Tx) error { return person.SetEmail(w.Context(), tx, anna.ID, email) })
+		}
+		if err := set("BERT@example.com"); !errors.Is(err, person.ErrTaken) {
+			w.Errorf("somebody else's address: %v", err)
+		}
+		if err := set("nonsense"); !fault.Is(err, fault.Invalid) {
+			w.Errorf("nonsense: %v", err)
+		}
+		w.OK(set("Anna@example.com"))
+		w.OK(set("ax@example.com"))
+		if got := w.byID(anna.ID).Email; got != "ax@example.com" || w.byID(bert.ID).Email != "bert@example.com" {
+			w.Errorf("address = %s", got)
+		}
+		w.person("anna@example.com") // free again
+	})
+}
+
 func TestSuspend(t *testing.T) {
 	each(t, func(w world) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
