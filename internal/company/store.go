@@ -694,12 +694,14 @@ func places(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []s
 		args = append(args, limit)
 		most = fmt.Sprintf(` LIMIT $%d`, len(args))
 	}
+	from := func(table, active string) string {
+		return `SELECT t.id, t.name, p.id AS person_id, p.email, p.email_key, ` + active + ` AS active
+		FROM team t JOIN ` + table + ` m ON m.team_id = t.id JOIN person p ON p.id = m.person_id AND p.deleted IS NULL
+		WHERE t.company_id = $1 AND NOT t.removed` + among
+	}
 	return sqldb.All(ctx, tx, `
-		SELECT t.id, t.name, p.id, p.email, w.active
-		FROM team t
-		JOIN (SELECT team_id, person_id, TRUE AS active FROM team_member UNION ALL SELECT team_id, person_id, FALSE FROM scim_seat) w ON w.team_id = t.id
-		JOIN person p ON p.id = w.person_id AND p.deleted IS NULL
-		WHERE t.company_id = $1 AND NOT t.removed`+among+` ORDER BY t.name, t.id, p.email_key, p.id`+most, args,
+		SELECT id, name, person_id, email, active FROM (`+from("team_member", "TRUE")+` UNION ALL `+from("scim_seat", "FALSE")+`) w
+		ORDER BY name, id, email_key, person_id`+most, args,
 		func(row sqldb.Scanner) (pl Place, err error) {
 			err = row.Scan(&pl.TeamID, &pl.Team, &pl.PersonID, &pl.Email, &pl.Active)
 			return pl, err
