@@ -52,7 +52,7 @@ var layers = []map[string][]string{
 	},
 	{ // edges
 		"internal/httpd": nil, "internal/api/wire": nil,
-		"internal/api": {"internal/api/wire", "internal/httpd"}, "internal/docs": {"internal/httpd"}, "internal/signin": {"internal/httpd"},
+		"internal/api": {"internal/api/wire", "internal/httpd"}, "internal/docs": {"internal/httpd"}, "internal/scim": {"internal/httpd"}, "internal/signin": {"internal/httpd"},
 	},
 	{"cmd/atelier": nil},
 }
@@ -66,7 +66,7 @@ var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "inte
 
 // https are the packages that may use net/http: to serve, or, blob, oidc, policy,
 // webhook and the engines of model servers, to call.
-var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/oidc", "internal/policy", "internal/signin",
+var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/oidc", "internal/policy", "internal/scim", "internal/signin",
 	"internal/telemetry", "internal/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
 	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
 

@@ -41,6 +41,10 @@ type adminCmd struct {
 		Create tokenCreateCmd `cmd:"" help:"Make an access token for a person and print it, once."`
 		Revoke tokenRevokeCmd `cmd:"" help:"End the access token with this value, wherever it was found."`
 	} `cmd:"" help:"Manage access tokens."`
+	ScimToken struct {
+		Create scimTokenCreateCmd `cmd:"" help:"Connect a company's own directory and print its token, once; the one before is dead."`
+		Delete scimTokenDeleteCmd `cmd:"" help:"End the token of a company's directory; people and teams stay."`
+	} `cmd:"" help:"Manage the tokens of companies' directories (SCIM)."`
 	Grant  grantCmd `cmd:"" help:"Give tokens to a person or a team."`
 	Device struct {
 		List   deviceListCmd   `cmd:"" help:"List a person's devices."`

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"atelier/internal/audit"
+	"atelier/internal/directory"
+	"atelier/internal/scim"
 	"atelier/internal/sqldb"
 )
 
@@ -43,6 +45,35 @@ func (c tokenRevokeCmd) Run(p *program) error {
 			return err
 		}
 		return p.print(c.JSON, map[string]string{"id": ended.ID, "uid": ended.PersonID}, fmt.Sprintf("ended %q, id %s", ended.Name, ended.ID))
+	})
+}
+
+type scimTokenCreateCmd struct {
+	jsonFlag
+	Company string `required:"" help:"The company's id." placeholder:"ID"`
+}
+
+func (c scimTokenCreateCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		_, secret, err := pp.directory.Connect(ctx, directory.Operator, c.Company)
+		if err != nil {
+			return err
+		}
+		return p.print(c.JSON, map[string]string{"url": p.cfg.BaseURL + scim.Prefix, "token": secret}, secret)
+	})
+}
+
+type scimTokenDeleteCmd struct {
+	jsonFlag
+	Company string `required:"" help:"The company's id." placeholder:"ID"`
+}
+
+func (c scimTokenDeleteCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		if err := pp.directory.Disconnect(ctx, directory.Operator, c.Company); err != nil {
+			return err
+		}
+		return p.print(c.JSON, struct{}{}, "done")
 	})
 }
 

@@ -71,7 +71,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
 		},
 	})
-	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL, Budgets: pp.budgets}
+	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL, Budgets: pp.budgets, Vouch: pp.desk.Vouch}
 	pp.budgets.Post, pp.budgets.AppURL = office, c.AppURL
 }
 

@@ -27,6 +27,7 @@ import (
 	"atelier/internal/httpd"
 	"atelier/internal/person"
 	"atelier/internal/queue"
+	"atelier/internal/scim"
 	"atelier/internal/signin"
 	"atelier/internal/sqldb"
 	"atelier/internal/telemetry"
@@ -144,7 +145,8 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		root = edges(calls, reference, pages)
+		people := scim.New(scim.Parts{Directory: who.directory, BaseURL: cfg.BaseURL, RequestsPerMinute: cfg.Limits.RequestsPerMinute, Now: time.Now})
+		root = edges(calls, reference, pages, people)
 	}
 	var tracer trace.Tracer
 	if cfg.Trace.Endpoint != "" {
@@ -191,11 +193,12 @@ func drainTime(c *config.Config) time.Duration {
 
 // edges sends each request to the edge that it is for. Calls to the API go past
 // the mux of the rest: they have their own.
-func edges(calls, reference, pages http.Handler) http.Handler {
+func edges(calls, reference, pages, people http.Handler) http.Handler {
 	rest := http.NewServeMux()
 	rest.Handle("/", pages)
 	rest.Handle("/docs", reference)
 	rest.Handle("/docs/", reference)
+	rest.Handle("/scim/", people)
 	for _, path := range []string{"/api", "/me", "/catalog/", "/media/", "/.well-known/"} {
 		rest.Handle(path, calls)
 	}

@@ -102,7 +102,7 @@ func newServer(p Parts) (*Server, error) {
 
 // routes lists all that is served. A route without a rule lets nobody in.
 func (s *Server) routes() []route {
-	return slices.Concat(s.companyRoutes(), s.governanceRoutes(), s.boardRoutes(), s.reportRoutes(), s.farewellRoutes(), []route{
+	return slices.Concat(s.companyRoutes(), s.governanceRoutes(), s.boardRoutes(), s.reportRoutes(), s.farewellRoutes(), s.directoryRoutes(), []route{
 		{"POST", prefix + "/auth/device/start", access.Open, s.startDevice},
 		{"GET", prefix + "/auth/device/poll", access.Open, s.pollDevice},
 		{"POST", prefix + "/auth/device/poll", access.Open, s.pollDeviceByBody},

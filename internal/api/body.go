@@ -15,6 +15,7 @@ import (
 
 	"atelier/internal/fault"
 	"atelier/internal/generation"
+	"atelier/internal/httpd"
 	"atelier/internal/intake"
 )
 
@@ -131,7 +132,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, known bool) (f 
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "application/json":
-		f.payload, err = readJSON(http.MaxBytesReader(w, r.Body, s.Limits.JSONBytes), s.Limits)
+		f.payload, err = httpd.ReadJSON(http.MaxBytesReader(w, r.Body, s.Limits.JSONBytes))
 		return f, err
 	case err == nil && kind == "multipart/form-data":
 		return s.receiveParts(w, r, known)
@@ -173,7 +174,7 @@ func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool
 			if f.payload != nil {
 				return f, fault.New(fault.Invalid, "The request has two payloads.").Field("payload", "Send one payload.")
 			}
-			f.payload, err = readJSON(http.MaxBytesReader(w, part, s.Limits.JSONBytes), s.Limits)
+			f.payload, err = httpd.ReadJSON(http.MaxBytesReader(w, part, s.Limits.JSONBytes))
 		case "files":
 			if most := s.Runs.Settings.InputFiles; len(f.digests) == most {
 				return f, generation.TooManyFiles(most)
@@ -202,7 +203,7 @@ func (s *Server) brokenPart(err error) error {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return s.tooLarge()
 	}
-	return notWhole(err)
+	return httpd.NotWhole(err)
 }
 
 // receiveFile takes one file and says how many bytes are left for others.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"atelier/internal/httpd"
 )
 
 // FuzzDraft reads whatever is well-formed. What was read says the same when it
@@ -20,7 +22,7 @@ func FuzzDraft(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if wellFormed(body, 64) != nil {
+		if httpd.WellFormed(body, 64) != nil {
 			return
 		}
 		d, err := draftOf(body)

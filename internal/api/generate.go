@@ -17,6 +17,7 @@ import (
 	"atelier/internal/company"
 	"atelier/internal/fault"
 	"atelier/internal/generation"
+	"atelier/internal/httpd"
 	"atelier/internal/ratelog"
 	"atelier/internal/run"
 )
@@ -79,7 +80,7 @@ func refused(err error) bool {
 // accept makes a run of what was received, or finds the answer that its key
 // got before.
 func (s *Server) accept(r *http.Request, c *call, f form, key string, known bool) (generation.Created, error) {
-	if err := wellFormed(f.payload, s.Limits.JSONDepth); err != nil {
+	if err := httpd.WellFormed(f.payload, s.Limits.JSONDepth); err != nil {
 		if known {
 			return generation.Created{}, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -96,7 +95,7 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 		}
 	}()
 	if rt.rule.Open {
-		if wait, ok := s.addresses.Take(addressKey(rec.Addr)); !ok {
+		if wait, ok := s.addresses.Take(httpd.AddressKey(rec.Addr)); !ok {
 			return rateLimited(wait)
 		}
 		return rt.do(w, r)
@@ -107,7 +106,7 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 		TeamID: c.params.values["team_id"], CompanyID: c.params.values["company_id"], Address: rec.Addr.String(),
 	}
 	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, c.presented)
-	bucket, key := s.addresses, addressKey(rec.Addr)
+	bucket, key := s.addresses, httpd.AddressKey(rec.Addr)
 	if rec.PersonID = c.caller.PersonID; rec.PersonID != "" {
 		bucket, key = s.persons, rec.PersonID
 	}
@@ -142,14 +141,3 @@ type callKey struct{}
 // callOf gives the call that a request is. Only routes that are not open have
 // one.
 func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) }
-
-// addressKey is what an address is limited by: IPv6 hands out whole /64
-// networks to one customer.
-func addressKey(a netip.Addr) string {
-	if a.Is6() {
-		if p, err := a.Prefix(64); err == nil {
-			return p.String()
-		}
-	}
-	return a.String()
-}

@@ -13,6 +13,7 @@ const (
 	PersonRestored        Act = "person.restored"         // and in again
 	PersonPasswordChanged Act = "person.password_changed" // by themselves, or with a reset link
 	PersonResetRequested  Act = "person.reset_requested"  // somebody asked for a reset link
+	PersonEmailChanged    Act = "person.email_changed"    // they have another address
 
 	SessionSignedIn            Act = "session.signed_in"             // a browser is signed in
 	SessionSignInFailed        Act = "session.sign_in_failed"        // a wrong password, or a person who may not
@@ -56,6 +57,12 @@ const (
 	DomainVerified Act = "domain.verified" // DNS proved it: its people join by themselves
 	DomainRemoved  Act = "domain.removed"
 
+	ScimTokenMade    Act = "scim_token.made"    // a company's directory is connected; a token from before is dead
+	ScimTokenDeleted Act = "scim_token.deleted" // and cut off
+	ScimUserMade     Act = "scim_user.made"     // the directory knows somebody from now on
+	ScimUserChanged  Act = "scim_user.changed"  // what it says about somebody
+	ScimUserDeleted  Act = "scim_user.deleted"  // it no longer knows them
+
 	TokensGranted  Act = "tokens.granted"   // by the operator, or taken back
 	TokensToppedUp Act = "tokens.topped_up" // a person claimed the free top-up
 
@@ -73,7 +80,7 @@ const (
 
 // Acts lists every act; Add refuses any other.
 var Acts = []Act{
-	PersonCreated, PersonVerified, PersonSuspended, PersonRestored, PersonPasswordChanged, PersonResetRequested,
+	PersonCreated, PersonVerified, PersonSuspended, PersonRestored, PersonPasswordChanged, PersonResetRequested, PersonEmailChanged,
 	SessionSignedIn, SessionSignInFailed, SessionSignedOut, SessionSignedOutEverywhere,
 	DeviceApproved, DeviceRefused, DeviceSignedIn, DeviceRevoked, DeviceCodeSeenByMany, DeviceCodeKilled, DeviceCodeReplayed, RefreshReused,
 	TokenCreated, TokenFirstUsed, TokenRegenerated, TokenDeleted,
@@ -81,6 +88,7 @@ var Acts = []Act{
 	TeamCreated, TeamChanged, TeamRemoved, TeamMemberSet, TeamMemberRemoved, TeamRoleSet, TeamRoleDeleted,
 	InvitationCreated, InvitationAccepted, InvitationRevoked,
 	DomainAdded, DomainVerified, DomainRemoved,
+	ScimTokenMade, ScimTokenDeleted, ScimUserMade, ScimUserChanged, ScimUserDeleted,
 	TokensGranted, TokensToppedUp,
 	WebhookSecretMade, WebhookSecretRotated,
 	BudgetSet, BudgetRemoved,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"atelier/internal/company"
+	"atelier/internal/sqldb"
 )
 
 // Each damage is found by the check that is there for it.
@@ -16,6 +17,17 @@ func TestChecksFind(t *testing.T) {
 		w.joinTeam(film.ID, anna, "member")
 		inv, _ := w.invite(company.Draft{CompanyID: fox.ID, TeamID: film.ID, Email: "bert@example.com", Lifetime: time.Hour})
 		w.verified(fox.ID, "fox.example", film.ID, "")
+		carl := w.person("carl@example.com")
+		w.joinTeam(film.ID, carl, "member")
+		w.Do(func(tx *sqldb.Tx) error {
+			if err := company.KeepProfile(w.Context(), tx, fox.ID, company.Profile{PersonID: carl, Attributes: "{}", Created: tx.Now}); err != nil {
+				return err
+			}
+			if _, err := company.Deactivate(w.Context(), tx, fox.ID, carl); err != nil {
+				return err
+			}
+			return company.KeepGroup(w.Context(), tx, company.Group{Team: film})
+		})
 		for _, test := range []struct {
 			check  string
 			damage string
@@ -39,6 +51,11 @@ func TestChecksFind(t *testing.T) {
 			{"an invitation leads to a team of the company", `UPDATE invitation SET team_role = 'keeper' WHERE id = $1`, []any{inv.ID}},
 			{"an invitation leads to a team of the company", `UPDATE team SET removed = TRUE WHERE id = $1`, []any{film.ID}},
 			{"an invitation leads to a team of the company", `UPDATE invitation SET team_id = NULL WHERE id = $1`, []any{inv.ID}},
+			{"whom a directory has switched off is no member",
+				`INSERT INTO company_member (company_id, person_id, role, created) VALUES ($1, $2, 'member', 0)`, []any{fox.ID, carl}},
+			{"seats are kept for those who are switched off", `UPDATE scim_user SET active = TRUE WHERE person_id = $1`, []any{carl}},
+			{"seats are kept for those who are switched off", `UPDATE team SET removed = TRUE WHERE id = $1`, []any{film.ID}},
+			{"a group is a team of its company", `UPDATE scim_group SET company_id = $2 WHERE team_id = $1`, []any{film.ID, hound.ID}},
 			{"a domain leads to a team of the company", `UPDATE company_domain SET team_id = $2 WHERE company_id = $1`, []any{fox.ID, theirs.ID}},
 			{"a domain leads to a team of the company", `UPDATE company_domain SET team_role = 'keeper' WHERE company_id = $1`, []any{fox.ID}},
 		} {

@@ -155,7 +155,7 @@ func Proves(ctx context.Context, resolver *net.Resolver, d Domain) (bool, error)
 // new to it or to its team, and the team if they are new to that. See Domain
 // for when to call it.
 func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (companyID string, teams []Team, err error) {
-	name := emailKey(email[strings.LastIndexByte(email, '@')+1:])
+	name := domainOf(email)
 	if !validDomain(name) {
 		return "", nil, nil
 	}
@@ -164,6 +164,9 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 		return "", nil, err
 	}
 	if err := Lock(ctx, tx, companyID); err != nil {
+		return "", nil, err
+	}
+	if off, err := barred(ctx, tx, companyID, personID); err != nil || off {
 		return "", nil, err
 	}
 	// The domain's row is locked too, so it is still the company's; its team
@@ -212,6 +215,9 @@ func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) 
 	}
 	return joinAll(ctx, tx, d)
 }
+
+// domainOf is the part of an address behind the @.
+func domainOf(email string) string { return emailKey(email[strings.LastIndexByte(email, '@')+1:]) }
 
 // validDomain tells whether name is letters, digits and hyphens with dots
 // between them, in lower case, and no address of a machine (RFC 1123 section

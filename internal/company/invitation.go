@@ -202,6 +202,9 @@ func accept(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) 
 	if err != nil || in {
 		return inv, false, err
 	}
+	if off, err := barred(ctx, tx, inv.CompanyID, personID); err != nil || off {
+		return Invitation{}, false, orElse(err, errBarred)
+	}
 	// It may have been used up, revoked, or have lost its team meanwhile.
 	if inv.UsesLeft, err = useInvitation(ctx, tx, inv.ID); err != nil {
 		return Invitation{}, false, err

@@ -252,11 +252,21 @@ func isMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bo
 	return exists(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// addMember takes somebody in who is not in.
+// addMember takes somebody in who is not in. Whom the company's directory had
+// switched off is active again.
 func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) (fresh bool, err error) {
-	return touched(ctx, tx, `
+	fresh, err = touched(ctx, tx, `
 		INSERT INTO company_member (company_id, person_id, role, created) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (company_id, person_id) DO NOTHING`, companyID, personID, role, sqldb.At(tx.Now))
+	if err != nil || !fresh {
+		return fresh, err
+	}
+	off, err := touched(ctx, tx, `UPDATE scim_user SET active = TRUE, role = '', updated = $3 WHERE company_id = $1 AND person_id = $2 AND NOT active`,
+		companyID, personID, sqldb.At(tx.Now))
+	if err == nil && off {
+		err = dropSeats(ctx, tx, companyID, personID)
+	}
+	return fresh, err
 }
 
 func setMemberRole(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) error {
@@ -341,6 +351,8 @@ func removeTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 	for _, query := range []string{
 		`UPDATE team SET removed = TRUE WHERE id = $1`,
 		`DELETE FROM team_member WHERE team_id = $1`,
+		`DELETE FROM scim_seat WHERE team_id = $1`,
+		`DELETE FROM scim_group WHERE team_id = $1`,
 		`DELETE FROM invitation WHERE team_id = $1`,
 		`UPDATE company_domain SET team_id = NULL, team_role = '' WHERE team_id = $1`,
 	} {
@@ -507,10 +519,13 @@ func lockOwner(ctx context.Context, tx *sqldb.Tx, name string) (owner string, er
 	return owner, err
 }
 
-// joinAll takes everybody in who has a verified address in a domain. Whoever
-// is new to the company is new to the team.
+// joinAll takes everybody in who has a verified address in a domain, but not
+// whom the company's directory has switched off. Whoever is new to the company
+// is new to the team.
 func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
-	people := ` FROM person p WHERE p.email_verified AND p.email_key LIKE '%@' || $1 `
+	people := ` FROM person p WHERE p.email_verified AND p.email_key LIKE '%@' || $1
+		AND NOT EXISTS (SELECT 1 FROM scim_user u JOIN company_domain o ON o.company_id = u.company_id AND o.domain = $1 AND o.verified IS NOT NULL
+			WHERE u.person_id = p.id AND NOT u.active) `
 	n, err := tx.Exec(ctx, `
 		INSERT INTO company_member (company_id, person_id, role, created)
 		SELECT CAST($2 AS TEXT), p.id, CAST($3 AS TEXT), CAST($4 AS BIGINT)`+people+`
@@ -525,8 +540,194 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 	return int(n), err
 }
 
+// What a company's own directory manages.
+
+const profileColumns = `p.id, p.email, m.person_id IS NOT NULL, u.person_id IS NOT NULL, coalesce(u.external_id, ''), coalesce(u.attributes, ''),
+	coalesce(u.created, m.created), coalesce(u.updated, m.created)`
+
+// profileRows has everybody w whom the company $1 knows.
+const (
+	profileRows = `
+	JOIN person p ON p.id = w.person_id AND p.deleted IS NULL
+	LEFT JOIN company_member m ON m.company_id = $1 AND m.person_id = w.person_id
+	LEFT JOIN scim_user u ON u.company_id = $1 AND u.person_id = w.person_id`
+	everyProfile = ` FROM (SELECT person_id FROM company_member WHERE company_id = $1 UNION SELECT person_id FROM scim_user WHERE company_id = $1) w` + profileRows
+)
+
+func scanProfile(row sqldb.Scanner) (p Profile, err error) {
+	err = row.Scan(&p.PersonID, &p.Email, &p.Active, &p.Kept, &p.ExternalID, &p.Attributes, at(&p.Created), at(&p.Updated))
+	return p, err
+}
+
+func profiles(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Profile, error) {
+	return sqldb.All(ctx, tx, `SELECT `+profileColumns+everyProfile+` ORDER BY p.email_key, p.id LIMIT $2 OFFSET $3`,
+		[]any{companyID, limit, skip}, scanProfile)
+}
+
+func scanCount(row sqldb.Scanner) (n int, err error) {
+	err = row.Scan(&n)
+	return n, err
+}
+
+func countProfiles(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
+	return scanCount(tx.QueryRow(ctx, `SELECT count(*)`+everyProfile, companyID))
+}
+
+func profileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (Profile, error) {
+	return found(tx.QueryRow(ctx, `SELECT `+profileColumns+` FROM (SELECT CAST($2 AS TEXT) AS person_id) w`+profileRows+`
+		WHERE m.person_id IS NOT NULL OR u.person_id IS NOT NULL`, companyID, personID), scanProfile, errNoProfile)
+}
+
+func profilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]string, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT u.person_id FROM scim_user u JOIN person p ON p.id = u.person_id
+		WHERE u.company_id = $1 AND u.external_id = $2 AND u.external_id <> '' AND p.deleted IS NULL ORDER BY p.email_key, p.id`,
+		[]any{companyID, externalID}, scanText)
+}
+
+func putProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
+	return do(ctx, tx, `
+		INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated)
+		VALUES ($1, $2, $3, EXISTS (SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2), '', $4, $5, $6)
+		ON CONFLICT (company_id, person_id) DO UPDATE SET external_id = excluded.external_id, attributes = excluded.attributes, updated = excluded.updated`,
+		companyID, p.PersonID, p.ExternalID, p.Attributes, sqldb.At(p.Created), sqldb.At(tx.Now))
+}
+
+func deleteProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
+	return do(ctx, tx, `DELETE FROM scim_user WHERE company_id = $1 AND person_id = $2`, companyID, personID)
+}
+
+// remember keeps what a member is in the company and its teams, and marks them
+// as switched off.
+func remember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
+	err := do(ctx, tx, `
+		UPDATE scim_user SET active = FALSE, updated = $3,
+			role = coalesce((SELECT m.role FROM company_member m WHERE m.company_id = $1 AND m.person_id = $2), '')
+		WHERE company_id = $1 AND person_id = $2`, companyID, personID, sqldb.At(tx.Now))
+	if err != nil {
+		return err
+	}
+	return do(ctx, tx, `
+		INSERT INTO scim_seat (team_id, person_id, role)
+		SELECT m.team_id, m.person_id, m.role FROM team_member m JOIN team t ON t.id = m.team_id
+		WHERE t.company_id = $1 AND m.person_id = $2
+		ON CONFLICT (team_id, person_id) DO UPDATE SET role = excluded.role`, companyID, personID)
+}
+
+func rememberedRole(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (role string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT coalesce((SELECT r.name FROM scim_user u JOIN company_role r ON r.company_id = u.company_id AND r.name = u.role
+			WHERE u.company_id = $1 AND u.person_id = $2), '`+RoleMember+`')`, companyID, personID).Scan(&role)
+	return role, err
+}
+
+func seatsOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) ([]seat, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT s.team_id, coalesce((SELECT r.name FROM team_role r WHERE r.team_id = s.team_id AND r.name = s.role), '`+RoleMember+`')
+		FROM scim_seat s JOIN team t ON t.id = s.team_id
+		WHERE t.company_id = $1 AND s.person_id = $2 AND NOT t.removed ORDER BY t.name, t.id`, []any{companyID, personID},
+		func(row sqldb.Scanner) (s seat, err error) {
+			err = row.Scan(&s.teamID, &s.role)
+			return s, err
+		})
+}
+
+func insertSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string) (bool, error) {
+	return touched(ctx, tx, `INSERT INTO scim_seat (team_id, person_id, role) VALUES ($1, $2, $3) ON CONFLICT (team_id, person_id) DO NOTHING`, teamID, personID, role)
+}
+
+func deleteSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
+	return do(ctx, tx, `DELETE FROM scim_seat WHERE team_id = $1 AND person_id = $2`, teamID, personID)
+}
+
+func dropSeats(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
+	return do(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $2 AND team_id IN (SELECT id FROM team WHERE company_id = $1)`, companyID, personID)
+}
+
+func switchOff(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
+	return do(ctx, tx, `UPDATE scim_user SET active = FALSE WHERE company_id = $1 AND person_id = $2`, companyID, personID)
+}
+
+func isOff(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
+	return exists(ctx, tx, `SELECT 1 FROM scim_user WHERE company_id = $1 AND person_id = $2 AND NOT active`, companyID, personID)
+}
+
+const groupQuery = `
+	SELECT ` + teamColumns + `, coalesce(g.external_id, ''), coalesce(g.updated, t.created)
+	FROM team t LEFT JOIN scim_group g ON g.team_id = t.id WHERE t.company_id = $1 AND NOT t.removed`
+
+func scanGroup(row sqldb.Scanner) (g Group, err error) {
+	err = row.Scan(append(g.Team.columns(), &g.ExternalID, at(&g.Updated))...)
+	return g, err
+}
+
+func groups(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Group, error) {
+	return sqldb.All(ctx, tx, groupQuery+` ORDER BY t.name, t.id LIMIT $2 OFFSET $3`, []any{companyID, limit, skip}, scanGroup)
+}
+
+func countGroups(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
+	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed`, companyID))
+}
+
+func groupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Group, error) {
+	return found(tx.QueryRow(ctx, groupQuery+` AND t.id = $2`, companyID, teamID), scanGroup, errNoGroup)
+}
+
+func groupsCalled(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]Group, error) {
+	return sqldb.All(ctx, tx, groupQuery+` AND t.name = $2 ORDER BY t.id`, []any{companyID, name}, scanGroup)
+}
+
+func groupsNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
+	return sqldb.All(ctx, tx, groupQuery+` AND t.id IN (SELECT team_id FROM scim_group WHERE company_id = $1 AND external_id = $2 AND external_id <> '')
+		ORDER BY t.name, t.id`, []any{companyID, externalID}, scanGroup)
+}
+
+func putGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
+	return do(ctx, tx, `
+		INSERT INTO scim_group (team_id, company_id, external_id, updated) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (team_id) DO UPDATE SET external_id = excluded.external_id, updated = excluded.updated`,
+		g.ID, g.CompanyID, g.ExternalID, sqldb.At(tx.Now))
+}
+
+// places gives those where the column is one of ids, or all for none; below zero
+// no limit counts.
+func places(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
+	args, among, most := []any{companyID}, "", ""
+	for _, id := range ids {
+		args = append(args, id)
+		among += fmt.Sprintf(", $%d", len(args))
+	}
+	if among != "" {
+		among = ` AND ` + column + ` IN (` + among[2:] + `)`
+	}
+	if limit >= 0 {
+		args = append(args, limit)
+		most = fmt.Sprintf(` LIMIT $%d`, len(args))
+	}
+	from := func(table, active string) string {
+		return `SELECT t.id, t.name, p.id AS person_id, p.email, p.email_key, ` + active + ` AS active
+		FROM team t JOIN ` + table + ` m ON m.team_id = t.id JOIN person p ON p.id = m.person_id AND p.deleted IS NULL
+		WHERE t.company_id = $1 AND NOT t.removed` + among
+	}
+	return sqldb.All(ctx, tx, `
+		SELECT id, name, person_id, email, active FROM (`+from("team_member", "TRUE")+` UNION ALL `+from("scim_seat", "FALSE")+`) w
+		ORDER BY name, id, email_key, person_id`+most, args,
+		func(row sqldb.Scanner) (pl Place, err error) {
+			err = row.Scan(&pl.TeamID, &pl.Team, &pl.PersonID, &pl.Email, &pl.Active)
+			return pl, err
+		})
+}
+
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
+	{Name: "whom a directory has switched off is no member", Query: `
+		SELECT 'scim_user ' || u.company_id || ' ' || u.person_id FROM scim_user u WHERE NOT u.active
+			AND EXISTS (SELECT 1 FROM company_member m WHERE m.company_id = u.company_id AND m.person_id = u.person_id)`},
+	{Name: "seats are kept for those who are switched off", Query: `
+		SELECT 'scim_seat ' || s.team_id || ' ' || s.person_id FROM scim_seat s JOIN team t ON t.id = s.team_id
+		WHERE t.removed OR NOT EXISTS (SELECT 1 FROM scim_user u WHERE u.company_id = t.company_id AND u.person_id = s.person_id AND NOT u.active)`},
+	{Name: "a group is a team of its company", Query: `
+		SELECT 'scim_group ' || g.team_id FROM scim_group g JOIN team t ON t.id = g.team_id WHERE t.removed OR t.company_id <> g.company_id`},
 	{Name: "every company has the role admin, which allows everything", Query: `
 		SELECT 'company ' || c.id FROM company c WHERE NOT EXISTS (
 			SELECT 1 FROM company_role r WHERE r.company_id = c.id AND r.name = '` + RoleAdmin + `' AND r.permissions = '` + text(sorted(CompanyPermissions)) + `')`},

@@ -5,6 +5,9 @@
 // that scanners can recognise one without asking us. Only its SHA-256 is kept.
 // Every request reads the record afresh: a token that was deleted is dead at
 // the next one.
+//
+// The tokens of companies' directories (directory.go) look alike and stand for
+// no person.
 package credential
 
 import (
@@ -165,13 +168,14 @@ func mint(prefix string) string {
 	return body + checksum(body)
 }
 
-// WellFormed tells whether the text can be a token of ours at all. It saves
-// the database from most nonsense.
+// WellFormed tells whether the text can be an access token of ours at all. It
+// saves the database from most nonsense.
 func WellFormed(token string) bool {
-	body, ok := strings.CutPrefix(token, personalPrefix)
-	if !ok {
-		body, ok = strings.CutPrefix(token, companyPrefix)
-	}
+	return wellFormed(token, personalPrefix) || wellFormed(token, companyPrefix)
+}
+
+func wellFormed(token, prefix string) bool {
+	body, ok := strings.CutPrefix(token, prefix)
 	if !ok || len(body) != secretChars+checkChars || !ident.Alphanumeric(body) {
 		return false
 	}

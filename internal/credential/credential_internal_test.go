@@ -24,6 +24,9 @@ func TestLookAlikes(t *testing.T) {
 			}
 		}
 	}
+	if token := mint(directoryPrefix); WellFormed(token) || !wellFormed(token, directoryPrefix) {
+		t.Errorf("%s, of a directory, is taken for an access token", token)
+	}
 	// The checksum alone does not make one.
 	for _, body := range []string{"atl_x_" + ident.Text(secretChars), personalPrefix + strings.Repeat("-", secretChars), personalPrefix + ident.Text(secretChars-1), ""} {
 		if fake := body + checksum(body); WellFormed(fake) {

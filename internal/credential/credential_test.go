@@ -294,7 +294,13 @@ func TestChecksFind(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.person("anna@example.com")
 		w.token(credential.Draft{PersonID: anna, CompanyID: w.company("Fox", anna)})
+		company := w.company("Hound")
+		w.Do(func(tx *sqldb.Tx) error {
+			_, _, err := credential.ConnectDirectory(w.Context(), tx, company, anna)
+			return err
+		})
 		for damage, check := range map[string]string{
+			`UPDATE scim_token SET hash = 'secret'`:   "tokens of directories are kept as SHA-256 only",
 			`UPDATE access_token SET hash = 'secret'`: "tokens are kept as SHA-256 only",
 			`DELETE FROM company_member`:              "the tokens of a company stand for its members",
 		} {

@@ -105,10 +105,63 @@ func touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error)
 	return false, err
 }
 
+// Tokens of directories.
+
+const directoryColumns = `company_id, hint, made_by, created, last_used`
+
+func scanDirectory(row sqldb.Scanner, more ...any) (t DirectoryToken, err error) {
+	var created, used sqldb.Time
+	err = row.Scan(append([]any{&t.CompanyID, &t.Hint, &t.MadeBy, &created, &used}, more...)...)
+	t.Created, t.LastUsed = created.Time, used.Time
+	return t, err
+}
+
+func putDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken, hash string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO scim_token (company_id, hash, hint, made_by, created) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (company_id) DO UPDATE SET hash = excluded.hash, hint = excluded.hint, made_by = excluded.made_by,
+			created = excluded.created, last_used = NULL`,
+		t.CompanyID, hash, t.Hint, t.MadeBy, sqldb.At(t.Created))
+	return err
+}
+
+func directoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+	t, err := scanDirectory(tx.QueryRow(ctx, `SELECT `+directoryColumns+` FROM scim_token WHERE company_id = $1`, companyID))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return DirectoryToken{}, errNoDirectoryToken
+	}
+	return t, err
+}
+
+func removeDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+	t, err := scanDirectory(tx.QueryRow(ctx, `DELETE FROM scim_token WHERE company_id = $1 RETURNING `+directoryColumns, companyID))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return DirectoryToken{}, errNoDirectoryToken
+	}
+	return t, err
+}
+
+// directoryByHash is read at every request of a directory.
+func directoryByHash(ctx context.Context, db *sqldb.DB, hash string) (DirectoryToken, error) {
+	var stored string
+	t, err := scanDirectory(db.QueryRow(ctx, `SELECT `+directoryColumns+`, hash FROM scim_token WHERE hash = $1`, hash), &stored)
+	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
+		return DirectoryToken{}, ErrNone
+	}
+	return t, err
+}
+
+func touchDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+	_, err := tx.Exec(ctx, `UPDATE scim_token SET last_used = $2 WHERE company_id = $1`, companyID, sqldb.At(tx.Now))
+	return err
+}
+
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
 	{Name: "tokens are kept as SHA-256 only", Query: `
 		SELECT 'access_token ' || id FROM access_token WHERE length(hash) <> 64`},
+	{Name: "tokens of directories are kept as SHA-256 only", Query: `
+		SELECT 'scim_token ' || company_id FROM scim_token WHERE length(hash) <> 64`},
 	{Name: "every token belongs to somebody", Query: `
 		SELECT 'access_token ' || t.id FROM access_token t LEFT JOIN person p ON p.id = t.person_id WHERE p.id IS NULL`},
 	{Name: "the tokens of a company stand for its members", Query: `

@@ -8,6 +8,9 @@
 //
 // Nobody can hand on what they do not have, nor touch those who have more, and
 // a company that its own people manage keeps somebody who can.
+//
+// A company of the plan ENTERPRISE can have its own directory manage its people
+// and teams (source.go, user.go, group.go).
 package directory
 
 import (
@@ -34,6 +37,10 @@ type Directory struct {
 	Resolver *net.Resolver
 	// AppURL is where the pages are that links in mail lead to.
 	AppURL string
+	// Vouch gives the person with an address in a domain that a company has
+	// proven, and makes them where nobody has it. The entries are to be recorded
+	// at the end of the transaction.
+	Vouch func(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, fresh bool, entries []audit.Entry, err error)
 }
 
 // Actor is who does something.

@@ -355,6 +355,17 @@ func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return addr
 }
 
+// AddressKey is what an address is limited by: IPv6 hands out whole /64 networks
+// to one customer.
+func AddressKey(a netip.Addr) string {
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}
+
 func isTrusted(a netip.Addr, trusted []netip.Prefix) bool {
 	for _, p := range trusted {
 		if p.Contains(a) {

@@ -56,11 +56,14 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 		return Person{}, err
 	}
 	if !fresh {
-		return Person{}, fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
+		return Person{}, ErrTaken
 	}
 	_, err = takeSetups(ctx, tx)
 	return p, err
 }
+
+// ErrTaken is why an address cannot be given to a person.
+var ErrTaken = fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
 
 var errNobody = fault.New(fault.NotFound, "There is no such person here.")
 
@@ -86,6 +89,23 @@ func Lock(ctx context.Context, tx *sqldb.Tx, id string) error { return lock(ctx,
 // their address. It tells whether that was news.
 func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool, err error) {
 	return setVerified(ctx, tx, id, emailKey(email))
+}
+
+// SetEmail gives a person another address, or refuses with ErrTaken. Links that were sent to the old one
+// stop working.
+func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
+	if err := CheckEmail(email); err != nil {
+		return err
+	}
+	if err := setEmail(ctx, tx, id, email); err != nil {
+		return err
+	}
+	for _, kind := range []LinkKind{VerifyLink, ResetLink, DropLink} {
+		if err := dropLinks(ctx, tx, kind, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SetPassword replaces the password by the one that hash was made of; "" takes

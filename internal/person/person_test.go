@@ -274,6 +274,27 @@ func TestVerifyingIsNewsOnce(t *testing.T) {
 	})
 }
 
+func TestSetEmail(t *testing.T) {
+	each(t, func(w world) {
+		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
+		set := func(email string) error {
+			return w.Try(func(tx *sqldb.Tx) error { return person.SetEmail(w.Context(), tx, anna.ID, email) })
+		}
+		if err := set("BERT@example.com"); !errors.Is(err, person.ErrTaken) {
+			w.Errorf("somebody else's address: %v", err)
+		}
+		if err := set("nonsense"); !fault.Is(err, fault.Invalid) {
+			w.Errorf("nonsense: %v", err)
+		}
+		w.OK(set("Anna@example.com"))
+		w.OK(set("ax@example.com"))
+		if got := w.byID(anna.ID).Email; got != "ax@example.com" || w.byID(bert.ID).Email != "bert@example.com" {
+			w.Errorf("address = %s", got)
+		}
+		w.person("anna@example.com") // free again
+	})
+}
+
 func TestSuspend(t *testing.T) {
 	each(t, func(w world) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
@@ -320,10 +341,10 @@ func TestChecksFind(t *testing.T) {
 		anna := w.person("anna@example.com")
 		w.offer(person.ResetLink, person.Link{PersonID: anna.ID}, time.Hour)
 		for damage, check := range map[string]string{
-			`UPDATE person SET email_key = email_key || 'X'`:              "addresses are compared in lower case",
-			`INSERT INTO deployment (name, value) VALUES ('setup/x', '')`: "no set-up link outlives the first person",
-			`UPDATE person_link SET hash = 'secret'`:                      "links are kept as SHA-256 only",
-			`UPDATE person SET password_hash = ''`:                        "everybody can sign in somehow",
+			`UPDATE person SET email_key = email_key || 'X'`:               "addresses are compared in lower case",
+			`INSERT INTO deployment (name, value) VALUES ('setup/x', '')`:  "no set-up link outlives the first person",
+			`UPDATE person_link SET hash = 'secret'`:                       "links are kept as SHA-256 only",
+			`UPDATE person SET password_hash = '', email_verified = FALSE`: "everybody can sign in somehow",
 		} {
 			found := w.Damage(person.Checks, damage)
 			if len(found) != 1 || !found[check] {

@@ -82,7 +82,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 		DB: db, Devices: s.Devices, Tokens: s.Tokens, Post: office, Provider: o.Provider, Box: ring.Box("person_identity"), Settings: o.Settings, Now: o.Now,
 	})
 	s.Budgets = &budget.Keeper{Post: office, Guard: webhook.NewGuard(nil), Body: func(a budget.Alert) ([]byte, error) { return json.Marshal(a) }, Wake: func() {}, AppURL: AppURL}
-	s.Directory = &directory.Directory{DB: db, Post: office, Resolver: net.DefaultResolver, AppURL: AppURL, Budgets: s.Budgets}
+	s.Directory = &directory.Directory{DB: db, Post: office, Resolver: net.DefaultResolver, AppURL: AppURL, Budgets: s.Budgets, Vouch: s.Desk.Vouch}
 	s.Gate = &access.Gate{DB: db, Devices: s.Devices, Tokens: s.Tokens, RequireVerified: o.Verified, Now: o.Now}
 	return s
 }

@@ -142,16 +142,28 @@ CREATE TABLE scim_user (
     person_id   TEXT    NOT NULL REFERENCES person (id),
     external_id TEXT    NOT NULL, -- empty: none
     active      BOOLEAN NOT NULL, -- who is not is no member, and comes back as they were
+    role        TEXT    NOT NULL, -- which role somebody comes back to who is not active; empty: none
     attributes  TEXT    NOT NULL, -- JSON: what the directory says about them and we only keep
-    was         TEXT    NOT NULL, -- JSON: the roles of somebody who is not active, empty for others
     created     BIGINT  NOT NULL,
     updated     BIGINT  NOT NULL,
     PRIMARY KEY (company_id, person_id)
 );
 CREATE INDEX scim_user_person ON scim_user (person_id);
+CREATE INDEX scim_user_external ON scim_user (company_id, external_id) WHERE external_id <> '';
+
+-- The places in teams of people who are not active, for when they come back.
+CREATE TABLE scim_seat (
+    team_id   TEXT NOT NULL REFERENCES team (id),
+    person_id TEXT NOT NULL REFERENCES person (id),
+    role      TEXT NOT NULL, -- may be gone by then
+    PRIMARY KEY (team_id, person_id)
+);
+CREATE INDEX scim_seat_person ON scim_seat (person_id);
 
 CREATE TABLE scim_group (
     team_id     TEXT   PRIMARY KEY REFERENCES team (id),
+    company_id  TEXT   NOT NULL REFERENCES company (id), -- the team's
     external_id TEXT   NOT NULL, -- empty: none
     updated     BIGINT NOT NULL
 );
+CREATE INDEX scim_group_external ON scim_group (company_id, external_id) WHERE external_id <> '';

@@ -2,20 +2,12 @@ package cogtest
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"atelier/internal/companion"
 )
-
-var errNoServer = fmt.Errorf("cog, the prediction server for tests, %w", companion.ErrMissing)
 
 // place is where things are on this machine.
 type place struct {
@@ -31,50 +23,12 @@ var prepare = sync.OnceValues(func() (place, error) {
 	defer cancel()
 	source, err := companion.Source(ctx, "cogserver")
 	if err != nil {
-		return place{}, fmt.Errorf("%w: %w", errNoServer, err)
+		return place{}, fmt.Errorf("cog, the prediction server for tests, %w: %w", companion.ErrMissing, err)
 	}
-	python, err := exec.LookPath("python3")
+	bin, err := companion.Python(ctx, source, "cog")
 	if err != nil {
-		return place{}, fmt.Errorf("%w: Python is not installed (Debian: apt-get install python3-venv)", errNoServer)
-	}
-	version, err := exec.CommandContext(ctx, python, "-c", "import sys; print(sys.executable, sys.version)").Output()
-	if err != nil {
-		return place{}, fmt.Errorf("%w: python3: %w", errNoServer, err)
-	}
-	wanted := filepath.Join(source, "requirements.txt")
-	list, err := os.ReadFile(wanted)
-	if err != nil {
-		return place{}, err
-	}
-	cache, release, err := companion.Cache("cog")
-	if err != nil {
-		return place{}, err
-	}
-	defer release()
-	venv := filepath.Join(cache, fmt.Sprintf("cog-%x", sha256.Sum256(append(version, list...))))
-	if _, err := os.Stat(venv); errors.Is(err, os.ErrNotExist) {
-		if err := fetch(ctx, python, wanted, venv); err != nil {
-			return place{}, err
-		}
+		return place{}, fmt.Errorf("cog, the prediction server for tests: %w", err)
 	}
 	dir, err := companion.Dir("", "atelier-cog-")
-	return place{source: source, bin: filepath.Join(venv, "bin"), dir: dir}, err
+	return place{source: source, bin: bin, dir: dir}, err
 })
-
-// fetch makes the virtual environment. It appears whole or not at all.
-func fetch(ctx context.Context, python, wanted, venv string) error {
-	fresh, err := os.MkdirTemp(filepath.Dir(venv), ".cog-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(fresh)
-	for _, args := range [][]string{
-		{python, "-m", "venv", fresh},
-		{filepath.Join(fresh, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:", "-r", wanted},
-	} {
-		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-			return fmt.Errorf("%w: %s (Debian: apt-get install python3-venv): %w: %s", errNoServer, strings.Join(args[1:4], " "), err, strings.TrimSpace(string(out)))
-		}
-	}
-	return os.Rename(fresh, venv)
-}

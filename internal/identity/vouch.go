@@ -1,0 +1,48 @@
+package identity
+
+import (
+	"context"
+
+	"atelier/internal/audit"
+	"atelier/internal/fault"
+	"atelier/internal/person"
+	"atelier/internal/sqldb"
+)
+
+// Vouch gives the person with an address that the owner of its domain vouches
+// for, and locks them. Where nobody has it they are made, and fresh: without a
+// password, they sign in with a provider or have a link sent to them. Whoever
+// signed up with the address and never showed that it is theirs may be a
+// stranger, and is put out of the account.
+//
+// The entries are for the caller to record at the end of the transaction.
+func (d *Desk) Vouch(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, fresh bool, entries []audit.Entry, err error) {
+	p, err = person.ByEmail(ctx, tx, email)
+	if fault.Is(err, fault.NotFound) {
+		if p, err = person.Create(ctx, tx, person.Draft{Email: email, EmailVerified: true}); err != nil {
+			return p, false, nil, err
+		}
+		return p, true, []audit.Entry{{Act: audit.PersonCreated, PersonID: p.ID, Details: map[string]string{"email": p.Email}}}, d.welcome(ctx, tx, p)
+	}
+	if err != nil {
+		return p, false, nil, err
+	}
+	if err := person.Lock(ctx, tx, p.ID); err != nil {
+		return p, false, nil, err
+	}
+	if p, err = person.ByID(ctx, tx, p.ID); err != nil || p.EmailVerified {
+		return p, false, nil, err
+	}
+	ended, err := d.takeOver(ctx, tx, p, "")
+	if err != nil {
+		return p, false, nil, err
+	}
+	for _, t := range ended {
+		entries = append(entries, audit.Entry{Act: audit.TokenDeleted, PersonID: p.ID, Details: map[string]string{"token": t.ID, "name": t.Name}})
+	}
+	if _, err := person.SetVerified(ctx, tx, p.ID, p.Email); err != nil {
+		return p, false, nil, err
+	}
+	p.EmailVerified = true
+	return p, false, append(entries, audit.Entry{Act: audit.PersonVerified, PersonID: p.ID}), nil
+}
