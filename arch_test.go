@@ -46,8 +46,8 @@ var layers = []map[string][]string{
 		"internal/access": nil, "internal/curator": nil, "internal/intake": nil, "internal/post": nil,
 		"internal/library": {"internal/intake"}, "internal/generation": {"internal/intake", "internal/library"},
 		"internal/runner":    {"internal/generation", "internal/intake"},
-		"internal/directory": {"internal/post"}, "internal/identity": {"internal/post"},
-		"internal/worker": {"internal/identity", "internal/post"},
+		"internal/directory": {"internal/post"}, "internal/identity": {"internal/post"}, "internal/dossier": {"internal/library"},
+		"internal/worker": {"internal/dossier", "internal/identity", "internal/post"},
 	},
 	{ // edges
 		"internal/httpd": nil, "internal/api/wire": nil,

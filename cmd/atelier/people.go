@@ -5,8 +5,10 @@ import (
 	"net"
 	"time"
 
+	"atelier/internal/blob"
 	"atelier/internal/device"
 	"atelier/internal/directory"
+	"atelier/internal/dossier"
 	"atelier/internal/identity"
 	"atelier/internal/idtoken"
 	"atelier/internal/keyring"
@@ -29,6 +31,7 @@ type people struct {
 	provider  *oidc.Provider
 	desk      *identity.Desk
 	directory *directory.Directory
+	jobs      queue.Queue
 }
 
 // maxGrants bounds how many device sign-ins can be under way.
@@ -58,6 +61,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 			RedirectURL: c.AppURL + "/oidc/callback", Timeout: providerTimeout, Now: pp.db.Now,
 		})
 	}
+	pp.jobs = jobs
 	office := post.Office{Queue: jobs, Box: pp.mailBox()}
 	pp.desk = identity.New(identity.Parts{
 		DB: pp.db, Devices: pp.devices, Tokens: pp.tokens, Post: office, Provider: pp.provider, Box: pp.keys.Box("person_identity"), Now: pp.db.Now,
@@ -67,6 +71,11 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 		},
 	})
 	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL}
+}
+
+// dossier is what hands over and ends what is kept about people.
+func (pp *people) dossier(blobs blob.Store) *dossier.Dossier {
+	return &dossier.Dossier{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
 }
 
 // providerTimeout bounds how long an identity provider is waited for.

@@ -118,7 +118,7 @@ func (serveCmd) Run(p *program) error {
 	if cfg.Has("api") {
 		calls, err := api.New(api.Parts{
 			Gate: &access.Gate{DB: db, Devices: who.devices, Tokens: who.tokens, RequireVerified: cfg.RequireVerifiedEmail, Now: db.Now},
-			Desk: who.desk, Directory: who.directory,
+			Desk: who.desk, Directory: who.directory, Dossier: who.dossier(blobs),
 			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Links: work.links, Secrets: work.secrets,
 			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
 			Limits: api.Limits{
@@ -135,7 +135,7 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		pages, err := signin.New(signin.Parts{
-			Desk: who.desk, Provider: who.provider, Box: keys.Box("oidc pending"), Key: keys.Key("form"),
+			Desk: who.desk, Dossier: who.dossier(blobs), Provider: who.provider, Box: keys.Box("oidc pending"), Key: keys.Key("form"),
 			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: db.Now,
 		})
 		if err != nil {

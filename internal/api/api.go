@@ -15,6 +15,7 @@ import (
 	"atelier/internal/catalog"
 	"atelier/internal/cursor"
 	"atelier/internal/directory"
+	"atelier/internal/dossier"
 	"atelier/internal/generation"
 	"atelier/internal/hub"
 	"atelier/internal/identity"
@@ -34,6 +35,7 @@ type Parts struct {
 	Hub       *hub.Hub
 	Intake    *intake.Intake
 	Library   *library.Library
+	Dossier   *dossier.Dossier
 	Links     library.Links
 	Secrets   *webhook.Secrets
 	DB        *sqldb.DB

@@ -11,6 +11,8 @@ const (
 	PersonRestored        Act = "person.restored"         // and in again
 	PersonPasswordChanged Act = "person.password_changed" // by themselves, or with a reset link
 	PersonResetRequested  Act = "person.reset_requested"  // somebody asked for a reset link
+	PersonExported        Act = "person.exported"         // what is kept about them was handed over
+	PersonDeleted         Act = "person.deleted"          // they are no more
 
 	SessionSignedIn            Act = "session.signed_in"             // a browser is signed in
 	SessionSignInFailed        Act = "session.sign_in_failed"        // a wrong password, or a person who may not
@@ -65,7 +67,7 @@ const (
 
 // Acts lists every act; Add refuses any other.
 var Acts = []Act{
-	PersonCreated, PersonVerified, PersonSuspended, PersonRestored, PersonPasswordChanged, PersonResetRequested,
+	PersonCreated, PersonVerified, PersonSuspended, PersonRestored, PersonPasswordChanged, PersonResetRequested, PersonExported, PersonDeleted,
 	SessionSignedIn, SessionSignInFailed, SessionSignedOut, SessionSignedOutEverywhere,
 	DeviceApproved, DeviceRefused, DeviceSignedIn, DeviceRevoked, DeviceCodeSeenByMany, DeviceCodeKilled, DeviceCodeReplayed, RefreshReused,
 	TokenCreated, TokenFirstUsed, TokenRegenerated, TokenDeleted,

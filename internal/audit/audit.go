@@ -78,6 +78,7 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 type Filter struct {
 	CompanyID string
 	PersonID  string // whom they concern
+	Of        string // whom they concern, or who did it
 	Before    int64  // older than this one; 0: from the newest
 	Limit     int    // at most so many; 0 gives nothing
 }

@@ -64,6 +64,14 @@ func list(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	if f.PersonID != "" {
 		add(` AND person_id = `, f.PersonID)
 	}
+	if f.Of != "" { // each half by its own index
+		args = append(args, f.Of, int64(max(f.Limit, 0)))
+		place := func(back int) string { return `$` + strconv.Itoa(len(args)-back) }
+		half := func(column string) string {
+			return `SELECT seq FROM (SELECT seq FROM audit WHERE ` + column + ` = ` + place(1) + ` AND seq < $1 ORDER BY seq DESC LIMIT ` + place(0) + `) AS of_` + column
+		}
+		query += ` AND seq IN (` + half(`person_id`) + ` UNION ` + half(`actor_id`) + `)`
+	}
 	add(` ORDER BY seq DESC LIMIT `, int64(max(f.Limit, 0)))
 	return sqldb.All(ctx, tx, query, args, scan)
 }
