@@ -44,7 +44,7 @@ var layers = []map[string][]string{
 	},
 	{ // coordinators
 		"internal/access": nil, "internal/curator": nil, "internal/intake": nil, "internal/post": nil,
-		"internal/library": {"internal/intake"}, "internal/generation": {"internal/intake", "internal/library"},
+		"internal/board": {"internal/library"}, "internal/library": {"internal/intake"}, "internal/generation": {"internal/intake", "internal/library"},
 		"internal/runner":    {"internal/generation", "internal/intake"},
 		"internal/directory": {"internal/post"}, "internal/identity": {"internal/post"}, "internal/dossier": {"internal/library"},
 		"internal/worker": {"internal/dossier", "internal/identity", "internal/post"},

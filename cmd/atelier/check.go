@@ -6,6 +6,7 @@ import (
 
 	"atelier/internal/asset"
 	"atelier/internal/audit"
+	"atelier/internal/board"
 	"atelier/internal/catalog"
 	"atelier/internal/company"
 	"atelier/internal/credential"
@@ -37,7 +38,7 @@ func (c checkCmd) Run(p *program) error {
 		return err
 	}
 	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
-		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, webhook.Checks, run.Checks,
+		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, board.Checks, webhook.Checks, run.Checks,
 		run.LimitChecks(db.Dialect, run.Limits{PerMinute: p.cfg.Limits.CreatePerMinute, PerHour: p.cfg.Limits.CreatePerHour, Active: p.cfg.Limits.ActiveRuns}))
 	found, err := db.Verify(p.ctx, checks)
 	if err != nil {

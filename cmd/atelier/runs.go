@@ -12,6 +12,7 @@ import (
 
 	"atelier/internal/api"
 	"atelier/internal/blob"
+	"atelier/internal/board"
 	"atelier/internal/catalog"
 	"atelier/internal/config"
 	"atelier/internal/engine/child"
@@ -35,6 +36,7 @@ type runs struct {
 	service *generation.Service
 	intake  *intake.Intake
 	library *library.Library
+	boards  *board.Boards
 	links   library.Links
 	secrets *webhook.Secrets
 
@@ -63,6 +65,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 			DB: db, Blobs: blobs, OrphanAge: time.Duration(c.Retention.Orphans),
 			Retention: library.Retention{Uploads: time.Duration(c.Retention.Uploads), Results: time.Duration(c.Retention.Results)},
 		},
+		boards:  &board.Boards{DB: db, Hub: hub.New(), Keep: time.Duration(c.Retention.Boards)},
 		links:   library.Links{Key: keys.Key("media"), BaseURL: c.Media.URL, Lifetime: time.Duration(c.Media.URLLifetime), Now: db.Now},
 		secrets: webhook.NewSecrets(keys.Box("webhook"), time.Duration(c.Webhook.SecretOverlap)),
 	}
@@ -125,6 +128,10 @@ func (rs *runs) handlers(c *config.Config, db *sqldb.DB) []queue.Handler {
 		{
 			Kind: "library-sweep", Every: time.Duration(c.Retention.Every), Timeout: 10 * time.Minute,
 			Do: func(ctx context.Context, _ queue.Work) error { return rs.library.Sweep(ctx) },
+		},
+		{
+			Kind: "board-sweep", Every: time.Duration(c.Retention.Every), Timeout: 10 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return rs.boards.Sweep(ctx) },
 		},
 		{
 			Kind: "key-sweep", Every: 10 * time.Minute, Timeout: 5 * time.Minute,

@@ -119,7 +119,7 @@ func (serveCmd) Run(p *program) error {
 		calls, err := api.New(api.Parts{
 			Gate: &access.Gate{DB: db, Devices: who.devices, Tokens: who.tokens, RequireVerified: cfg.RequireVerifiedEmail, Now: db.Now},
 			Desk: who.desk, Directory: who.directory, Dossier: who.dossier(blobs),
-			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Links: work.links, Secrets: work.secrets,
+			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Boards: work.boards, Links: work.links, Secrets: work.secrets,
 			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
 			Limits: api.Limits{
 				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize, PageDefault: cfg.Limits.PageDefault,

@@ -12,6 +12,7 @@ import (
 
 	"atelier/internal/access"
 	"atelier/internal/blob"
+	"atelier/internal/board"
 	"atelier/internal/catalog"
 	"atelier/internal/cursor"
 	"atelier/internal/directory"
@@ -32,7 +33,8 @@ type Parts struct {
 	Desk      *identity.Desk
 	Directory *directory.Directory
 	Runs      *generation.Service
-	Hub       *hub.Hub
+	Hub       *hub.Hub // of runs
+	Boards    *board.Boards
 	Intake    *intake.Intake
 	Library   *library.Library
 	Dossier   *dossier.Dossier

@@ -19,7 +19,12 @@ type listing struct {
 // page reads limit and cursor. A cursor opens for the scope that it was made
 // in.
 func (s *Server) page(p *params, scope string) (listing, error) {
-	l := listing{scope: scope, limit: p.limit(s.Limits.PageDefault, s.Limits.PageSize)}
+	return s.pageOf(p, scope, s.Limits.PageDefault, s.Limits.PageSize)
+}
+
+// pageOf is page for lists that have limits of their own.
+func (s *Server) pageOf(p *params, scope string, def, most int) (listing, error) {
+	l := listing{scope: scope, limit: p.limit(def, most)}
 	sealed := p.one("cursor")
 	err := p.failed()
 	if err == nil && sealed != "" {

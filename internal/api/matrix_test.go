@@ -118,6 +118,17 @@ var endpoints = []struct {
 	{"DELETE /api/v2/library/{library_id}", toActors, "", notFound},
 	{"PUT /api/v2/library/{library_id}/favorite", toActors, "", notFound},
 	{"DELETE /api/v2/library/{library_id}/favorite", toActors, "", notFound},
+	{"GET /api/v2/boards", toActors, "", fine},
+	{"POST /api/v2/boards", toActors, `{}`, badRequest},
+	{"GET /api/v2/boards/{board_id}", toActors, "", notFound},
+	{"PATCH /api/v2/boards/{board_id}", toActors, `{"name":"x"}`, notFound},
+	{"DELETE /api/v2/boards/{board_id}", toActors, "", notFound},
+	{"POST /api/v2/boards/{board_id}/restore", toActors, "", notFound},
+	{"POST /api/v2/boards/{board_id}/nodes", toActors, `{"kind":"TEXT"}`, notFound},
+	{"PATCH /api/v2/boards/{board_id}/nodes", toActors, `{"delete":["{node_id}"]}`, notFound},
+	{"PATCH /api/v2/boards/{board_id}/nodes/{node_id}", toActors, `{"x":1}`, notFound},
+	{"DELETE /api/v2/boards/{board_id}/nodes/{node_id}", toActors, "", notFound},
+	{"GET /api/v2/boards/{board_id}/events", toActors, "", notFound},
 	{"GET /media/{kind}/{id}/{variant}", toAll, "", outcome{403, "FORBIDDEN", "signature"}},
 
 	{"GET /api/v2/access-tokens", toSignedIn, "", fine},
@@ -380,6 +391,7 @@ func (m *matrix) furnish() {
 	ids := m.ids
 	ids["none"], ids["token_id"], ids["invitation_id"] = ident.New(), ident.New(), ident.New()
 	ids["request_id"], ids["upload_id"], ids["library_id"] = uuid.NewString(), ident.New(), ident.New()+":"+uuid.NewString()
+	ids["board_id"], ids["node_id"] = ident.New(), ident.New()
 	ids["kind"], ids["id"], ids["variant"] = "r", uuid.NewString(), "file"
 	ids["role"], ids["domain"], ids["picture"] = "member", "example.com", strings.Repeat("0", 64)+".png"
 	for _, name := range []string{"bert", "lea", "sam", "otto", "rita"} {

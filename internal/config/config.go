@@ -214,12 +214,13 @@ type Policy struct {
 	Timeout         Span   `hidden:"" help:"Longest wait for the moderation endpoint." default:"10s" least:"1"`
 }
 
-// Retention is how long files are kept.
+// Retention is how long things are kept.
 type Retention struct {
 	Uploads Span `hidden:"" help:"Age at which uploads are deleted; 0 keeps them." default:"0s" least:"0"`
 	Results Span `hidden:"" help:"Age at which results are deleted; 0 keeps them." default:"0s" least:"0"`
+	Boards  Span `hidden:"" help:"How long a deleted board can be restored; 0 for ever." default:"720h" least:"0"`
 	Orphans Span `hidden:"" help:"Age at which files that belong to nothing are deleted." default:"1h" least:"1"`
-	Every   Span `hidden:"" help:"How often old files are looked for." default:"10m" least:"1"`
+	Every   Span `hidden:"" help:"How often what is too old is looked for." default:"10m" least:"1"`
 }
 
 // Media is what files may be and what they look like from outside.

@@ -227,6 +227,48 @@ func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result strin
 	return assetID, err
 }
 
+const shownColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.thumb <> ''`
+
+func (s *Shown) scan(row sqldb.Scanner, first ...any) error {
+	var ms int64
+	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &s.HasThumb)...)
+	s.Duration = time.Duration(ms) * time.Millisecond
+	return err
+}
+
+// shownUploads puts those uploads into all that there are.
+func shownUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+	in, args := sqldb.In(refs, accountID)
+	return tx.Each(ctx, `
+		SELECT u.id, `+shownColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
+		WHERE u.account_id = $1 AND a.account_id = $1 AND u.deleted IS NULL AND a.gone IS NULL AND u.id IN `+in, args,
+		func(row sqldb.Scanner) error {
+			s := Shown{Kind: OfUpload}
+			err := s.scan(row, &s.ID)
+			all[s.ID] = s
+			return err
+		})
+}
+
+// shownResults puts those results into all that there are.
+func shownResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+	ids := make([]string, len(refs))
+	for i, ref := range refs {
+		_, ids[i], _ = split(ref)
+	}
+	in, args := sqldb.In(ids, accountID)
+	return tx.Each(ctx, `
+		SELECT n.library_id, r.id, `+shownColumns+` FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id
+		WHERE r.account_id = $1 AND a.account_id = $1 AND r.deleted IS NULL AND a.gone IS NULL AND r.id IN `+in, args,
+		func(row sqldb.Scanner) error {
+			s := Shown{Kind: OfResult}
+			var run string
+			err := s.scan(row, &run, &s.ID)
+			all[run+":"+s.ID] = s
+			return err
+		})
+}
+
 // Addresses.
 
 // suspended tells whether the viewer $2 is; who is not there at all is too.

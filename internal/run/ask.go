@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"atelier/internal/sqldb"
@@ -35,6 +36,18 @@ func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]
 		return nil, nil
 	}
 	return outputs(ctx, tx, runIDs)
+}
+
+// Statuses gives how those runs of an account stand that there are, as callers
+// see it.
+func Statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string) (map[string]string, error) {
+	all := map[string]string{}
+	for some := range slices.Chunk(ids, 1024) {
+		if err := statuses(ctx, tx, accountID, some, all); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // Position is a queued run's place by age among all of its engine. It is a

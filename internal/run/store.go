@@ -179,6 +179,17 @@ func forgetPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
 
 // position counts those queued before a run, up to a limit that makes no
 // difference to a person.
+// statuses puts the statuses of those runs into all that there are.
+func statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string, all map[string]string) error {
+	in, args := sqldb.In(ids, accountID)
+	return tx.Each(ctx, `SELECT id, status FROM run WHERE account_id = $1 AND id IN `+in, args, func(row sqldb.Scanner) error {
+		var id, status string
+		err := row.Scan(&id, &status)
+		all[id] = status
+		return err
+	})
+}
+
 func position(ctx context.Context, tx *sqldb.Tx, r Run) (n int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT count(*) FROM (

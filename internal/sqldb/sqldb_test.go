@@ -414,3 +414,38 @@ func TestFollowsTheServersClock(t *testing.T) {
 		})
 	}
 }
+
+func TestInHasFewTexts(t *testing.T) {
+	t.Parallel()
+	texts := map[string]bool{}
+	for n := 1; n <= 1000; n++ {
+		values := make([]string, n)
+		for i := range values {
+			values[i] = string(rune('a' + i%26))
+		}
+		places, args := sqldb.In(values, "before")
+		texts[places] = true
+		if args[0] != "before" || args[n] != values[n-1] || args[len(args)-1] != values[n-1] || strings.Count(places, "$") != len(args)-1 {
+			t.Fatalf("%d values are %s with %d arguments", n, places, len(args))
+		}
+	}
+	if len(texts) != 6 {
+		t.Errorf("there are %d texts, want 6", len(texts))
+	}
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
+			places, args := sqldb.In([]int64{3, 4, 5, 6, 7})
+			all, err := sqldb.All(t.Context(), tx, `SELECT v FROM (SELECT CAST(7 AS BIGINT) AS v UNION ALL SELECT 8) AS t WHERE v IN `+places, args, func(row sqldb.Scanner) (n int64, err error) {
+				err = row.Scan(&n)
+				return n, err
+			})
+			if len(all) != 1 || all[0] != 7 {
+				t.Errorf("found %v", all)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

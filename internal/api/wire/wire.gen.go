@@ -666,12 +666,12 @@ type Balance struct {
 	Tokens int64 `json:"tokens"`
 }
 
-// Board defines model for Board.
+// Board A board with a page of its nodes. It has all that `BoardSummary` has, and more.
 type Board struct {
-	// Created When it was made.
+	// Created As in `BoardSummary`.
 	Created time.Time `json:"created"`
 
-	// Deleted When it was deleted; null where it is not.
+	// Deleted As in `BoardSummary`.
 	//
 	// Examples: null
 	Deleted *time.Time `json:"deleted"`
@@ -684,7 +684,7 @@ type Board struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// Name Display name.
+	// Name As in `BoardSummary`.
 	//
 	// Examples: Autumn campaign
 	Name string `json:"name"`
@@ -692,7 +692,7 @@ type Board struct {
 	// NextCursor Where the next page of nodes begins; null on the last.
 	NextCursor *string `json:"next_cursor"`
 
-	// NodeCount How many nodes it has.
+	// NodeCount As in `BoardSummary`.
 	//
 	// Examples: 42
 	NodeCount int64 `json:"node_count"`
@@ -700,12 +700,12 @@ type Board struct {
 	// Nodes What is on it.
 	Nodes []Node `json:"nodes"`
 
-	// Revision Grows with every change of the board and its nodes.
+	// Revision As in `BoardSummary`.
 	//
 	// Examples: 12
 	Revision int64 `json:"revision"`
 
-	// TeamID The team that it belongs to; null for the personal account.
+	// TeamID As in `BoardSummary`.
 	TeamID *string `json:"team_id"`
 
 	// UID Who made it.
@@ -713,7 +713,7 @@ type Board struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID ID `json:"uid"`
 
-	// Updated When it or one of its nodes last changed.
+	// Updated As in `BoardSummary`.
 	Updated time.Time `json:"updated"`
 }
 
@@ -725,7 +725,7 @@ type BoardChange struct {
 	// Put The nodes that were added or changed, as they are now.
 	Put []Node `json:"put"`
 
-	// Revision The board's with these changes.
+	// Revision The one up to which the board is known with these.
 	//
 	// Examples: 13
 	Revision int64 `json:"revision"`

@@ -1,0 +1,263 @@
+package board
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"atelier/internal/fault"
+	"atelier/internal/ident"
+	"atelier/internal/sqldb"
+)
+
+// MaxChanges is how many nodes one call can change.
+const MaxChanges = 1000
+
+// Changes are what is to happen to nodes of a board.
+type Changes struct {
+	Create []Draft
+	Update []Update
+	Delete []string
+}
+
+// Changed is what happened to nodes, in the order in which it was asked for.
+type Changed struct {
+	Revision         int64 // the board's from now on
+	Created, Updated []Node
+	Deleted          []string
+}
+
+// errNoNode is one answer for nodes that were deleted and for those that never
+// were.
+var errNoNode = fault.New(fault.NotFound, "There is no such node on this board.")
+
+// Change adds, changes and deletes nodes in one step, all of it or nothing.
+func (bs *Boards) Change(ctx context.Context, v Viewer, boardID string, m Match, c Changes) (Changed, error) {
+	if n := len(c.Create) + len(c.Update) + len(c.Delete); n < 1 || n > MaxChanges {
+		return Changed{}, fault.New(fault.Invalid, fmt.Sprintf("A call changes 1 to %d nodes.", MaxChanges)).On("body")
+	}
+	return bs.change(ctx, v, boardID, m, c, false)
+}
+
+// Add adds a node. The revision is the board's from now on, as it is below.
+func (bs *Boards) Add(ctx context.Context, v Viewer, boardID string, m Match, d Draft) (Node, error) {
+	done, err := bs.change(ctx, v, boardID, m, Changes{Create: []Draft{d}}, true)
+	if err != nil {
+		return Node{}, err
+	}
+	return done.Created[0], nil
+}
+
+// Set changes a node.
+func (bs *Boards) Set(ctx context.Context, v Viewer, boardID string, m Match, u Update) (Node, error) {
+	done, err := bs.change(ctx, v, boardID, m, Changes{Update: []Update{u}}, true)
+	if err != nil {
+		return Node{}, err
+	}
+	return done.Updated[0], nil
+}
+
+// Remove takes a node off a board.
+func (bs *Boards) Remove(ctx context.Context, v Viewer, boardID string, m Match, nodeID string) (revision int64, err error) {
+	done, err := bs.change(ctx, v, boardID, m, Changes{Delete: []string{nodeID}}, true)
+	return done.Revision, err
+}
+
+func (bs *Boards) change(ctx context.Context, v Viewer, boardID string, m Match, c Changes, single bool) (done Changed, err error) {
+	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		b, err := bs.next(ctx, tx, v, boardID, m)
+		if err != nil {
+			return err
+		}
+		w := &writing{tx: tx, board: b, changes: c, single: single}
+		done, err = w.write(ctx)
+		return err
+	})
+	if err != nil {
+		return Changed{}, err
+	}
+	return done, nil
+}
+
+// writing is a change in the transaction that makes it, which holds the board.
+type writing struct {
+	tx      *sqldb.Tx
+	board   Board
+	changes Changes
+	single  bool // one node, which the caller named by itself
+
+	problems []fault.Field
+	put      []Node // those to be created, then those to be changed
+	gone     []Node
+}
+
+// at is how problems name a part of the changes.
+func (w *writing) at(list string, i int, field string) string {
+	switch {
+	case w.single && field == "":
+		return "body"
+	case w.single:
+		return field
+	case field == "":
+		return list + "." + strconv.Itoa(i)
+	}
+	return list + "." + strconv.Itoa(i) + "." + field
+}
+
+func (w *writing) problem(path, message string) {
+	w.problems = append(w.problems, fault.Field{Path: path, Message: message})
+}
+
+func (w *writing) write(ctx context.Context) (Changed, error) {
+	w.create()
+	if err := w.alter(ctx); err != nil {
+		return Changed{}, err
+	}
+	if w.board.Nodes+int64(len(w.changes.Create)-len(w.gone)) > MaxNodes {
+		w.problem("body", "A board has at most 5,000 nodes.")
+	}
+	if err := w.resolve(ctx); err != nil {
+		return Changed{}, err
+	}
+	if len(w.problems) > 0 {
+		f := fault.New(fault.Invalid, "These changes can't be made.")
+		if w.single {
+			f = fault.New(fault.Invalid, "This node can't be as it was asked for.")
+		}
+		f.Fields = w.problems
+		return Changed{}, f
+	}
+	created, updated := w.put[:len(w.changes.Create):len(w.changes.Create)], w.put[len(w.changes.Create):]
+	if err := w.store(ctx, created, updated); err != nil {
+		return Changed{}, err
+	}
+	return Changed{Revision: w.board.Revision, Created: created, Updated: updated, Deleted: w.changes.Delete}, nil
+}
+
+// create makes the nodes that are to be added. A microsecond lies between one
+// and the next, so that lists have them in the order in which they were given.
+func (w *writing) create() {
+	for i, d := range w.changes.Create {
+		n := Node{
+			ID: ident.New(), Kind: d.Kind, Ref: d.Ref, Text: d.Text, Box: d.Box, Revision: w.board.Revision,
+			Created: w.tx.Now.Add(time.Duration(i) * time.Microsecond),
+		}
+		set(&n.Z, d.Z)
+		n.check(func(field, message string) { w.problem(w.at("create", i, field), message) })
+		w.put = append(w.put, n)
+	}
+}
+
+// alter makes what becomes of nodes that are there.
+func (w *writing) alter(ctx context.Context) error {
+	var ids []string
+	for _, u := range w.changes.Update {
+		ids = append(ids, u.ID)
+	}
+	ids = append(ids, w.changes.Delete...)
+	there, err := nodesByID(ctx, w.tx, w.board.ID, ids)
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	take := func(id, path string) (n Node, ok bool) {
+		n, ok = there[id]
+		switch {
+		case named[id]:
+			w.problem(path, "This node is named twice.")
+			return n, false
+		case !ok:
+			w.problem(path, "There is no such node on this board.")
+		}
+		named[id] = true
+		return n, ok
+	}
+	for i, u := range w.changes.Update {
+		if u.Change == (Change{}) {
+			w.problem(w.at("update", i, ""), "Say what is to change.")
+		}
+		n, ok := take(u.ID, w.at("update", i, "id"))
+		if w.single && !ok {
+			return errNoNode
+		}
+		if ok {
+			u.apply(&n)
+			n.Revision = w.board.Revision
+			n.check(func(field, message string) { w.problem(w.at("update", i, field), message) })
+		}
+		w.put = append(w.put, n)
+	}
+	for i, id := range w.changes.Delete {
+		n, ok := take(id, w.at("delete", i, ""))
+		if w.single && !ok {
+			return errNoNode
+		}
+		if ok {
+			w.gone = append(w.gone, Node{ID: n.ID, Kind: n.Kind, Z: n.Z, Created: n.Created, Revision: w.board.Revision, Deleted: w.tx.Now})
+		}
+	}
+	return nil
+}
+
+// resolve looks up what the nodes refer to. What was there before may be
+// missing by now, what is said anew may not.
+func (w *writing) resolve(ctx context.Context) error {
+	if err := show(ctx, w.tx, w.board.AccountID, w.put); err != nil {
+		return err
+	}
+	const message = "There is no such thing in this account."
+	for i, d := range w.changes.Create {
+		if w.put[i].Missing && d.Ref != "" {
+			w.problem(w.at("create", i, "ref"), message)
+		}
+	}
+	for i, u := range w.changes.Update {
+		if n := w.put[len(w.changes.Create)+i]; n.Missing && u.Ref != nil && *u.Ref != "" && n.ID != "" {
+			w.problem(w.at("update", i, "ref"), message)
+		}
+	}
+	return nil
+}
+
+// store writes all of it. New nodes come last, on top of what is there then.
+func (w *writing) store(ctx context.Context, created, updated []Node) error {
+	if err := putNodes(ctx, w.tx, w.board.ID, updated); err != nil {
+		return err
+	}
+	if err := putNodes(ctx, w.tx, w.board.ID, w.gone); err != nil {
+		return err
+	}
+	if len(created) == 0 && len(w.gone) == 0 {
+		return nil
+	}
+	if err := w.stack(ctx, created); err != nil {
+		return err
+	}
+	if err := putNodes(ctx, w.tx, w.board.ID, created); err != nil {
+		return err
+	}
+	return addNodes(ctx, w.tx, w.board.ID, len(created)-len(w.gone))
+}
+
+// stack gives those new nodes a place above all others that have none.
+func (w *writing) stack(ctx context.Context, created []Node) error {
+	top, known := int64(0), false
+	for i, d := range w.changes.Create {
+		if d.Z == nil && !known {
+			highest, err := topmost(ctx, w.tx, w.board.ID)
+			if err != nil {
+				return err
+			}
+			for _, before := range created[:i] { // all of which say where they are
+				highest = max(highest, before.Z)
+			}
+			top, known = highest, true
+		}
+		if d.Z == nil {
+			created[i].Z = min(top+1, far)
+		}
+		top = max(top, created[i].Z)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package board
+
+import (
+	"context"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"atelier/internal/library"
+	"atelier/internal/run"
+	"atelier/internal/sqldb"
+)
+
+// Kind is what a node shows.
+type Kind string
+
+// The kinds of nodes.
+const (
+	Result     Kind = library.LibraryRef
+	Upload     Kind = library.UploadRef
+	Text       Kind = "TEXT"
+	Generation Kind = "GENERATION"
+)
+
+const (
+	// maxText is how many characters a node can say.
+	maxText = 10_000
+	// far is how far from the middle a node can lie.
+	far = 1_000_000_000
+)
+
+// Box is where a node lies.
+type Box struct {
+	X, Y, Width, Height float64
+}
+
+// Node is something on a board.
+type Node struct {
+	ID      string
+	Kind    Kind
+	Ref     string // the id of a library item, an upload or a run; "" for texts
+	Text    string
+	Box     Box
+	Z       int64
+	Created time.Time
+	// Revision is that of the board when the node last changed.
+	Revision int64
+	Deleted  time.Time // zero: it is not
+
+	// What follows is looked up at each read.
+	Missing bool           // what it refers to is gone
+	Item    *library.Shown // of results and uploads
+	Status  string         // of runs
+}
+
+// Draft is a node to add.
+type Draft struct {
+	Kind Kind
+	Ref  string
+	Text string
+	Box  Box
+	Z    *int64 // nil: on top of all others
+}
+
+// Change is what is to change about a node. What is nil stays as it is.
+type Change struct {
+	Ref, Text           *string
+	X, Y, Width, Height *float64
+	Z                   *int64
+}
+
+// Update is a change of a node.
+type Update struct {
+	ID string
+	Change
+}
+
+// apply changes a node.
+func (c Change) apply(n *Node) {
+	set(&n.Ref, c.Ref)
+	set(&n.Text, c.Text)
+	set(&n.Box.X, c.X)
+	set(&n.Box.Y, c.Y)
+	set(&n.Box.Width, c.Width)
+	set(&n.Box.Height, c.Height)
+	set(&n.Z, c.Z)
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// check reports what is wrong with a node that its own values show. Whether
+// what it refers to is there is not asked.
+func (n *Node) check(problem func(field, message string)) {
+	switch n.Kind {
+	case Text:
+		if n.Ref != "" {
+			problem("ref", "A text refers to nothing.")
+		}
+	case Result, Upload, Generation:
+		if n.Ref == "" {
+			problem("ref", "Say what the node shows.")
+		}
+	default:
+		problem("kind", "Must be LIBRARY_REF, UPLOAD_REF, TEXT or GENERATION.")
+	}
+	if utf8.RuneCountInString(n.Text) > maxText {
+		problem("text", "Must have at most 10,000 characters.")
+	} else if !plainText(n.Text) {
+		problem("text", "Must be UTF-8 without NUL characters.")
+	}
+	for _, at := range []struct {
+		field string
+		value *float64
+		least float64
+	}{{"x", &n.Box.X, -far}, {"y", &n.Box.Y, -far}, {"width", &n.Box.Width, 0}, {"height", &n.Box.Height, 0}} {
+		if v := *at.value; math.IsNaN(v) || v < at.least || v > far {
+			problem(at.field, map[bool]string{true: "Must be a number from 0 to a billion.", false: "Must be a number of at most a billion either way."}[at.least == 0])
+		} else if v == 0 {
+			*at.value = 0 // without its sign, which not every database keeps
+		}
+	}
+	if n.Z < -far || n.Z > far {
+		problem("z", "Must be a whole number of at most a billion either way.")
+	}
+}
+
+// plainText tells whether both databases can keep s.
+func plainText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// show looks up what nodes of an account's board refer to.
+func show(ctx context.Context, tx *sqldb.Tx, accountID string, nodes []Node) error {
+	refs := map[Kind][]string{}
+	for _, n := range nodes {
+		if n.Ref != "" && plainText(n.Ref) {
+			refs[n.Kind] = append(refs[n.Kind], n.Ref)
+		}
+	}
+	items := map[Kind]map[string]library.Shown{}
+	for _, kind := range []Kind{Result, Upload} {
+		if len(refs[kind]) == 0 {
+			continue
+		}
+		some, err := library.Show(ctx, tx, accountID, string(kind), refs[kind])
+		if err != nil {
+			return err
+		}
+		items[kind] = some
+	}
+	statuses, err := run.Statuses(ctx, tx, accountID, refs[Generation])
+	if err != nil {
+		return err
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		switch n.Kind {
+		case Generation:
+			n.Status = statuses[n.Ref]
+			n.Missing = n.Status == ""
+		case Result, Upload:
+			item, ok := items[n.Kind][n.Ref]
+			if n.Missing = !ok; ok {
+				n.Item = &item
+			}
+		}
+	}
+	return nil
+}

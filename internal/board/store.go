@@ -1,0 +1,291 @@
+package board
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/ident"
+	"atelier/internal/sqldb"
+)
+
+// Boards.
+
+const columns = `id, account_id, person_id, name, revision, nodes, forgotten, created, updated, deleted`
+
+func scan(row sqldb.Scanner) (b Board, err error) {
+	var created, updated, deleted sqldb.Time
+	err = row.Scan(&b.ID, &b.AccountID, &b.PersonID, &b.Name, &b.Revision, &b.Nodes, &b.forgotten, &created, &updated, &deleted)
+	b.Created, b.Updated, b.Deleted = created.Time, updated.Time, deleted.Time
+	return b, err
+}
+
+// lockAccount makes those who add boards to an account wait for each other, and
+// tells whether it is there. The person comes first, as in all transactions
+// that lock one; a team is written to and not selected, since that does not
+// hold up those who only refer to it.
+func lockAccount(ctx context.Context, tx *sqldb.Tx, v Viewer) (there bool, err error) {
+	var id string
+	err = tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1 AND deleted IS NULL`+tx.Dialect.ForUpdate, v.PersonID).Scan(&id)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil || v.AccountID == v.PersonID {
+		return err == nil, err
+	}
+	n, err := tx.Exec(ctx, `UPDATE team SET removed = removed WHERE id = $1 AND NOT removed`, v.AccountID)
+	return n == 1, err
+}
+
+func count(ctx context.Context, tx *sqldb.Tx, accountID string) (n int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM board WHERE account_id = $1 AND deleted IS NULL`, accountID).Scan(&n)
+	return n, err
+}
+
+func insert(ctx context.Context, tx *sqldb.Tx, b Board) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO board (id, account_id, person_id, name, revision, nodes, forgotten, created, updated)
+		VALUES ($1, $2, $3, $4, $5, 0, 0, $6, $6)`, b.ID, b.AccountID, b.PersonID, b.Name, b.Revision, sqldb.At(b.Created))
+	return err
+}
+
+func list(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Place, limit int) ([]Board, error) {
+	query := `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NULL`
+	if trash {
+		query = `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NOT NULL`
+	}
+	args := []any{accountID, limit}
+	if after != nil {
+		query += ` AND (created, id) < ($3, $4)`
+		args = append(args, after.Created.UnixMicro(), after.ID)
+	}
+	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scan)
+}
+
+func byID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Board, error) {
+	return scan(tx.QueryRow(ctx, `SELECT `+columns+` FROM board WHERE id = $1 AND account_id = $2`, id, accountID))
+}
+
+func revision(ctx context.Context, db *sqldb.DB, accountID, id string) (n int64, err error) {
+	err = db.QueryRow(ctx, `SELECT revision FROM board WHERE id = $1 AND account_id = $2 AND deleted IS NULL`, id, accountID).Scan(&n)
+	return n, err
+}
+
+// step takes the next revision where the board is as m says.
+func step(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Board, error) {
+	query, args := `UPDATE board SET revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NULL`, []any{id, accountID, sqldb.At(tx.Now)}
+	if m.Strict {
+		var in string
+		in, args = sqldb.In(m.Revisions, args...)
+		query += ` AND revision IN ` + in
+	}
+	return scan(tx.QueryRow(ctx, query+` RETURNING `+columns, args...))
+}
+
+func setName(ctx context.Context, tx *sqldb.Tx, b Board) error {
+	_, err := tx.Exec(ctx, `UPDATE board SET name = $3 WHERE id = $1 AND account_id = $2`, b.ID, b.AccountID, b.Name)
+	return err
+}
+
+func discard(ctx context.Context, tx *sqldb.Tx, b Board) error {
+	_, err := tx.Exec(ctx, `UPDATE board SET deleted = $3 WHERE id = $1 AND account_id = $2`, b.ID, b.AccountID, sqldb.At(tx.Now))
+	return err
+}
+
+// bringBack restores a board that nobody else has restored.
+func bringBack(ctx context.Context, tx *sqldb.Tx, b Board) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE board SET deleted = NULL, revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NOT NULL`,
+		b.ID, b.AccountID, sqldb.At(tx.Now))
+	return err
+}
+
+// addNodes changes how many nodes a board has. The table is the last to refuse
+// more than there may be.
+func addNodes(ctx context.Context, tx *sqldb.Tx, id string, n int) error {
+	_, err := tx.Exec(ctx, `UPDATE board SET nodes = nodes + $2 WHERE id = $1`, id, n)
+	return err
+}
+
+// lockAll gives the ids of all boards of an account, and lets nobody change
+// them: a node that is added meanwhile would not be seen.
+func lockAll(ctx context.Context, tx *sqldb.Tx, accountID string) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id`+tx.Dialect.ForUpdate, []any{accountID}, one[string])
+}
+
+func one[T any](row sqldb.Scanner) (v T, err error) {
+	err = row.Scan(&v)
+	return v, err
+}
+
+// remove removes a board for good. The caller holds its row.
+func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1`, id); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM board WHERE id = $1`, id)
+	return err
+}
+
+// oldestDeleted gives a board that was deleted before a time, "" for none, and
+// holds its row.
+func oldestDeleted(ctx context.Context, tx *sqldb.Tx, before time.Time) (id string, err error) {
+	err = tx.QueryRow(ctx, `SELECT id FROM board WHERE deleted IS NOT NULL AND deleted < $1 ORDER BY deleted LIMIT 1`+tx.Dialect.SkipLocked, before.UnixMicro()).Scan(&id)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return "", nil
+	}
+	return id, err
+}
+
+// Nodes.
+
+const nodeColumns = `id, kind, ref, text, x, y, width, height, z, revision, created, deleted`
+
+func scanNode(row sqldb.Scanner) (n Node, err error) {
+	var created, deleted sqldb.Time
+	err = row.Scan(&n.ID, &n.Kind, &n.Ref, &n.Text, &n.Box.X, &n.Box.Y, &n.Box.Width, &n.Box.Height, &n.Z, &n.Revision, &created, &deleted)
+	n.Created, n.Deleted = created.Time, deleted.Time
+	return n, err
+}
+
+func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Place, limit int) ([]Node, error) {
+	query, args := `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL`, []any{boardID, limit}
+	if after != nil {
+		query += ` AND (created, id) > ($3, $4)`
+		args = append(args, after.Created.UnixMicro(), after.ID)
+	}
+	return sqldb.All(ctx, tx, query+` ORDER BY created, id LIMIT $2`, args, scanNode)
+}
+
+// nodesSince gives nodes that come after a mark in the order of changes, deleted
+// ones too.
+func nodesSince(ctx context.Context, tx *sqldb.Tx, boardID string, m Mark, limit int) ([]Node, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND (revision, id) > ($2, $3) ORDER BY revision, id LIMIT $4`,
+		[]any{boardID, m.After, m.AfterID, limit}, scanNode)
+}
+
+// nodesByID gives those nodes that a board has.
+func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, ids []string) (map[string]Node, error) {
+	var valid []string
+	for _, id := range ids {
+		if ident.Valid(id) {
+			valid = append(valid, id)
+		}
+	}
+	if len(valid) == 0 {
+		return nil, nil
+	}
+	in, args := sqldb.In(valid, boardID)
+	found, err := sqldb.All(ctx, tx, `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL AND id IN `+in, args, scanNode)
+	all := make(map[string]Node, len(found))
+	for _, n := range found {
+		all[n.ID] = n
+	}
+	return all, err
+}
+
+// topmost is how high a board's highest node lies, -1 where it has none.
+func topmost(ctx context.Context, tx *sqldb.Tx, boardID string) (z int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT coalesce(max(z), -1) FROM board_node WHERE board_id = $1 AND deleted IS NULL`, boardID).Scan(&z)
+	return z, err
+}
+
+// putSizes are how many nodes one statement writes: few texts, and few
+// statements for many nodes.
+var putSizes = []int{100, 10, 1}
+
+// putNodes writes nodes whole, new ones and others.
+func putNodes(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) error {
+	for _, size := range putSizes {
+		for len(nodes) >= size {
+			if err := putSome(ctx, tx, boardID, nodes[:size]); err != nil {
+				return err
+			}
+			nodes = nodes[size:]
+		}
+	}
+	return nil
+}
+
+func putSome(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) error {
+	var rows strings.Builder
+	args := []any{boardID}
+	for i, n := range nodes {
+		rows.WriteString([]string{`, ($1`, `($1`}[min(i, 1)^1])
+		for _, v := range []any{n.ID, string(n.Kind), n.Ref, n.Text, n.Box.X, n.Box.Y, n.Box.Width, n.Box.Height, n.Z, n.Revision, sqldb.At(n.Created), sqldb.At(n.Deleted)} {
+			args = append(args, v)
+			rows.WriteString(`, $` + strconv.Itoa(len(args)))
+		}
+		rows.WriteString(`)`)
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO board_node (board_id, `+nodeColumns+`) VALUES `+rows.String()+`
+		ON CONFLICT (board_id, id) DO UPDATE SET ref = excluded.ref, text = excluded.text, x = excluded.x, y = excluded.y, width = excluded.width,
+			height = excluded.height, z = excluded.z, revision = excluded.revision, deleted = excluded.deleted`, args...)
+	return err
+}
+
+// oldestTombstone gives the board of the node that was deleted first, before a
+// time, "" for none.
+func oldestTombstone(ctx context.Context, tx *sqldb.Tx, before time.Time) (boardID string, err error) {
+	err = tx.QueryRow(ctx, `SELECT board_id FROM board_node WHERE deleted IS NOT NULL AND deleted < $1 ORDER BY deleted LIMIT 1`, before.UnixMicro()).Scan(&boardID)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return "", nil
+	}
+	return boardID, err
+}
+
+// tombstonesUpTo gives the revision up to which there are about n deleted nodes
+// to remove.
+func tombstonesUpTo(ctx context.Context, tx *sqldb.Tx, boardID string, before time.Time, n int) (revision int64, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT max(t.revision) FROM (
+			SELECT revision FROM board_node WHERE board_id = $1 AND deleted IS NOT NULL AND deleted < $2 ORDER BY revision LIMIT $3) AS t`,
+		boardID, before.UnixMicro(), n).Scan(&revision)
+	return revision, err
+}
+
+func setForgotten(ctx context.Context, tx *sqldb.Tx, boardID string, revision int64) error {
+	_, err := tx.Exec(ctx, `UPDATE board SET forgotten = $2 WHERE id = $1 AND forgotten < $2`, boardID, revision)
+	return err
+}
+
+func removeTombstones(ctx context.Context, tx *sqldb.Tx, boardID string, before time.Time, revision int64) error {
+	_, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1 AND deleted IS NOT NULL AND deleted < $2 AND revision <= $3`,
+		boardID, before.UnixMicro(), revision)
+	return err
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "a board belongs to a person or a team", Query: `
+		SELECT 'board ' || b.id FROM board b
+		WHERE NOT EXISTS (SELECT 1 FROM person p WHERE p.id = b.account_id) AND NOT EXISTS (SELECT 1 FROM team t WHERE t.id = b.account_id)`},
+	{Name: "somebody's own board is made by them", Query: `
+		SELECT 'board ' || b.id FROM board b JOIN person p ON p.id = b.account_id WHERE b.person_id <> b.account_id`},
+	{Name: "a board knows how many nodes it has", Query: `
+		SELECT 'board ' || b.id FROM board b
+		WHERE b.nodes <> (SELECT count(*) FROM board_node n WHERE n.board_id = b.id AND n.deleted IS NULL)`},
+	{Name: "a board forgets only what has happened", Query: `
+		SELECT 'board ' || id FROM board WHERE forgotten < 0 OR forgotten > revision`},
+	{Name: "a node changed at a revision of its board", Query: `
+		SELECT 'node ' || n.id FROM board_node n JOIN board b ON b.id = n.board_id WHERE n.revision < 2 OR n.revision > b.revision`},
+	{Name: "a deleted node holds nothing", Query: `
+		SELECT 'node ' || id FROM board_node
+		WHERE deleted IS NOT NULL AND (ref <> '' OR text <> '' OR x <> 0 OR y <> 0 OR width <> 0 OR height <> 0)`},
+	{Name: "a text refers to nothing, every other node to something", Query: `
+		SELECT 'node ' || id FROM board_node WHERE deleted IS NULL AND (kind = 'TEXT') <> (ref = '')`},
+	{Name: "a node is no larger and no farther than it may be", Query: `
+		SELECT 'node ' || id FROM board_node
+		WHERE NOT (x BETWEEN -1e9 AND 1e9 AND y BETWEEN -1e9 AND 1e9 AND width BETWEEN 0 AND 1e9 AND height BETWEEN 0 AND 1e9 AND z BETWEEN -1000000000 AND 1000000000)
+			OR length(text) > 10000`},
+	{Name: "a node refers to nothing of another account", Query: `
+		SELECT 'node ' || n.id FROM board_node n JOIN board b ON b.id = n.board_id
+		LEFT JOIN upload u ON n.kind = 'UPLOAD_REF' AND u.id = n.ref
+		LEFT JOIN run g ON n.kind = 'GENERATION' AND g.id = n.ref
+		LEFT JOIN result r ON n.kind = 'LIBRARY_REF' AND r.id = substr(n.ref, 22)
+		WHERE u.account_id <> b.account_id OR g.account_id <> b.account_id OR r.account_id <> b.account_id`},
+}
