@@ -46,7 +46,7 @@ var layers = []map[string][]string{
 		"internal/access": nil, "internal/curator": nil, "internal/intake": nil, "internal/post": nil,
 		"internal/board": {"internal/library"}, "internal/library": {"internal/intake"}, "internal/generation": {"internal/intake", "internal/library"},
 		"internal/runner":    {"internal/generation", "internal/intake"},
-		"internal/directory": {"internal/post"}, "internal/identity": {"internal/post"}, "internal/dossier": {"internal/library"},
+		"internal/directory": {"internal/post"}, "internal/identity": {"internal/post"}, "internal/dossier": {"internal/board", "internal/library"},
 		"internal/worker": {"internal/dossier", "internal/identity", "internal/post"},
 	},
 	{ // edges

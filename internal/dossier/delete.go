@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"atelier/internal/audit"
+	"atelier/internal/board"
 	"atelier/internal/company"
 	"atelier/internal/credential"
 	"atelier/internal/device"
@@ -197,6 +198,9 @@ func (a Actor) record(ctx context.Context, tx *sqldb.Tx, personID string, left m
 // everybody else waits for it.
 const batch = 200
 
+// boardsAtOnce is batch for boards, of which each has thousands of nodes.
+const boardsAtOnce = 5
+
 // Erase finishes the deletion of a person now, where nobody works on the queue.
 func (d *Dossier) Erase(ctx context.Context, personID string) error {
 	args, err := json.Marshal(personID)
@@ -247,6 +251,15 @@ func erase(ctx context.Context, db *sqldb.DB, args string) error {
 			return fmt.Errorf("erase uploads: %w", err)
 		}
 		after, more = last, last != ""
+	}
+	for more := true; more; {
+		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			more, err = board.EraseSome(ctx, tx, personID, boardsAtOnce)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("erase boards: %w", err)
+		}
 	}
 	// A poll or a look at the secret that was under way may have come late.
 	return db.Write(ctx, func(tx *sqldb.Tx) error { return forget(ctx, tx, personID) })

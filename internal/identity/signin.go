@@ -40,9 +40,15 @@ func (d *Desk) SignIn(ctx context.Context, email, password string, v Visitor) (E
 		in, no = Entered{}, nil
 		refuse := func(why error) error {
 			no = why
-			e := audit.Entry{Act: audit.SessionSignInFailed, PersonID: proof.PersonID, Address: v.Address}
-			if e.PersonID == "" {
-				e.Details = map[string]string{"email": email} // nobody's: those of people are not written where they can't be erased
+			e := audit.Entry{Act: audit.SessionSignInFailed, Address: v.Address}
+			p, err := person.ByEmail(ctx, tx, email)
+			switch {
+			case fault.Is(err, fault.NotFound):
+				e.Details = map[string]string{"email": person.Hint(email)}
+			case err != nil:
+				return err
+			default:
+				e.PersonID = p.ID
 			}
 			return audit.Add(ctx, tx, e)
 		}

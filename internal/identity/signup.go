@@ -75,7 +75,7 @@ func (d *Desk) SignUp(ctx context.Context, a Application) (Entered, error) {
 				return err
 			}
 		}
-		if err := act(ctx, tx, audit.PersonCreated, p.ID, a.Visitor.Address, map[string]string{"email": p.Email}); err != nil {
+		if err := act(ctx, tx, audit.PersonCreated, p.ID, a.Visitor.Address, nil); err != nil {
 			return err
 		}
 		if d.Settings.RequireVerified && !verified {

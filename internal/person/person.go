@@ -119,6 +119,17 @@ func (p Person) HasEmail(email string) bool {
 // it and says nothing else, and the address is free for somebody new.
 func Erase(ctx context.Context, tx *sqldb.Tx, id string) error { return erase(ctx, tx, id) }
 
+// Hint is what is written of an address where it can never be erased: enough to
+// recognise one that is known.
+func Hint(email string) string {
+	first, size := utf8.DecodeRuneInString(email)
+	at := strings.LastIndexByte(email, '@')
+	if size == 0 || at < size {
+		return ""
+	}
+	return string(first) + "…" + email[at:]
+}
+
 // emailKey is how addresses are compared. Local parts are case-sensitive on
 // paper (RFC 5321 section 2.4) and nowhere else.
 func emailKey(email string) string { return strings.ToLower(email) }
