@@ -136,7 +136,7 @@ func (serveCmd) Run(p *program) error {
 		}
 		pages, err := signin.New(signin.Parts{
 			Desk: who.desk, Dossier: who.dossier(blobs), Provider: who.provider, Box: keys.Box("oidc pending"), Key: keys.Key("form"),
-			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: db.Now,
+			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: db.Now, Wall: time.Now,
 		})
 		if err != nil {
 			return err

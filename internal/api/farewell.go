@@ -27,7 +27,6 @@ func leaver(r *http.Request) dossier.Actor {
 // would be is not counted.
 func (s *Server) exportMe(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
-	h.Set("Cache-Control", "private, no-store")
 	if r.Method == http.MethodHead {
 		h.Set("Content-Type", "application/zip")
 		w.WriteHeader(http.StatusOK)

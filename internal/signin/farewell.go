@@ -24,9 +24,8 @@ func (s *server) exportData(v *visit) error {
 	h := v.w.Header()
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
-	h.Set("Cache-Control", "private, no-store")
 	v.w.WriteHeader(http.StatusOK)
-	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Now), func(ctx context.Context) error {
+	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall), func(ctx context.Context) error {
 		_, err := s.Desk.Session(ctx, v.cookie, v.visitor().Address)
 		return err
 	})

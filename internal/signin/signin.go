@@ -32,6 +32,8 @@ type Parts struct {
 	// AppURL is where these pages are, BaseURL where the API is.
 	AppURL, BaseURL string
 	Now             func() time.Time
+	// Wall is the clock of connections, where Now is that of the database.
+	Wall func() time.Time
 }
 
 type server struct {
