@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -171,30 +172,53 @@ func eraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, li
 		UPDATE upload SET name = '', deleted = coalesce(deleted, `+now+`) WHERE (name <> '' OR deleted IS NULL) AND id IN `+q.list(ids), q.args...); err != nil {
 		return "", err
 	}
-	return last, plainAssets(ctx, tx, func(q *query) string { return q.list(assets) })
+	return last, plainAssets(ctx, tx, assets)
 }
 
+// eraseResults looks ids up first and then names them: a list has its rows found
+// by their keys, whatever the planner knows about the tables.
 func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	q := &query{}
-	now := q.arg(sqldb.At(tx.Now))
-	if _, err := tx.Exec(ctx, `UPDATE result SET deleted = `+now+` WHERE deleted IS NULL AND run_id IN `+q.list(runIDs), q.args...); err != nil {
+	type made struct{ id, asset string }
+	found, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+q.list(runIDs), q.args, func(row sqldb.Scanner) (m made, err error) {
+		err = row.Scan(&m.id, &m.asset)
+		return m, err
+	})
+	if err != nil {
 		return err
 	}
 	q = &query{}
-	if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN (SELECT id FROM result WHERE run_id IN `+q.list(runIDs)+`)`, q.args...); err != nil {
+	assets, err := sqldb.All(ctx, tx, `SELECT asset_id FROM run_input WHERE run_id IN `+q.list(runIDs), q.args, one[string])
+	if err != nil {
 		return err
 	}
-	return plainAssets(ctx, tx, func(q *query) string {
-		runs := q.list(runIDs)
-		return `(SELECT asset_id FROM result WHERE run_id IN ` + runs + ` UNION SELECT asset_id FROM run_input WHERE run_id IN ` + runs + `)`
-	})
+	var results []string
+	for _, m := range found {
+		results, assets = append(results, m.id), append(assets, m.asset)
+	}
+	for some := range slices.Chunk(results, batch) {
+		q := &query{}
+		now := q.arg(sqldb.At(tx.Now))
+		if _, err := tx.Exec(ctx, `UPDATE result SET deleted = `+now+` WHERE deleted IS NULL AND id IN `+q.list(some), q.args...); err != nil {
+			return err
+		}
+		q = &query{}
+		if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN `+q.list(some), q.args...); err != nil {
+			return err
+		}
+	}
+	return plainAssets(ctx, tx, assets)
 }
 
 // plainAssets takes from files what shows what is in them.
-func plainAssets(ctx context.Context, tx *sqldb.Tx, ids func(q *query) string) error {
-	q := &query{}
-	_, err := tx.Exec(ctx, `UPDATE asset SET blurhash = '' WHERE blurhash <> '' AND id IN `+ids(q), q.args...)
-	return err
+func plainAssets(ctx context.Context, tx *sqldb.Tx, ids []string) error {
+	for some := range slices.Chunk(ids, batch) {
+		q := &query{}
+		if _, err := tx.Exec(ctx, `UPDATE asset SET blurhash = '' WHERE blurhash <> '' AND id IN `+q.list(some), q.args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func kept(ctx context.Context, tx *sqldb.Tx, accountID string, after KeptPlace, limit int) ([]Kept, error) {

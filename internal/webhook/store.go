@@ -64,8 +64,10 @@ func erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	if err != nil || len(events) == 0 {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `DELETE FROM webhook_attempt WHERE event_id IN (SELECT id FROM webhook_event WHERE `+of+`)`, args...); err != nil {
-		return err
+	for _, id := range events {
+		if _, err := tx.Exec(ctx, `DELETE FROM webhook_attempt WHERE event_id = $1`, id); err != nil {
+			return err
+		}
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM webhook_event WHERE `+of, args...)
 	return err
