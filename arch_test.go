@@ -47,8 +47,8 @@ var layers = []map[string][]string{
 		"internal/budget": {"internal/post"}, "internal/board": {"internal/library"}, "internal/library": {"internal/intake"},
 		"internal/generation": {"internal/budget", "internal/intake", "internal/library"},
 		"internal/runner":     {"internal/generation", "internal/intake"},
-		"internal/directory":  {"internal/budget", "internal/post"}, "internal/identity": {"internal/post"},
-		"internal/worker": {"internal/identity", "internal/post"},
+		"internal/directory":  {"internal/budget", "internal/post"}, "internal/identity": {"internal/post"}, "internal/dossier": {"internal/board", "internal/library"},
+		"internal/worker": {"internal/dossier", "internal/identity", "internal/post"},
 	},
 	{ // edges
 		"internal/httpd": nil, "internal/api/wire": nil,

@@ -16,6 +16,8 @@ type adminCmd struct {
 		Link    personLinkCmd    `cmd:"" help:"Make a link to verify an address or to choose a new password, and print it."`
 		Suspend personSuspendCmd `cmd:"" help:"Shut a person out of everything."`
 		Restore personRestoreCmd `cmd:"" help:"Let a suspended person in again."`
+		Export  personExportCmd  `cmd:"" help:"Write all that is kept about a person into a ZIP archive."`
+		Delete  personDeleteCmd  `cmd:"" help:"End a person's account for good and erase what it holds."`
 	} `cmd:"" help:"Manage people."`
 	Company struct {
 		Create companyCreateCmd `cmd:"" help:"Add a company."`

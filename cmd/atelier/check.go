@@ -12,6 +12,7 @@ import (
 	"atelier/internal/company"
 	"atelier/internal/credential"
 	"atelier/internal/device"
+	"atelier/internal/dossier"
 	"atelier/internal/idtoken"
 	"atelier/internal/ledger"
 	"atelier/internal/library"
@@ -38,7 +39,7 @@ func (c checkCmd) Run(p *program) error {
 	if err := db.Migrated(p.ctx); err != nil {
 		return err
 	}
-	checks := slices.Concat(person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
+	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
 		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks,
 		run.LimitChecks(db.Dialect, run.Limits{PerMinute: p.cfg.Limits.CreatePerMinute, PerHour: p.cfg.Limits.CreatePerHour, Active: p.cfg.Limits.ActiveRuns}))
 	found, err := db.Verify(p.ctx, checks)

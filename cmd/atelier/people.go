@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"atelier/internal/api"
+	"atelier/internal/blob"
 	"atelier/internal/budget"
 	"atelier/internal/device"
 	"atelier/internal/directory"
+	"atelier/internal/dossier"
 	"atelier/internal/identity"
 	"atelier/internal/idtoken"
 	"atelier/internal/keyring"
@@ -33,6 +35,7 @@ type people struct {
 	provider  *oidc.Provider
 	desk      *identity.Desk
 	directory *directory.Directory
+	jobs      queue.Queue
 }
 
 // maxGrants bounds how many device sign-ins can be under way.
@@ -63,6 +66,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 			RedirectURL: c.AppURL + "/oidc/callback", Timeout: providerTimeout, Now: pp.db.Now,
 		})
 	}
+	pp.jobs = jobs
 	office := post.Office{Queue: jobs, Box: pp.mailBox()}
 	pp.desk = identity.New(identity.Parts{
 		DB: pp.db, Devices: pp.devices, Tokens: pp.tokens, Post: office, Provider: pp.provider, Box: pp.keys.Box("person_identity"), Now: pp.db.Now,
@@ -73,6 +77,11 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 	})
 	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL, Budgets: pp.budgets, Vouch: pp.desk.Vouch}
 	pp.budgets.Post, pp.budgets.AppURL = office, c.AppURL
+}
+
+// dossier is what hands over and ends what is kept about people.
+func (pp *people) dossier(blobs blob.Store) *dossier.Dossier {
+	return &dossier.Dossier{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
 }
 
 // providerTimeout bounds how long an identity provider is waited for.

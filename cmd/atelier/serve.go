@@ -122,7 +122,7 @@ func (serveCmd) Run(p *program) error {
 				DB: db, Devices: who.devices, Tokens: who.tokens, Now: db.Now,
 				RequireVerified: cfg.RequireVerifiedEmail, RefuseOAuthReports: cfg.Reporting.OAuth == "refuse",
 			},
-			Desk: who.desk, Directory: who.directory,
+			Desk: who.desk, Directory: who.directory, Dossier: who.dossier(blobs),
 			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Boards: work.boards, Links: work.links, Secrets: work.secrets,
 			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
 			Limits: api.Limits{
@@ -139,8 +139,8 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		pages, err := signin.New(signin.Parts{
-			Desk: who.desk, Provider: who.provider, Box: keys.Box("oidc pending"), Key: keys.Key("form"),
-			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: db.Now,
+			Desk: who.desk, Dossier: who.dossier(blobs), Provider: who.provider, Box: keys.Box("oidc pending"), Key: keys.Key("form"),
+			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: db.Now, Wall: time.Now,
 		})
 		if err != nil {
 			return err

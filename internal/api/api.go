@@ -16,6 +16,7 @@ import (
 	"atelier/internal/catalog"
 	"atelier/internal/cursor"
 	"atelier/internal/directory"
+	"atelier/internal/dossier"
 	"atelier/internal/generation"
 	"atelier/internal/hub"
 	"atelier/internal/identity"
@@ -36,6 +37,7 @@ type Parts struct {
 	Boards    *board.Boards
 	Intake    *intake.Intake
 	Library   *library.Library
+	Dossier   *dossier.Dossier
 	Links     library.Links
 	Secrets   *webhook.Secrets
 	DB        *sqldb.DB

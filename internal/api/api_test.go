@@ -32,6 +32,7 @@ import (
 	"atelier/internal/curator"
 	"atelier/internal/cursor"
 	"atelier/internal/directory"
+	"atelier/internal/dossier"
 	"atelier/internal/httpd"
 	"atelier/internal/identity/identitytest"
 	"atelier/internal/runner"
@@ -73,7 +74,7 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	cat := catalog.New(db, log)
 	s.keeper = &curator.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	s.parts = api.Parts{
-		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
+		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, Dossier: &dossier.Dossier{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	}
 	s.addRuns(log)
 	h, err := api.New(s.parts)

@@ -21,9 +21,11 @@ import (
 	"atelier/internal/api/apitest"
 	"atelier/internal/company"
 	"atelier/internal/directory"
+	"atelier/internal/fault"
 	"atelier/internal/httpd"
 	"atelier/internal/ident"
 	"atelier/internal/identity"
+	"atelier/internal/person"
 	"atelier/internal/session"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
@@ -72,6 +74,7 @@ const (
 	toPersons  = "to persons"   // the personal account: no company tokens
 	toSignedIn = "to signed-in" // managing credentials and companies: ID tokens only
 	toLeaving  = "to leaving"   // ending devices: ID tokens only, and each use ends one
+	toFarewell = "to farewell"  // toLeaving where each use needs a person of its own
 	toOther    = "to other"     // toLeaving where X-Device-Id is the device to end, not a proof
 )
 
@@ -95,6 +98,8 @@ var endpoints = []struct {
 
 	{"GET /api/v2/me", toAnybody, "", fine},
 	{"GET /me", toAnybody, "", fine},
+	{"DELETE /api/v2/me", toFarewell, `{"email":"leaver@example.com"}`, gone},
+	{"GET /api/v2/me/export", toFarewell, "", fine},
 	{"POST /api/v2/me/top-up", toPersons, "", outcome{403, "FORBIDDEN", "off"}},
 
 	{"GET /api/v2/tools", toCallers, "", fine},
@@ -208,6 +213,7 @@ var kinds = map[string][6]outcome{
 	toPersons:  {noCredential, letIn, noCredential, letIn, wrongKind, wrongKind},
 	toSignedIn: {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
 	toLeaving:  {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
+	toFarewell: {noCredential, letIn, noCredential, wrongKind, wrongKind, wrongKind},
 	toOther:    {noCredential, letIn, letIn, wrongKind, wrongKind, wrongKind},
 }
 
@@ -288,6 +294,7 @@ type cell struct {
 	want               outcome
 	same               string // answers of cells with the same word here are the same bytes
 	fresh              *proof // to be presented by a device made for this cell
+	alone              bool   // of somebody made for it too
 }
 
 // TestMatrix holds every credential against every route and every way to name
@@ -314,7 +321,11 @@ func TestMatrix(t *testing.T) {
 			})
 		}
 		for _, c := range fresh { // one by one: signing out ends all devices of the person
-			c.headers = c.fresh.headers(m.site.Device(m.ids["lea"], "blender"))
+			who := m.ids["lea"]
+			if c.alone {
+				who = m.leaver()
+			}
+			c.headers = c.fresh.headers(m.site.Device(who, "blender"))
 			m.check(c)
 		}
 		group.Wait()
@@ -557,6 +568,8 @@ func (m *matrix) cells() (all []cell) {
 					c.want, c.same = notFound, e.route // one answer for devices of others and none
 				case e.class == toOther || e.class == toLeaving:
 					c.want, c.fresh = e.in, &p
+				case e.class == toFarewell:
+					c.want, c.fresh, c.alone = e.in, &p, true
 				case e.class == toAll:
 					c.want, c.same = e.in, e.route
 				default:
@@ -567,6 +580,28 @@ func (m *matrix) cells() (all []cell) {
 		}
 	}
 	return all
+}
+
+// leaver makes somebody with the address of those who leave, which whoever had
+// it before gives up.
+func (m *matrix) leaver() (id string) {
+	ctx := m.t.Context()
+	m.must(nil, m.site.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		const email = "leaver@example.com"
+		before, err := person.ByEmail(ctx, tx, email)
+		if err == nil {
+			_, err = tx.Exec(ctx, `UPDATE person SET email = id || '@example.com', email_key = lower(id) || '@example.com' WHERE id = $1`, before.ID)
+		} else if fault.Is(err, fault.NotFound) {
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		p, err := person.Create(ctx, tx, person.Draft{Email: email, EmailVerified: true, PasswordHash: "x"})
+		id = p.ID
+		return err
+	}))
+	return id
 }
 
 // check makes the request of a cell and holds the answer against what it must

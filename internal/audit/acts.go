@@ -14,6 +14,8 @@ const (
 	PersonPasswordChanged Act = "person.password_changed" // by themselves, or with a reset link
 	PersonResetRequested  Act = "person.reset_requested"  // somebody asked for a reset link
 	PersonEmailChanged    Act = "person.email_changed"    // they have another address
+	PersonExported        Act = "person.exported"         // what is kept about them was handed over
+	PersonDeleted         Act = "person.deleted"          // they are no more
 
 	SessionSignedIn            Act = "session.signed_in"             // a browser is signed in
 	SessionSignInFailed        Act = "session.sign_in_failed"        // a wrong password, or a person who may not
@@ -81,6 +83,7 @@ const (
 // Acts lists every act; Add refuses any other.
 var Acts = []Act{
 	PersonCreated, PersonVerified, PersonSuspended, PersonRestored, PersonPasswordChanged, PersonResetRequested, PersonEmailChanged,
+	PersonExported, PersonDeleted,
 	SessionSignedIn, SessionSignInFailed, SessionSignedOut, SessionSignedOutEverywhere,
 	DeviceApproved, DeviceRefused, DeviceSignedIn, DeviceRevoked, DeviceCodeSeenByMany, DeviceCodeKilled, DeviceCodeReplayed, RefreshReused,
 	TokenCreated, TokenFirstUsed, TokenRegenerated, TokenDeleted,

@@ -115,6 +115,10 @@ func lockAll(ctx context.Context, tx *sqldb.Tx, accountID string) ([]string, err
 	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id`+tx.Dialect.ForUpdate, []any{accountID}, one[string])
 }
 
+func lockSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id LIMIT $2`+tx.Dialect.ForUpdate, []any{accountID, int64(limit)}, one[string])
+}
+
 func one[T any](row sqldb.Scanner) (v T, err error) {
 	err = row.Scan(&v)
 	return v, err

@@ -85,6 +85,11 @@ func HasAdmin(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error)
 	return slices.ContainsFunc(held, func(r Role) bool { return r.May(ManageMembers) }), err
 }
 
+// HasMembers tells whether anybody is in the company.
+func HasMembers(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
+	return hasMembers(ctx, tx, companyID)
+}
+
 // How is the way somebody came into a team.
 type How string
 

@@ -457,6 +457,14 @@ func deleteInvitation(ctx context.Context, tx *sqldb.Tx, companyID, id string) (
 	return touched(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND id = $2`, companyID, id)
 }
 
+func deleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]string, error) {
+	return sqldb.All(ctx, tx, `DELETE FROM invitation WHERE email_key = $1 AND email_key <> '' RETURNING company_id`, []any{key}, scanText)
+}
+
+func hasMembers(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
+	return exists(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1`, companyID)
+}
+
 func sweepInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM invitation WHERE expires < $1`, sqldb.At(before))
 }
@@ -530,6 +538,13 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 		INSERT INTO company_member (company_id, person_id, role, created)
 		SELECT CAST($2 AS TEXT), p.id, CAST($3 AS TEXT), CAST($4 AS BIGINT)`+people+`
 		ON CONFLICT (company_id, person_id) DO NOTHING`, d.Name, d.CompanyID, RoleMember, sqldb.At(tx.Now))
+	if err != nil {
+		return 0, err
+	}
+	// Those whose deletion the first statement waited for are known now.
+	late, err := tx.Exec(ctx, `
+		DELETE FROM company_member WHERE company_id = $1 AND EXISTS (SELECT 1 FROM person p WHERE p.id = person_id AND p.deleted IS NOT NULL)`, d.CompanyID)
+	n -= late
 	if err != nil || d.TeamID == "" {
 		return int(n), err
 	}
@@ -743,6 +758,8 @@ var Checks = []sqldb.Check{
 	{Name: "whoever is in a team is in its company", Query: `
 		SELECT 'team_member ' || m.team_id || ' ' || m.person_id FROM team_member m JOIN team t ON t.id = m.team_id
 		WHERE NOT EXISTS (SELECT 1 FROM company_member c WHERE c.company_id = t.company_id AND c.person_id = m.person_id)`},
+	{Name: "a deleted person is in no company", Query: `
+		SELECT 'company_member ' || m.company_id || ' ' || m.person_id FROM company_member m JOIN person p ON p.id = m.person_id WHERE p.deleted IS NOT NULL`},
 	{Name: "nobody is in a removed team", Query: `
 		SELECT 'team_member ' || m.team_id || ' ' || m.person_id FROM team_member m JOIN team t ON t.id = m.team_id WHERE t.removed`},
 	{Name: "secrets of invitations are kept as SHA-256 only", Query: `

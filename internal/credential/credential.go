@@ -120,6 +120,12 @@ func DeleteOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]
 	return removeOf(ctx, tx, personID, companyID)
 }
 
+// DeleteAll ends every token that stands for a person, those of companies
+// included, and gives them.
+func DeleteAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Token, error) {
+	return removeAll(ctx, tx, personID)
+}
+
 // DeleteValue ends the token with this value, wherever it was found.
 func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error) {
 	if !WellFormed(value) {

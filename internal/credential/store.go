@@ -71,6 +71,10 @@ func removeOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]
 		[]any{personID, companyID}, scan)
 }
 
+func removeAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Token, error) {
+	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 RETURNING `+columns, []any{personID}, scan)
+}
+
 func removeHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error) {
 	t, err := scan(tx.QueryRow(ctx, `DELETE FROM access_token WHERE hash = $1 RETURNING `+columns, hash))
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -158,6 +162,8 @@ func touchDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
+	{Name: "no token stands for a deleted person", Query: `
+		SELECT 'access_token ' || t.id FROM access_token t JOIN person p ON p.id = t.person_id WHERE p.deleted IS NOT NULL`},
 	{Name: "tokens are kept as SHA-256 only", Query: `
 		SELECT 'access_token ' || id FROM access_token WHERE length(hash) <> 64`},
 	{Name: "tokens of directories are kept as SHA-256 only", Query: `

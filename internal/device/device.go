@@ -113,6 +113,16 @@ func (d *Devices) List(ctx context.Context, tx *sqldb.Tx, personID string) ([]De
 	return ofPerson(ctx, tx, personID)
 }
 
+// All gives every device of a person, newest first, also those that are signed
+// out.
+func All(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
+	return everyOf(ctx, tx, personID)
+}
+
+// Erase forgets a person's devices and what they approved. The person is
+// locked, so that nothing is claimed meanwhile.
+func Erase(ctx context.Context, tx *sqldb.Tx, personID string) error { return erase(ctx, tx, personID) }
+
 // Revoke signs a person out on one of their devices. A device of somebody else
 // is as unknown as one that never was.
 func (d *Devices) Revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) error {

@@ -201,6 +201,23 @@ func ofPerson(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, err
 		[]any{personID}, scanDevice)
 }
 
+func everyOf(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
+	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
+}
+
+func erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	for _, query := range []string{
+		`DELETE FROM device_grant WHERE person_id = $1`,
+		`DELETE FROM refresh_token WHERE device_id IN (SELECT id FROM device WHERE person_id = $1)`,
+		`DELETE FROM device WHERE person_id = $1`,
+	} {
+		if _, err := tx.Exec(ctx, query, personID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) (int64, error) {
 	return tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE id = $3 AND person_id = $4 AND revoked IS NULL`,
 		sqldb.At(tx.Now), why, deviceID, personID)
@@ -256,6 +273,9 @@ func notHash(column string) string {
 
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
+	{Name: "a deleted person has no device and has approved none", Query: `
+		SELECT 'person ' || p.id FROM person p WHERE p.deleted IS NOT NULL AND (
+			EXISTS (SELECT 1 FROM device d WHERE d.person_id = p.id) OR EXISTS (SELECT 1 FROM device_grant g WHERE g.person_id = p.id))`},
 	{Name: "codes are kept as hashes only", Query: `
 		SELECT 'device_grant ' || id FROM device_grant WHERE ` + notHash(`device_hash`) + ` OR ` + notHash(`user_hash`)},
 	{Name: "refresh tokens are kept as SHA-256 only", Query: `

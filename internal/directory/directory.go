@@ -15,6 +15,7 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"net"
 
 	"atelier/internal/audit"
@@ -142,16 +143,20 @@ func (d *Directory) Audit(ctx context.Context, a Actor, companyID string, f audi
 	return all, err
 }
 
-// known finds a person by what may or may not be an id.
+// known finds a person by what may or may not be an id, and has them stay: who
+// is being deleted must not come into a company again.
 func known(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, error) {
 	if !ident.Valid(personID) {
 		return person.Person{}, errNoMember
 	}
-	p, err := person.ByID(ctx, tx, personID)
-	if fault.Is(err, fault.NotFound) {
-		return p, errNoMember
+	err := person.Lock(ctx, tx, personID)
+	if fault.Is(err, fault.NotFound) || errors.Is(err, person.ErrDeleted) {
+		return person.Person{}, errNoMember
 	}
-	return p, err
+	if err != nil {
+		return person.Person{}, err
+	}
+	return person.ByID(ctx, tx, personID)
 }
 
 // byEmail finds a person for the operator. Nobody else may ask who has an

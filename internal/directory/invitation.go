@@ -50,7 +50,7 @@ func (d *Directory) Invite(ctx context.Context, a Actor, draft company.Draft) (i
 			link = ""
 		}
 		return audit.Entry{Act: audit.InvitationCreated, Details: map[string]string{
-			"invitation": inv.ID, "email": inv.Email, "role": inv.CompanyRole, "team": inv.TeamID, "team_role": inv.TeamRole,
+			"invitation": inv.ID, "email": person.Hint(inv.Email), "role": inv.CompanyRole, "team": inv.TeamID, "team_role": inv.TeamRole,
 			"uses": strconv.FormatInt(inv.UsesLeft, 10),
 		}}, err
 	})

@@ -2,6 +2,7 @@ package generation
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"atelier/internal/fault"
@@ -141,7 +142,12 @@ func (s *Service) Cancel(ctx context.Context, who Caller, id string) (rec Record
 		if r.PersonID != who.PersonID && !who.MayManage {
 			return fault.New(fault.Forbidden, "Only whoever started a run, or a manager of the team, can cancel it.").With("reason", "permission")
 		}
-		if err := person.Lock(ctx, tx, r.PersonID); err != nil { // always before the run
+		err = person.Lock(ctx, tx, r.PersonID) // always before the run
+		if errors.Is(err, person.ErrDeleted) { // whose runs have all ended
+			was = true
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		r, ok, err := run.AskCancel(ctx, tx, who.AccountID, id)

@@ -37,6 +37,9 @@ func payee(ctx context.Context, tx *sqldb.Tx, email, teamID string) (account str
 		return t.ID, audit.Entry{CompanyID: t.CompanyID}, err
 	}
 	p, err := person.ByEmail(ctx, tx, email)
+	if err == nil {
+		err = person.Lock(ctx, tx, p.ID)
+	}
 	return p.ID, audit.Entry{PersonID: p.ID}, err
 }
 

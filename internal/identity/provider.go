@@ -101,7 +101,7 @@ func (d *Desk) newcomer(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, v 
 	if err != nil {
 		return p, err
 	}
-	return p, act(ctx, tx, audit.PersonCreated, p.ID, v.Address, map[string]string{"email": p.Email, "provider": d.Provider.Name()})
+	return p, act(ctx, tx, audit.PersonCreated, p.ID, v.Address, map[string]string{"provider": d.Provider.Name()})
 }
 
 func (d *Desk) seal(who oidc.Identity) string {

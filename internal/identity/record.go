@@ -117,6 +117,9 @@ func (d *Desk) ClaimTopUp(ctx context.Context, personID string, v Visitor) (t To
 		return t, balance, fault.New(fault.Forbidden, "There is no free top-up here.").With("reason", "off")
 	}
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, personID); err != nil {
+			return err
+		}
 		if _, err := ledger.TopUp(ctx, tx, personID, d.Settings.TopUp, d.Settings.TopUpWindow); err != nil {
 			return err
 		}

@@ -40,7 +40,17 @@ func (d *Desk) SignIn(ctx context.Context, email, password string, v Visitor) (E
 		in, no = Entered{}, nil
 		refuse := func(why error) error {
 			no = why
-			return audit.Add(ctx, tx, audit.Entry{Act: audit.SessionSignInFailed, PersonID: proof.PersonID, Address: v.Address, Details: map[string]string{"email": email}})
+			e := audit.Entry{Act: audit.SessionSignInFailed, Address: v.Address}
+			p, err := person.ByEmail(ctx, tx, email)
+			switch {
+			case fault.Is(err, fault.NotFound):
+				e.Details = map[string]string{"email": person.Hint(email)}
+			case err != nil:
+				return err
+			default:
+				e.PersonID = p.ID
+			}
+			return audit.Add(ctx, tx, e)
 		}
 		if proof.PersonID == "" {
 			return refuse(errWrong)
@@ -171,6 +181,9 @@ func (d *Desk) RequestReset(ctx context.Context, email string, v Visitor) error 
 			return err
 		}
 		secret, err := person.OfferLink(ctx, tx, person.ResetLink, person.Link{PersonID: p.ID, Target: p.Email}, resetLifetime)
+		if errors.Is(err, person.ErrDeleted) { // meanwhile
+			return nil
+		}
 		if err != nil {
 			return err
 		}

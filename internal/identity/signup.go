@@ -75,7 +75,7 @@ func (d *Desk) SignUp(ctx context.Context, a Application) (Entered, error) {
 				return err
 			}
 		}
-		if err := act(ctx, tx, audit.PersonCreated, p.ID, a.Visitor.Address, map[string]string{"email": p.Email}); err != nil {
+		if err := act(ctx, tx, audit.PersonCreated, p.ID, a.Visitor.Address, nil); err != nil {
 			return err
 		}
 		if d.Settings.RequireVerified && !verified {
@@ -134,7 +134,7 @@ func (d *Desk) CreatePerson(ctx context.Context, email, password string, known b
 				return err
 			}
 		}
-		return audit.Add(ctx, tx, audit.Entry{Act: audit.PersonCreated, PersonID: p.ID, Details: map[string]string{"email": p.Email}})
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.PersonCreated, PersonID: p.ID})
 	})
 	return p, err
 }
@@ -278,6 +278,9 @@ func accepted(ctx context.Context, tx *sqldb.Tx, personID string, inv company.In
 // person's address by mail proves that address.
 func (d *Desk) AcceptInvitation(ctx context.Context, personID, secret string, v Visitor) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, personID); err != nil {
+			return err
+		}
 		p, err := person.ByID(ctx, tx, personID)
 		if err != nil {
 			return err
@@ -294,6 +297,9 @@ func (d *Desk) AcceptInvitation(ctx context.Context, personID, secret string, v 
 // sees in their list.
 func (d *Desk) AcceptInvitationByID(ctx context.Context, personID, id string, v Visitor) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, personID); err != nil {
+			return err
+		}
 		p, err := person.ByID(ctx, tx, personID)
 		if err != nil {
 			return err

@@ -26,6 +26,9 @@ func (d *Desk) AccessTokens(ctx context.Context, personID string, after *credent
 // CreateAccessToken makes a personal token.
 func (d *Desk) CreateAccessToken(ctx context.Context, a Actor, personID, name string) (t credential.Token, secret string, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, personID); err != nil {
+			return err
+		}
 		t, secret, err = credential.Create(ctx, tx, credential.Draft{PersonID: personID, MintedBy: a.PersonID, Name: name})
 		if err != nil {
 			return err

@@ -45,6 +45,7 @@ const (
 	SignedUp Kind = "signup" // what a new account begins with
 	ToppedUp Kind = "top_up" // the free top-up, claimed
 	Settled  Kind = "settle" // a run ended; also where it costs nothing
+	Expired  Kind = "expire" // whom the account belonged to is no more
 )
 
 const (
@@ -77,6 +78,39 @@ func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, ki
 		return 0, err
 	}
 	return move(ctx, tx, accountID, tokens, kind, note)
+}
+
+// Clear takes back all that an account can spend, and says how much that was.
+func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note string) (tokens int64, err error) {
+	if err := owned(accountID); err != nil {
+		return 0, err
+	}
+	a, err := lockAccount(ctx, tx, accountID)
+	if errors.Is(err, sqldb.ErrNoRows) || err == nil && a.posted == a.held {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("clear account: %w", err)
+	}
+	tokens = a.posted - a.held
+	_, err = move(ctx, tx, accountID, -tokens, kind, note)
+	return tokens, err
+}
+
+// Entry is one movement as an account sees it.
+type Entry struct {
+	ID      string // of the transaction
+	Kind    Kind
+	Note    string
+	RunID   string // of a settlement
+	Tokens  int64  // to the account; below zero from it
+	Created time.Time
+}
+
+// Entries gives at most limit movements of an account in the order of their
+// ids, which is not that of time: those after an id, or the first.
+func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
+	return entries(ctx, tx, accountID, after, limit)
 }
 
 // TopUp gives an account the free top-up, once in a window: of any number of

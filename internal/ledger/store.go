@@ -132,8 +132,23 @@ func accounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error
 	})
 }
 
+func entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), e.amount, t.created
+		FROM ledger_entry e JOIN ledger_transaction t ON t.id = e.transaction_id
+		WHERE e.account_id = $1 AND e.transaction_id > $2 ORDER BY e.transaction_id LIMIT $3`, []any{accountID, after, int64(limit)},
+		func(s sqldb.Scanner) (e Entry, err error) {
+			var created sqldb.Time
+			err = s.Scan(&e.ID, (*string)(&e.Kind), &e.Note, &e.RunID, &e.Tokens, &created)
+			e.Created = created.Time
+			return e, err
+		})
+}
+
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
+	{Name: "nobody who was deleted has tokens", Query: `
+		SELECT 'ledger_account ' || a.id FROM ledger_account a JOIN person p ON p.id = a.id WHERE p.deleted IS NOT NULL AND a.posted <> 0`},
 	{Name: "the entries of a transaction sum to zero", Query: `
 		SELECT 'ledger_transaction ' || t.id FROM ledger_transaction t LEFT JOIN ledger_entry e ON e.transaction_id = t.id
 		GROUP BY t.id HAVING count(e.account_id) < 2 OR sum(e.amount) <> 0`},

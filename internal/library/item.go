@@ -8,6 +8,7 @@ import (
 
 	"atelier/internal/fault"
 	"atelier/internal/ident"
+	"atelier/internal/person"
 	"atelier/internal/sqldb"
 )
 
@@ -120,6 +121,9 @@ func get(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Item, error) {
 // may be said twice.
 func (l *Library) SetFavorite(ctx context.Context, v Viewer, id string, on bool) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
+			return err
+		}
 		i, err := get(ctx, tx, v, id)
 		if err != nil {
 			return err

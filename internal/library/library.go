@@ -25,6 +25,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/intake"
+	"atelier/internal/person"
 	"atelier/internal/sqldb"
 )
 
@@ -74,6 +75,9 @@ func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name strin
 		return asset.Upload{}, errNoAccount
 	}
 	err = l.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
+			return err
+		}
 		u = asset.Upload{ID: ident.New(), AccountID: accountID, PersonID: v.PersonID, Name: asset.Name(name), Asset: taken.Asset, Created: tx.Now}
 		u.Asset.AccountID, u.Asset.Created = accountID, tx.Now
 		return asset.AddUpload(ctx, tx, u)

@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,6 +131,114 @@ func setFavorite(ctx context.Context, tx *sqldb.Tx, personID, resultID string, o
 func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (deleted bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE result SET deleted = $2 WHERE id = $1 AND deleted IS NULL`, id, sqldb.At(tx.Now))
 	return n == 1, err
+}
+
+// Leaving.
+
+func forgetFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM favorite WHERE person_id = $1`, personID)
+	return err
+}
+
+func favorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit int) ([]Favorite, error) {
+	return sqldb.All(ctx, tx, `SELECT result_id, created FROM favorite WHERE person_id = $1 AND result_id > $2 ORDER BY result_id LIMIT $3`,
+		[]any{personID, after, int64(limit)}, func(row sqldb.Scanner) (f Favorite, err error) {
+			var created sqldb.Time
+			err = row.Scan(&f.ResultID, &created)
+			f.Created = created.Time
+			return f, err
+		})
+}
+
+// eraseUploads goes on after an id and gives the one where it ended, "" where
+// nothing is left.
+func eraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) (last string, err error) {
+	type found struct{ id, asset string }
+	some, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM upload WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+		[]any{accountID, after, int64(limit)}, func(row sqldb.Scanner) (f found, err error) {
+			err = row.Scan(&f.id, &f.asset)
+			return f, err
+		})
+	if err != nil || len(some) == 0 {
+		return "", err
+	}
+	var ids, assets []string
+	for _, f := range some {
+		ids, assets, last = append(ids, f.id), append(assets, f.asset), f.id
+	}
+	q := &query{}
+	now := q.arg(sqldb.At(tx.Now))
+	if _, err := tx.Exec(ctx, `
+		UPDATE upload SET name = '', deleted = coalesce(deleted, `+now+`) WHERE (name <> '' OR deleted IS NULL) AND id IN `+q.list(ids), q.args...); err != nil {
+		return "", err
+	}
+	return last, plainAssets(ctx, tx, assets)
+}
+
+// eraseResults looks ids up first and then names them: a list has its rows found
+// by their keys, whatever the planner knows about the tables.
+func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
+	q := &query{}
+	type made struct{ id, asset string }
+	found, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+q.list(runIDs), q.args, func(row sqldb.Scanner) (m made, err error) {
+		err = row.Scan(&m.id, &m.asset)
+		return m, err
+	})
+	if err != nil {
+		return err
+	}
+	q = &query{}
+	assets, err := sqldb.All(ctx, tx, `SELECT asset_id FROM run_input WHERE run_id IN `+q.list(runIDs), q.args, one[string])
+	if err != nil {
+		return err
+	}
+	var results []string
+	for _, m := range found {
+		results, assets = append(results, m.id), append(assets, m.asset)
+	}
+	for some := range slices.Chunk(results, batch) {
+		q := &query{}
+		now := q.arg(sqldb.At(tx.Now))
+		if _, err := tx.Exec(ctx, `UPDATE result SET deleted = `+now+` WHERE deleted IS NULL AND id IN `+q.list(some), q.args...); err != nil {
+			return err
+		}
+		q = &query{}
+		if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN `+q.list(some), q.args...); err != nil {
+			return err
+		}
+	}
+	return plainAssets(ctx, tx, assets)
+}
+
+// plainAssets takes from files what shows what is in them.
+func plainAssets(ctx context.Context, tx *sqldb.Tx, ids []string) error {
+	for some := range slices.Chunk(ids, batch) {
+		q := &query{}
+		if _, err := tx.Exec(ctx, `UPDATE asset SET blurhash = '' WHERE blurhash <> '' AND id IN `+q.list(some), q.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func kept(ctx context.Context, tx *sqldb.Tx, accountID string, after KeptPlace, limit int) ([]Kept, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT n.created, n.id, n.library_id, n.tool_id, r.place, r.id, r.created, a.type, a.mime_type, a.size_bytes, a.sha256,
+			coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blob, a.gone IS NOT NULL,
+			EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = $1 AND f.result_id = r.id)
+		FROM run n JOIN result r ON r.run_id = n.id JOIN asset a ON a.id = r.asset_id
+		WHERE n.account_id = $1 AND r.deleted IS NULL AND (n.created, n.id) >= ($2, $3) AND (n.created, n.id, r.place) > ($2, $3, $4)
+		ORDER BY n.created, n.id, r.place LIMIT $5`,
+		[]any{accountID, after.created.UnixMicro(), after.runID, after.place, int64(limit)}, func(row sqldb.Scanner) (k Kept, err error) {
+			var started, created sqldb.Time
+			var library string
+			var ms int64
+			err = row.Scan(&started, &k.RequestID, &library, &k.ToolID, &k.Place.place, &k.ResultID, &created, &k.Asset.Type, &k.Asset.MimeType, &k.Asset.Size, &k.Asset.SHA256,
+				&k.Asset.Width, &k.Asset.Height, &ms, &k.Asset.Blob, &k.Expired, &k.Favorited)
+			k.ID, k.Created, k.Asset.Duration = library+":"+k.ResultID, created.Time, time.Duration(ms)*time.Millisecond
+			k.Place.created, k.Place.runID = started.Time, k.RequestID
+			return k, err
+		})
 }
 
 // References.

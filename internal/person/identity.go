@@ -39,6 +39,12 @@ func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (I
 	return identityAt(ctx, tx, personID, provider)
 }
 
+// Identities gives who a person is at all providers, without their refresh
+// tokens.
+func Identities(ctx context.Context, tx *sqldb.Tx, personID string) ([]Identity, error) {
+	return identities(ctx, tx, personID)
+}
+
 // MayAsk gives the right to ask the provider about a person to one caller at a
 // time, until the lease ends: a provider that replaces its refresh tokens takes
 // a second question with the same one for theft.

@@ -24,7 +24,9 @@ type Person struct {
 	EmailVerified bool
 	// Suspended people are refused everywhere until the operator restores them.
 	Suspended bool
-	Created   time.Time
+	// Deleted people are no more. They have no address, and are suspended too.
+	Deleted bool
+	Created time.Time
 	// SignedInBefore is the sign-in on a device before the newest one, the Unix
 	// epoch where there was none.
 	SignedInBefore time.Time
@@ -65,12 +67,16 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 // ErrTaken is why an address cannot be given to a person.
 var ErrTaken = fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
 
+// ErrDeleted is why nothing can be done any more in a person's name.
+var ErrDeleted = fault.New(fault.Unauthenticated, "This account was deleted.")
+
 var errNobody = fault.New(fault.NotFound, "There is no such person here.")
 
 // ByEmail finds a person by address.
 func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
 	p, err := one(ctx, tx, "email_key", emailKey(email))
-	if errors.Is(err, errNobody) {
+	if errors.Is(err, errNobody) || err == nil && p.Deleted {
+		p = Person{}
 		err = fault.New(fault.NotFound, "Nobody here has this address.")
 	}
 	return p, err
@@ -82,7 +88,8 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Person, error) {
 }
 
 // Lock keeps everybody else from deciding about a person until tx ends: what
-// signs a person in and what signs them out everywhere take turns.
+// signs a person in and what signs them out everywhere take turns. Whoever was
+// deleted is ErrDeleted, so that nothing begins for them after that.
 func Lock(ctx context.Context, tx *sqldb.Tx, id string) error { return lock(ctx, tx, id) }
 
 // SetVerified records that the address is the person's, as long as it is still
@@ -122,6 +129,26 @@ func Suspend(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error
 // SignedIn records a sign-in on a device: the one before it becomes
 // SignedInBefore.
 func SignedIn(ctx context.Context, tx *sqldb.Tx, id string) error { return signedIn(ctx, tx, id) }
+
+// HasEmail tells whether the address is the person's, as addresses are compared.
+func (p Person) HasEmail(email string) bool {
+	return !p.Deleted && emailKey(p.Email) == emailKey(email)
+}
+
+// Erase ends a person, who is locked, for good: the row stays for what refers to
+// it and says nothing else, and the address is free for somebody new.
+func Erase(ctx context.Context, tx *sqldb.Tx, id string) error { return erase(ctx, tx, id) }
+
+// Hint is what is written of an address where it can never be erased: enough to
+// recognise one that is known.
+func Hint(email string) string {
+	first, size := utf8.DecodeRuneInString(email)
+	at := strings.LastIndexByte(email, '@')
+	if size == 0 || at < size {
+		return ""
+	}
+	return string(first) + "…" + email[at:]
+}
 
 // emailKey is how addresses are compared. Local parts are case-sensitive on
 // paper (RFC 5321 section 2.4) and nowhere else.

@@ -23,11 +23,11 @@ func insert(ctx context.Context, tx *sqldb.Tx, p Person, hash string) (fresh boo
 func one(ctx context.Context, tx *sqldb.Tx, column, value string) (p Person, err error) {
 	var created, before sqldb.Time
 	err = tx.QueryRow(ctx, `
-		SELECT p.id, p.email, p.email_verified, p.suspended, p.created, p.signed_in_before,
+		SELECT p.id, p.email, p.email_verified, p.suspended, p.deleted IS NOT NULL, p.created, p.signed_in_before,
 			CASE WHEN p.password_hash <> '' THEN '`+Password+`' ELSE coalesce(
 				(SELECT i.provider FROM person_identity i WHERE i.person_id = p.id ORDER BY i.created DESC, i.issuer LIMIT 1), '`+Password+`') END
 		FROM person p WHERE p.`+column+` = $1`, value).
-		Scan(&p.ID, &p.Email, &p.EmailVerified, &p.Suspended, &created, &before, &p.Provider)
+		Scan(&p.ID, &p.Email, &p.EmailVerified, &p.Suspended, &p.Deleted, &created, &before, &p.Provider)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return p, errNobody
 	}
@@ -36,11 +36,34 @@ func one(ctx context.Context, tx *sqldb.Tx, column, value string) (p Person, err
 }
 
 func lock(ctx context.Context, tx *sqldb.Tx, id string) error {
-	var found string
-	err := tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1`+tx.Dialect.ForUpdate, id).Scan(&found)
+	var deleted bool
+	err := tx.QueryRow(ctx, `SELECT deleted IS NOT NULL FROM person WHERE id = $1`+tx.Dialect.ForUpdate, id).Scan(&deleted)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return errNobody
 	}
+	if err == nil && deleted {
+		err = ErrDeleted
+	}
+	return err
+}
+
+// erased is what the key of a deleted person's address begins with: no address
+// does, and nobody is looked for by it.
+const erased = "deleted:"
+
+func erase(ctx context.Context, tx *sqldb.Tx, id string) error {
+	for _, query := range []string{
+		`DELETE FROM person_identity WHERE person_id = $1`,
+		`DELETE FROM person_link WHERE person_id = $1`,
+		`DELETE FROM person_notice WHERE person_id = $1`,
+	} {
+		if _, err := tx.Exec(ctx, query, id); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, `
+		UPDATE person SET email = '', email_key = $2, email_verified = FALSE, password_hash = '', suspended = TRUE, signed_in = 0, signed_in_before = 0, deleted = $3
+		WHERE id = $1 AND deleted IS NULL`, id, erased+id, sqldb.At(tx.Now))
 	return err
 }
 
@@ -188,6 +211,16 @@ func notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]N
 
 // Identities.
 
+func identities(ctx context.Context, tx *sqldb.Tx, personID string) ([]Identity, error) {
+	return sqldb.All(ctx, tx, `SELECT issuer, subject, person_id, provider, checked FROM person_identity WHERE person_id = $1 ORDER BY issuer`,
+		[]any{personID}, func(row sqldb.Scanner) (i Identity, err error) {
+			var checked sqldb.Time
+			err = row.Scan(&i.Issuer, &i.Subject, &i.PersonID, &i.Provider, &checked)
+			i.Checked = checked.Time
+			return i, err
+		})
+}
+
 func identityOwner(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (id string, err error) {
 	err = tx.QueryRow(ctx, `SELECT person_id FROM person_identity WHERE issuer = $1 AND subject = $2`, issuer, subject).Scan(&id)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -249,7 +282,7 @@ func unasked(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
 	{Name: "addresses are compared in lower case", Query: `
-		SELECT 'person ' || id FROM person WHERE email_key <> lower(email_key)`},
+		SELECT 'person ' || id FROM person WHERE email_key <> lower(email_key) AND deleted IS NULL`},
 	{Name: "no set-up link outlives the first person", Query: `
 		SELECT 'deployment ' || name FROM deployment WHERE name LIKE '` + setupRow + `%' AND EXISTS (SELECT 1 FROM person)`},
 	{Name: "links are kept as SHA-256 only", Query: `
@@ -259,4 +292,14 @@ var Checks = []sqldb.Check{
 	{Name: "everybody can sign in somehow", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.password_hash = '' AND NOT p.suspended AND NOT p.email_verified
 			AND NOT EXISTS (SELECT 1 FROM person_identity i WHERE i.person_id = p.id)`},
+	{Name: "the row of a deleted person says nothing about them", Query: `
+		SELECT 'person ' || id FROM person WHERE deleted IS NOT NULL
+			AND (email <> '' OR email_key <> '` + erased + `' || id OR email_verified OR password_hash <> '' OR NOT suspended OR signed_in <> 0 OR signed_in_before <> 0)`},
+	{Name: "only deleted people have no address", Query: `
+		SELECT 'person ' || id FROM person WHERE deleted IS NULL AND (email = '' OR email_key LIKE '` + erased + `%')`},
+	{Name: "a deleted person has no identity, link or notice", Query: `
+		SELECT 'person ' || p.id FROM person p WHERE p.deleted IS NOT NULL AND (
+			EXISTS (SELECT 1 FROM person_identity i WHERE i.person_id = p.id)
+			OR EXISTS (SELECT 1 FROM person_link l WHERE l.person_id = p.id)
+			OR EXISTS (SELECT 1 FROM person_notice n WHERE n.person_id = p.id))`},
 }

@@ -111,8 +111,14 @@ func Admit(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (ro
 // swept or returned before is no error.
 func Return(ctx context.Context, tx *sqldb.Tx, id string) error { return remove(ctx, tx, id) }
 
+// Daily is what keys begin with whose windows reach back a day.
+const Daily = "day/"
+
+// Drop forgets what happened under keys.
+func Drop(ctx context.Context, tx *sqldb.Tx, keys ...string) error { return drop(ctx, tx, keys) }
+
 // Sweep removes what happened before a time, which must lie further back than
-// any window reaches: at most limit rows and as many keys. It says how many it
+// any window reaches, those of Daily keys a day later: at most limit rows and as many keys. It says how many it
 // removed; below limit nothing is left.
 func Sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (removed int64, err error) {
 	return sweep(ctx, tx, before, limit)

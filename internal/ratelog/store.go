@@ -46,11 +46,23 @@ func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
+func drop(ctx context.Context, tx *sqldb.Tx, keys []string) error {
+	for _, key := range keys {
+		// The key first: whoever takes it now waits until we are done.
+		for _, query := range []string{`DELETE FROM rate_key WHERE key = $1`, `DELETE FROM rate_log WHERE key = $1`} {
+			if _, err := tx.Exec(ctx, query, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // sweep looks at a key's time again after it waited for whoever holds the key:
 // they may have used it just now.
 func sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (int64, error) {
-	rows, err := tx.Exec(ctx, `DELETE FROM rate_log WHERE id IN (SELECT id FROM rate_log WHERE at < $1 LIMIT $2)`,
-		sqldb.At(before), int64(limit))
+	rows, err := tx.Exec(ctx, `DELETE FROM rate_log WHERE id IN (SELECT id FROM rate_log WHERE at < $1 AND (key NOT LIKE '`+Daily+`%' OR at < $3) LIMIT $2)`,
+		sqldb.At(before), int64(limit), sqldb.At(before.Add(-24*time.Hour)))
 	if err != nil {
 		return 0, err
 	}

@@ -65,6 +65,32 @@ func Spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since 
 	return spent(ctx, tx, accountID, personID, since)
 }
 
+// OfPerson gives the runs that a person started, for whatever account, newest
+// first.
+func OfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Place, limit int) ([]Run, error) {
+	return ofPerson(ctx, tx, personID, after, limit)
+}
+
+// Some gives the ids of at most limit runs of an account, oldest first: those
+// after a place, or the first. The last of them is the place to go on from.
+func Some(ctx context.Context, tx *sqldb.Tx, accountID string, after Place, limit int) (ids []string, last Place, err error) {
+	places, err := places(ctx, tx, accountID, after, limit)
+	for _, p := range places {
+		ids, last = append(ids, p.ID), p
+	}
+	return ids, last, err
+}
+
+// Erase takes out of runs what somebody wrote with them. What they were, when,
+// and what they cost stays. They have ended.
+func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error { return erase(ctx, tx, ids) }
+
+// ForgetPerson drops what is kept of a person besides their runs, all of which
+// have ended: the keys of their creates, their polls and their turns.
+func ForgetPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	return forgetPerson(ctx, tx, personID)
+}
+
 // AskCancel notes that a run of an account shall end. ok is false where it has
 // ended already. Whoever works on it finds out; a queued one can be ended by
 // the caller at once.

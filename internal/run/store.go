@@ -125,6 +125,58 @@ func list(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *
 	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $`+strconv.Itoa(len(args)), args, scan)
 }
 
+func ofPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Place, limit int) ([]Run, error) {
+	const newest = ` ORDER BY created DESC, id DESC LIMIT $2`
+	if after == nil {
+		return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE person_id = $1`+newest, []any{personID, int64(limit)}, scan)
+	}
+	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE person_id = $1 AND created <= $3 AND (created, id) < ($3, $4)`+newest,
+		[]any{personID, int64(limit), sqldb.At(after.Created), after.ID}, scan)
+}
+
+func places(ctx context.Context, tx *sqldb.Tx, accountID string, after Place, limit int) ([]Place, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT created, id FROM run WHERE account_id = $1 AND (created, id) > ($2, $3) ORDER BY created, id LIMIT $4`,
+		[]any{accountID, after.Created.UnixMicro(), after.ID, int64(limit)}, func(row sqldb.Scanner) (p Place, err error) {
+			var created sqldb.Time
+			err = row.Scan(&created, &p.ID)
+			p.Created = created.Time
+			return p, err
+		})
+}
+
+func erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	places, args := numbered(ids)
+	for _, query := range []string{
+		`UPDATE run SET inputs = '{}', prompt = '', metadata = '', plugin = '', webhook_url = '' WHERE status <> 'pending'
+			AND (inputs <> '{}' OR prompt <> '' OR metadata <> '' OR plugin <> '' OR webhook_url <> '') AND id IN (` + places + `)`,
+		`DELETE FROM idempotency WHERE run_id IN (` + places + `)`,
+		`DELETE FROM run_poll WHERE run_id IN (` + places + `)`,
+	} {
+		if _, err := tx.Exec(ctx, query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetPerson scans the polls, of which only pending runs have any.
+func forgetPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	for _, query := range []string{
+		`DELETE FROM idempotency WHERE person_id = $1`,
+		`DELETE FROM run_poll WHERE person_id = $1`,
+		`DELETE FROM run_turn WHERE person_id = $1 AND waiting = 0`,
+	} {
+		if _, err := tx.Exec(ctx, query, personID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // position counts those queued before a run, up to a limit that makes no
 // difference to a person.
 // statuses puts the statuses of those runs into all that there are.

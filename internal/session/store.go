@@ -72,4 +72,6 @@ func sweep(ctx context.Context, tx *sqldb.Tx) error {
 var Checks = []sqldb.Check{
 	{Name: "sessions are kept as SHA-256 only", Query: `
 		SELECT 'web_session ' || id FROM web_session WHERE length(hash) <> 64`},
+	{Name: "a deleted person is signed in nowhere", Query: `
+		SELECT 'web_session ' || s.id FROM web_session s JOIN person p ON p.id = s.person_id WHERE p.deleted IS NOT NULL`},
 }

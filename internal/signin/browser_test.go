@@ -101,12 +101,16 @@ func (b *browser) do(method, path, contentType, body string) *answer {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	doc, err := html.Parse(bytes.NewReader(text))
+	page := text
+	if res.Header.Get("Content-Type") == "application/zip" {
+		page = nil
+	}
+	doc, err := html.Parse(bytes.NewReader(page))
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	a := &answer{b.t, res.StatusCode, res.Header, string(text), doc}
-	if path != "/style.css" {
+	if path != "/style.css" && (len(text) == 0 || page != nil) {
 		a.inspect(path)
 	}
 	return a

@@ -112,6 +112,7 @@ func (p *page) Done() string { return done[p.v.query("done")] }
 // names one of them, so that nobody can put words of their own on a page.
 var done = map[string]string{
 	"signed-out": "You are signed out.",
+	"farewell":   "Your account is deleted. What it held is being erased. Goodbye.",
 	"everywhere": "You are signed out everywhere. Access tokens go on working.",
 	"reset":      "Your password was changed. Sign in with the new one.",
 	"password":   "Your password was changed. You are signed out everywhere else.",

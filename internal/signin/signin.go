@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"time"
 
+	"atelier/internal/dossier"
 	"atelier/internal/identity"
 	"atelier/internal/keyring"
 	"atelier/internal/oidc"
@@ -20,7 +21,8 @@ import (
 
 // Parts are what the pages are made of.
 type Parts struct {
-	Desk *identity.Desk
+	Desk    *identity.Desk
+	Dossier *dossier.Dossier
 	// Provider is where people can sign in besides here; nil for nowhere.
 	Provider *oidc.Provider
 	// Box seals a sign-in at the provider that is under way.
@@ -30,6 +32,8 @@ type Parts struct {
 	// AppURL is where these pages are, BaseURL where the API is.
 	AppURL, BaseURL string
 	Now             func() time.Time
+	// Wall is the clock of connections, where Now is that of the database.
+	Wall func() time.Time
 }
 
 type server struct {
@@ -86,6 +90,9 @@ func (s *server) routes() []route {
 
 		{"GET", "/account", somebody, s.account},
 		{"POST", "/account/verification", somebody, s.resendVerification},
+		{"POST", "/account/export", somebody, s.exportData},
+		{"GET", "/account/delete", somebody, s.deleteForm},
+		{"POST", "/account/delete", somebody, s.deleteAccount},
 		{"GET", "/password", somebody, s.passwordForm},
 		{"POST", "/password", somebody, s.password},
 		{"GET", "/devices", somebody, s.devices},

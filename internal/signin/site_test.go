@@ -14,8 +14,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"atelier/internal/blob"
 	"atelier/internal/company"
 	"atelier/internal/device"
+	"atelier/internal/dossier"
 	"atelier/internal/httpd"
 	"atelier/internal/identity"
 	"atelier/internal/identity/identitytest"
@@ -82,9 +84,14 @@ func build(t *testing.T, engine string, change func(*identity.Settings), provide
 	parts := identitytest.New(t, s.db, identitytest.Options{Settings: settings, Provider: from, Now: s.clock.now})
 	s.desk, s.box = parts.Desk, parts.Keys.Box("mail")
 	s.key = parts.Keys.Key("form")
+	blobs, err := blob.Open(t.Context(), "file://"+t.TempDir(), blob.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { blobs.Close() })
 	pages, err := signin.New(signin.Parts{
-		Desk: s.desk, Provider: from, Box: parts.Keys.Box("pending"), Key: s.key,
-		AppURL: s.url, BaseURL: "https://api.atelier.example", Now: s.clock.now,
+		Desk: s.desk, Dossier: &dossier.Dossier{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.Box("pending"), Key: s.key,
+		AppURL: s.url, BaseURL: "https://api.atelier.example", Now: s.clock.now, Wall: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

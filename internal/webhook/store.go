@@ -42,6 +42,38 @@ func secretOf(ctx context.Context, tx *sqldb.Tx, accountID string) (k keptSecret
 	return k, err
 }
 
+func eraseSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM webhook_secret WHERE account_id = $1`, accountID)
+	return err
+}
+
+// erase waits for whoever records an attempt at that moment: the events are
+// locked before their attempts are removed.
+func erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
+	if len(runIDs) == 0 {
+		return nil
+	}
+	args, places := make([]any, len(runIDs)), make([]string, len(runIDs))
+	for i, id := range runIDs {
+		args[i], places[i] = id, "$"+strconv.Itoa(i+1)
+	}
+	of := `run_id IN (` + strings.Join(places, ", ") + `)`
+	events, err := sqldb.All(ctx, tx, `SELECT id FROM webhook_event WHERE `+of+tx.Dialect.ForUpdate, args, func(row sqldb.Scanner) (id string, err error) {
+		err = row.Scan(&id)
+		return id, err
+	})
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	for _, id := range events {
+		if _, err := tx.Exec(ctx, `DELETE FROM webhook_attempt WHERE event_id = $1`, id); err != nil {
+			return err
+		}
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM webhook_event WHERE `+of, args...)
+	return err
+}
+
 func insertEvent(ctx context.Context, tx *sqldb.Tx, id, host string, e Event) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO webhook_event (id, run_id, account_id, url, host, state, attempts, next_at, created)

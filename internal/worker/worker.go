@@ -9,6 +9,7 @@ import (
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
 	"atelier/internal/device"
+	"atelier/internal/dossier"
 	"atelier/internal/identity"
 	"atelier/internal/idtoken"
 	"atelier/internal/keyring"
@@ -37,6 +38,7 @@ type Parts struct {
 func Handlers(p Parts) []queue.Handler {
 	return []queue.Handler{
 		post.Handler(p.Mail, p.MailBox, p.Log),
+		dossier.Handler(p.DB),
 		// These come by themselves again, so none is retried.
 		{
 			Kind: "catalog-averages", Every: time.Minute, Timeout: time.Minute,

@@ -1,0 +1,34 @@
+package board
+
+import (
+	"context"
+
+	"atelier/internal/sqldb"
+)
+
+// Kept gives at most limit boards of an account, newest first, for whoever takes
+// a copy: those after a place, or the first. Deleted ones are asked for apart.
+func Kept(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Place, limit int) ([]Board, error) {
+	return list(ctx, tx, accountID, trash, after, limit)
+}
+
+// NodesOf gives at most limit nodes of a board: those after a place, or the
+// first. What they refer to is not looked up.
+func NodesOf(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) ([]Node, error) {
+	return nodesAfter(ctx, tx, b.ID, after, limit)
+}
+
+// EraseSome removes at most limit boards of an account for good, and tells
+// whether some may be left.
+func EraseSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) (more bool, err error) {
+	ids, err := lockSome(ctx, tx, accountID, limit)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		if err := remove(ctx, tx, id); err != nil {
+			return false, err
+		}
+	}
+	return len(ids) == limit, nil
+}

@@ -1,0 +1,24 @@
+package dossier
+
+import (
+	"context"
+
+	"atelier/internal/sqldb"
+)
+
+// forgetSCIM drops what the directories of companies say about a person.
+func forgetSCIM(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM scim_user WHERE person_id = $1`, personID)
+	return err
+}
+
+// Checks are the invariants that join what other packages keep.
+var Checks = []sqldb.Check{
+	{Name: "a deleted person has no pending run", Query: `
+		SELECT 'run ' || r.id FROM run r JOIN person p ON p.id = r.person_id WHERE r.status = 'pending' AND p.deleted IS NOT NULL`},
+	{Name: "no directory knows a deleted person", Query: `
+		SELECT 'scim_user ' || s.company_id || ' ' || s.person_id FROM scim_user s JOIN person p ON p.id = s.person_id WHERE p.deleted IS NOT NULL`},
+	{Name: "a deleted person has no mark and no key", Query: `
+		SELECT 'person ' || p.id FROM person p WHERE p.deleted IS NOT NULL AND (
+			EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = p.id) OR EXISTS (SELECT 1 FROM idempotency i WHERE i.person_id = p.id))`},
+}
