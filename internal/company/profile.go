@@ -54,6 +54,12 @@ func CountProfiles(ctx context.Context, tx *sqldb.Tx, companyID string) (int, er
 	return countProfiles(ctx, tx, companyID)
 }
 
+// ForgetProfiles drops what the directories of all companies say about a
+// person.
+func ForgetProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	return forgetProfiles(ctx, tx, personID)
+}
+
 // ProfileOf finds a person's profile.
 func ProfileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (Profile, error) {
 	if !ident.Valid(personID) {

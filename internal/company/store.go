@@ -612,6 +612,13 @@ func deleteProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string
 	return do(ctx, tx, `DELETE FROM scim_user WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
+func forgetProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	if err := do(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $1`, personID); err != nil {
+		return err
+	}
+	return do(ctx, tx, `DELETE FROM scim_user WHERE person_id = $1`, personID)
+}
+
 // remember keeps what a member is in the company and its teams, and marks them
 // as switched off.
 func remember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {

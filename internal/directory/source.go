@@ -14,8 +14,8 @@ import (
 // errPlan is for what a company has not bought.
 var errPlan = fault.New(fault.Forbidden, "This needs the plan ENTERPRISE.").With("reason", "plan")
 
-// enterprise is for those who manage the members of a company that can connect
-// its own directory.
+// enterprise is for those who manage the members of a company that has bought a
+// directory of its own.
 func enterprise(s standing) error {
 	if err := managesMembers(s); err != nil {
 		return err
@@ -44,6 +44,11 @@ func (d *Directory) Connection(ctx context.Context, a Actor, companyID string) (
 func (d *Directory) Connect(ctx context.Context, a Actor, companyID string) (t credential.DirectoryToken, secret string, err error) {
 	err = d.change(ctx, a, companyID, enterprise, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
 		if err := s.bought(); err != nil { // the operator is asked for nothing else
+			return e, err
+		}
+		// The directory can remove and rename everybody: who connects it must have
+		// what the mightiest have.
+		if err := s.covers(company.CompanyPermissions); err != nil {
 			return e, err
 		}
 		t, secret, err = credential.ConnectDirectory(ctx, tx, companyID, a.PersonID)

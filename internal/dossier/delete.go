@@ -121,7 +121,7 @@ func (d *Dossier) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error 
 	if err := device.Erase(ctx, tx, p.ID); err != nil {
 		return err
 	}
-	if err := forgetSCIM(ctx, tx, p.ID); err != nil {
+	if err := company.ForgetProfiles(ctx, tx, p.ID); err != nil {
 		return err
 	}
 	inviting, err := company.Uninvite(ctx, tx, p.Email)

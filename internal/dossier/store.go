@@ -1,16 +1,6 @@
 package dossier
 
-import (
-	"context"
-
-	"atelier/internal/sqldb"
-)
-
-// forgetSCIM drops what the directories of companies say about a person.
-func forgetSCIM(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	_, err := tx.Exec(ctx, `DELETE FROM scim_user WHERE person_id = $1`, personID)
-	return err
-}
+import "atelier/internal/sqldb"
 
 // Checks are the invariants that join what other packages keep.
 var Checks = []sqldb.Check{

@@ -143,7 +143,7 @@ func (h *house) live() (l life) {
 	_, l.company2 = h.site.Token(email, l.company)
 	h.OK(h.site.Desk.RequestReset(ctx, email, v))
 	h.Exec(`INSERT INTO person_identity (issuer, subject, person_id, provider, refresh, checked, created) VALUES ('https://id.example', $1, $2, 'corp', '', 1, 1)`, name, l.id)
-	h.Exec(`INSERT INTO scim_user (company_id, person_id, external_id, active, attributes, was, created, updated) VALUES ($1, $2, $3, TRUE, '{}', '', 1, 1)`, l.company, l.id, name)
+	h.Exec(`INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated) VALUES ($1, $2, $3, TRUE, '', '{}', 1, 1)`, l.company, l.id, name)
 	other := h.site.Company("Other", company.TeamPlan)
 	_, _, err = h.site.Directory.Invite(ctx, directory.Operator, company.Draft{CompanyID: other, Email: email})
 	h.OK(err)

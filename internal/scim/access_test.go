@@ -68,7 +68,7 @@ func TestTheConnectionEnds(t *testing.T) {
 			w.Errorf("without the plan: %s, %v", a.text, w.roles(w.fox))
 		}
 		boss := directory.Actor{PersonID: w.site.Person("boss@home.example")}
-		w.site.Admit(w.fox, "boss@home.example", company.ManageMembers)
+		w.site.Admit(w.fox, "boss@home.example", company.CompanyPermissions...)
 		for name, err := range map[string]error{
 			"look": second(d.Connection(w.Context(), boss, w.fox)), "connect": third(d.Connect(w.Context(), boss, w.fox)),
 			"the operator": third(d.Connect(w.Context(), directory.Operator, w.fox)),
@@ -115,6 +115,11 @@ func TestTheConnectionEnds(t *testing.T) {
 		}
 		if got := w.seq() - before; got != 2 {
 			w.Errorf("%d records, want 2", got)
+		}
+		// A directory can remove those who may more than who connects it.
+		w.site.Admit(w.fox, "boss@home.example", company.ManageMembers)
+		if f, ok := third(d.Connect(w.Context(), boss, w.fox)).(*fault.Error); !ok || f.Details["reason"] != "permission" {
+			w.Errorf("connect with MANAGE_MEMBERS alone: %v", f)
 		}
 		clerk := directory.Actor{PersonID: w.site.Person("clerk@home.example")}
 		w.site.Admit(w.fox, "clerk@home.example", company.ManageTeams, company.ManageBilling)
