@@ -304,7 +304,10 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 			for _, id := range []string{"", "x", "\x00", "../..", ident.New(), admin.PersonID + "\x00"} {
 				for _, try := range []func() error{
 					func() error { _, err := w.dir.Company(w.ctx(), a, id); return err },
-					func() error { _, err := w.dir.ChangeCompany(w.ctx(), a, id, directory.CompanyChange{Name: new("Fox")}); return err },
+					func() error {
+						_, err := w.dir.ChangeCompany(w.ctx(), a, id, directory.CompanyChange{Name: new("Fox")})
+						return err
+					},
 					func() error { _, err := w.dir.Team(w.ctx(), a, id); return err },
 					func() error { return w.dir.RemoveTeam(w.ctx(), a, id) },
 					func() error { _, err := w.dir.SetMember(w.ctx(), a, c, id, "member"); return err },
