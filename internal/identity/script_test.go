@@ -15,6 +15,7 @@ import (
 	"atelier/internal/identity"
 	"atelier/internal/identity/identitytest"
 	"atelier/internal/sqldb"
+	"atelier/internal/webhook"
 )
 
 // script is the life of an installation in which everything happens once.
@@ -210,6 +211,17 @@ func (w *world) play() *script {
 			_, _, _ = w.Desk.ClaimTopUp(ctx, bert.PersonID, w.Visitor())
 		}
 	}, audit.TokensToppedUp)
+	s.step("webhook secret", func() {
+		secrets, by, of := webhook.NewSecrets(w.Keys.Box("webhook"), time.Hour), identity.Actor{PersonID: bert.PersonID}, identity.Owner{ID: bert.PersonID}
+		for range 2 {
+			made, err := w.Desk.WebhookSecret(ctx, by, secrets, of)
+			w.ok(err)
+			s.keep("a webhook secret", made.Value)
+		}
+		next, err := w.Desk.RotateWebhookSecret(ctx, by, secrets, of)
+		w.ok(err)
+		s.keep("another webhook secret", next.Value)
+	}, audit.WebhookSecretMade, audit.WebhookSecretRotated)
 	s.step("rotate keys", func() { w.ok(second(w.Desk.RotateKeys(ctx))) }, audit.KeysRotated)
 	s.keepCodes("what is never fetched", w.Start(""))
 	s.step("sign out everywhere", func() {
