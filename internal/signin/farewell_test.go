@@ -25,7 +25,7 @@ func TestDownloadOfOnesData(t *testing.T) {
 			}
 		}
 		b.submit("/account", "/account/export").want(429, "five times a day")
-		s.browser().get("/account/delete").leads("/signin?next=%2Faccount%2Fdelete")
+		s.browser().get("/account/delete").leads("/signin")
 	})
 }
 

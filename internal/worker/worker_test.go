@@ -10,6 +10,7 @@ import (
 
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
+	"atelier/internal/dossier"
 	"atelier/internal/identity/identitytest"
 	"atelier/internal/mail"
 	"atelier/internal/queue"
@@ -50,6 +51,11 @@ func TestHousekeeping(t *testing.T) {
 		site := identitytest.New(t, db, identitytest.Options{})
 		site.Person("anna@example.com")
 		if err := site.Desk.RequestReset(ctx, "anna@example.com", site.Visitor()); err != nil {
+			t.Fatal(err)
+		}
+		bert := site.Person("bert@example.com")
+		leaving := dossier.Dossier{DB: db, Blobs: blobs, Queue: site.Queue}
+		if err := leaving.Delete(ctx, dossier.Operator, bert, "bert@example.com"); err != nil {
 			t.Fatal(err)
 		}
 		var sent witness.Log
