@@ -12,7 +12,7 @@ func TestScimTokenOverHTTP(t *testing.T) {
 		boss := s.signedIn("boss@fox.example")
 		id, poor := s.site.Company("Fox", company.EnterprisePlan), s.site.Company("Hound", company.TeamPlan)
 		for _, c := range []string{id, poor} {
-			s.site.Admit(c, "boss@fox.example", company.ManageMembers)
+			s.site.Admit(c, "boss@fox.example", company.CompanyPermissions...)
 		}
 		at := "/companies/" + id + "/scim-token"
 		boss.do(404, "GET", at, "")

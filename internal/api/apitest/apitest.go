@@ -127,7 +127,7 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 	if method == http.MethodHead {
 		return nil
 	}
-	if other, _, _ := strings.Cut(header.Get("Content-Type"), ";"); slices.Contains(others, other) && c.has(at, other) {
+	if other := header.Get("Content-Type"); slices.Contains(others, other) && c.has(at, other) {
 		return nil
 	}
 	if got := header.Get("Content-Type"); got != "application/json" {
@@ -155,10 +155,11 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 
 // others are the types of answers that are not JSON: those that do not end by
 // themselves, tables and archives.
-var others = []string{"text/event-stream", "text/csv", "application/zip"}
+var others = []string{"text/event-stream", "text/csv; charset=utf-8; header=present", "application/zip"}
 
 // has tells whether the document has an answer with a type.
 func (c *Contract) has(pointer, mimeType string) bool {
+	mimeType, _, _ = strings.Cut(mimeType, ";")
 	_, err := c.schema(pointer + "/content/" + strings.ReplaceAll(mimeType, "/", "~1") + "/schema")
 	return err == nil
 }
