@@ -311,7 +311,7 @@ func (d *Directory) rename(ctx context.Context, tx *sqldb.Tx, s Source, was User
 			return e, err
 		}
 	}
-	return audit.Entry{Act: audit.PersonEmailChanged, PersonID: was.ID, Details: map[string]string{"email": email, "before": was.Name}}, nil
+	return audit.Entry{Act: audit.PersonEmailChanged, PersonID: was.ID}, nil
 }
 
 // DeleteUser takes somebody out of the company and forgets what its directory

@@ -22,7 +22,7 @@ func (d *Desk) Vouch(ctx context.Context, tx *sqldb.Tx, email string) (p person.
 		if p, err = person.Create(ctx, tx, person.Draft{Email: email, EmailVerified: true}); err != nil {
 			return p, false, nil, err
 		}
-		return p, true, []audit.Entry{{Act: audit.PersonCreated, PersonID: p.ID, Details: map[string]string{"email": p.Email}}}, d.welcome(ctx, tx, p)
+		return p, true, []audit.Entry{{Act: audit.PersonCreated, PersonID: p.ID}}, d.welcome(ctx, tx, p)
 	}
 	if err != nil {
 		return p, false, nil, err
