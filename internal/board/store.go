@@ -239,10 +239,10 @@ func oldestTombstone(ctx context.Context, tx *sqldb.Tx, before time.Time) (board
 }
 
 // tombstonesUpTo gives the revision up to which there are about n deleted nodes
-// to remove.
+// to remove, 0 where others have removed them by now.
 func tombstonesUpTo(ctx context.Context, tx *sqldb.Tx, boardID string, before time.Time, n int) (revision int64, err error) {
 	err = tx.QueryRow(ctx, `
-		SELECT max(t.revision) FROM (
+		SELECT coalesce(max(t.revision), 0) FROM (
 			SELECT revision FROM board_node WHERE board_id = $1 AND deleted IS NOT NULL AND deleted < $2 ORDER BY revision LIMIT $3) AS t`,
 		boardID, before.UnixMicro(), n).Scan(&revision)
 	return revision, err
