@@ -31,7 +31,7 @@ func (s *Server) streamBoard(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t := boardTale{s: s, c: c, mark: board.Mark{Revision: revision}}
-	if known, ok := lastRevision(r.Header); ok && known <= revision {
+	if known, ok := lastRevision(r.Header); ok {
 		t.mark.Revision = known
 	}
 	return s.stream(w, r, news, func(e *events) (bool, error) { return t.tell(ctx, e) })

@@ -32,6 +32,8 @@ type Changed struct {
 // were.
 var errNoNode = fault.New(fault.NotFound, "There is no such node on this board.")
 
+var errTooMuch = fault.New(fault.Invalid, "The texts of these nodes are too long for one call. Change fewer of them at once.").On("body")
+
 // Change adds, changes and deletes nodes in one step, all of it or nothing.
 func (bs *Boards) Change(ctx context.Context, v Viewer, boardID string, m Match, c Changes) (Changed, error) {
 	if n := len(c.Create) + len(c.Update) + len(c.Delete); n < 1 || n > MaxChanges {

@@ -150,21 +150,39 @@ func scanNode(row sqldb.Scanner) (n Node, err error) {
 	return n, err
 }
 
-func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Place, limit int) ([]Node, error) {
-	query, args := `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL`, []any{boardID, limit}
+// pageOf reads nodes until there are limit of them, or their texts have so many
+// bytes. The query gives one more, which tells that there are more.
+func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, bytes int) (p Page, err error) {
+	enough := errors.New("enough")
+	err = tx.Each(ctx, query, args, func(row sqldb.Scanner) error {
+		if p.More = len(p.Nodes) == limit || bytes <= 0; p.More {
+			return enough
+		}
+		n, err := scanNode(row)
+		p.Nodes, bytes = append(p.Nodes, n), bytes-len(n.Text)
+		return err
+	})
+	if p.More {
+		err = nil
+	}
+	return p, err
+}
+
+func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Place, limit int) (Page, error) {
+	query, args := `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL`, []any{boardID, limit + 1}
 	if after != nil {
 		query += ` AND (created, id) > ($3, $4)`
 		args = append(args, after.Created.UnixMicro(), after.ID)
 	}
-	return sqldb.All(ctx, tx, query+` ORDER BY created, id LIMIT $2`, args, scanNode)
+	return pageOf(ctx, tx, query+` ORDER BY created, id LIMIT $2`, args, limit, pageText)
 }
 
 // nodesSince gives nodes that come after a mark in the order of changes, deleted
 // ones too.
-func nodesSince(ctx context.Context, tx *sqldb.Tx, boardID string, m Mark, limit int) ([]Node, error) {
-	return sqldb.All(ctx, tx, `
+func nodesSince(ctx context.Context, tx *sqldb.Tx, boardID string, m Mark, limit int) (Page, error) {
+	return pageOf(ctx, tx, `
 		SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND (revision, id) > ($2, $3) ORDER BY revision, id LIMIT $4`,
-		[]any{boardID, m.After, m.AfterID, limit}, scanNode)
+		[]any{boardID, m.After, m.AfterID, limit + 1}, limit, pageText)
 }
 
 // nodesByID gives those nodes that a board has.
@@ -179,9 +197,12 @@ func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, ids []string) 
 		return nil, nil
 	}
 	in, args := sqldb.In(valid, boardID)
-	found, err := sqldb.All(ctx, tx, `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL AND id IN `+in, args, scanNode)
-	all := make(map[string]Node, len(found))
-	for _, n := range found {
+	found, err := pageOf(ctx, tx, `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL AND id IN `+in, args, len(valid), changeText)
+	if found.More {
+		return nil, errTooMuch
+	}
+	all := make(map[string]Node, len(found.Nodes))
+	for _, n := range found.Nodes {
 		all[n.ID] = n
 	}
 	return all, err

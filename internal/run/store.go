@@ -125,8 +125,6 @@ func list(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *
 	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $`+strconv.Itoa(len(args)), args, scan)
 }
 
-// position counts those queued before a run, up to a limit that makes no
-// difference to a person.
 // statuses puts the statuses of those runs into all that there are.
 func statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string, all map[string]string) error {
 	in, args := sqldb.In(ids, accountID)
@@ -138,6 +136,8 @@ func statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string,
 	})
 }
 
+// position counts those queued before a run, up to a limit that makes no
+// difference to a person.
 func position(ctx context.Context, tx *sqldb.Tx, r Run) (n int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT count(*) FROM (
