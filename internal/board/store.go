@@ -274,9 +274,8 @@ func setForgotten(ctx context.Context, tx *sqldb.Tx, boardID string, revision in
 	return err
 }
 
-func removeTombstones(ctx context.Context, tx *sqldb.Tx, boardID string, before time.Time, revision int64) error {
-	_, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1 AND deleted IS NOT NULL AND deleted < $2 AND revision <= $3`,
-		boardID, before.UnixMicro(), revision)
+func removeTombstones(ctx context.Context, tx *sqldb.Tx, boardID string, revision int64) error {
+	_, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1 AND deleted IS NOT NULL AND revision <= $2`, boardID, revision)
 	return err
 }
 
@@ -296,7 +295,7 @@ var Checks = []sqldb.Check{
 		SELECT 'node ' || n.id FROM board_node n JOIN board b ON b.id = n.board_id WHERE n.revision < 2 OR n.revision > b.revision`},
 	{Name: "a deleted node holds nothing", Query: `
 		SELECT 'node ' || id FROM board_node
-		WHERE deleted IS NOT NULL AND (ref <> '' OR text <> '' OR x <> 0 OR y <> 0 OR width <> 0 OR height <> 0)`},
+		WHERE deleted IS NOT NULL AND (ref <> '' OR text <> '' OR x <> 0 OR y <> 0 OR width <> 0 OR height <> 0 OR z <> 0)`},
 	{Name: "a text refers to nothing, every other node to something", Query: `
 		SELECT 'node ' || id FROM board_node WHERE deleted IS NULL AND (kind = 'TEXT') <> (ref = '')`},
 	{Name: "a node is no larger and no farther than it may be", Query: `
