@@ -166,20 +166,24 @@ func (s *Server) createBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.replyBoard(w, http.StatusCreated, c, c.nodes(b.ID), b, nil)
+	return s.replyBoard(w, http.StatusCreated, c, b, board.Page{})
 }
 
-// nodes is the first page of a board's nodes.
-func (c boardCall) nodes(boardID string) listing {
-	return listing{scope: cursor.Scope("board", c.caller.PersonID, c.account.ID, boardID), limit: nodePage}
+// scope is that of cursors within a board.
+func (c boardCall) scope(boardID string) string {
+	return cursor.Scope("board", c.caller.PersonID, c.account.ID, boardID)
 }
 
-// replyBoard answers with a board and a page of its nodes, which were read one
-// longer.
-func (s *Server) replyBoard(w http.ResponseWriter, status int, c boardCall, pg listing, b board.Board, nodes []board.Node) error {
-	nodes, more, next := cut(s, pg, nodes, func(n board.Node) (string, string) { return micros(n.Created), n.ID })
+// replyBoard answers with a board and a page of its nodes.
+func (s *Server) replyBoard(w http.ResponseWriter, status int, c boardCall, b board.Board, p board.Page) error {
+	var next *string
+	if p.More {
+		last := p.Nodes[len(p.Nodes)-1]
+		sealed := s.Cursors.Seal(c.scope(b.ID), micros(last.Created), last.ID)
+		next = &sealed
+	}
 	tagged(w, b.Revision)
-	return reply(w, status, s.asBoard(b, nodes, more, next, c.caller.PersonID))
+	return reply(w, status, s.asBoard(b, p.Nodes, next, c.caller.PersonID))
 }
 
 func (s *Server) getBoard(w http.ResponseWriter, r *http.Request) error {
@@ -187,7 +191,7 @@ func (s *Server) getBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	pg, err := s.pageOf(c.params, c.nodes(c.id).scope, nodePage, nodePage)
+	pg, err := s.pageOf(c.params, c.scope(c.id), nodePage, nodePage)
 	if err != nil {
 		return err
 	}
@@ -195,11 +199,11 @@ func (s *Server) getBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, nodes, err := s.Boards.Get(r.Context(), c.viewer, c.id, after, pg.limit+1)
+	b, p, err := s.Boards.Get(r.Context(), c.viewer, c.id, after, pg.limit)
 	if err != nil {
 		return err
 	}
-	return s.replyBoard(w, http.StatusOK, c, pg, b, nodes)
+	return s.replyBoard(w, http.StatusOK, c, b, p)
 }
 
 func (s *Server) renameBoard(w http.ResponseWriter, r *http.Request) error {
@@ -211,11 +215,11 @@ func (s *Server) renameBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, nodes, err := s.Boards.Rename(r.Context(), c.viewer, c.id, c.match, d.Name, nodePage+1)
+	b, p, err := s.Boards.Rename(r.Context(), c.viewer, c.id, c.match, d.Name, nodePage)
 	if err != nil {
 		return err
 	}
-	return s.replyBoard(w, http.StatusOK, c, c.nodes(c.id), b, nodes)
+	return s.replyBoard(w, http.StatusOK, c, b, p)
 }
 
 func (s *Server) deleteBoard(w http.ResponseWriter, r *http.Request) error {
@@ -234,11 +238,11 @@ func (s *Server) restoreBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, nodes, err := s.Boards.Restore(r.Context(), c.viewer, c.id, nodePage+1)
+	b, p, err := s.Boards.Restore(r.Context(), c.viewer, c.id, nodePage)
 	if err != nil {
 		return err
 	}
-	return s.replyBoard(w, http.StatusOK, c, c.nodes(c.id), b, nodes)
+	return s.replyBoard(w, http.StatusOK, c, b, p)
 }
 
 func (s *Server) addNode(w http.ResponseWriter, r *http.Request) error {

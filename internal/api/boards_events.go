@@ -31,7 +31,7 @@ func (s *Server) streamBoard(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t := boardTale{s: s, c: c, mark: board.Mark{Revision: revision}}
-	if known, ok := lastRevision(r.Header); ok && known <= revision {
+	if known, ok := lastRevision(r.Header); ok {
 		t.mark.Revision = known
 	}
 	return s.stream(w, r, news, func(e *events) (bool, error) { return t.tell(ctx, e) })
@@ -67,6 +67,11 @@ func (t *boardTale) tell(ctx context.Context, e *events) (ended bool, err error)
 	changed := false
 	more := true
 	for i := 0; more && i < atOnce; i++ {
+		if i > 0 { // who takes them slowly may have lost access meanwhile
+			if err := t.c.still(ctx); err != nil {
+				return false, err
+			}
+		}
 		n, err := t.s.Boards.Since(ctx, t.c.viewer, t.c.id, t.mark, nodePage)
 		if fault.Is(err, fault.NotFound) && t.board.ID != "" { // removed for good, and nobody can say more than was known
 			return true, e.tell(event{t.mark.Revision, "deleted", asSummary(t.board)})

@@ -101,9 +101,14 @@ func TestBoardEventsResume(t *testing.T) {
 			s.must("board", 5)
 			s.stop()
 		}
-		for _, after := range []string{"4", "5", "", "6", "1000000", "x", "-1", "99999999999999999999", "2 3", `"2"`} {
+		for _, after := range []string{"4", "5", "", "x", "-1", "99999999999999999999", "2 3", `"2"`} {
 			s := m.watch(b.ID, "", after)
 			s.must("board", 5)
+			s.stop()
+		}
+		for _, after := range []string{"6", "9223372036854775807"} { // where the board never was
+			s := m.watch(b.ID, "", after)
+			s.must("reset", 5)
 			s.stop()
 		}
 		// What is no longer known.
@@ -156,6 +161,53 @@ func TestManyNodesComeInSeveralEvents(t *testing.T) {
 		}
 		if mine.events < 3 {
 			t.Errorf("there came %d events", mine.events)
+		}
+	})
+}
+
+// TestLongTextsComeInSmallPages has nodes that are too long for one answer.
+func TestLongTextsComeInSmallPages(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		b := m.newBoard("")
+		const count, most = 120, 2 << 20 // bytes of an answer
+		drafts := strings.TrimSuffix(strings.Repeat(`{"kind":"TEXT","text":"`+strings.Repeat("\U0001f41f", 10_000)+`"},`, 20), ",")
+		for range count / 20 {
+			m.write("PATCH", "/"+b.ID+"/nodes", `{"create":[`+drafts+`]}`).want(t, "20 nodes", 200, "")
+		}
+		for _, a := range []answer{m.call("GET", "/api/v2/boards/"+b.ID), m.write("PATCH", "/"+b.ID, `{"name":"x"}`), m.call("POST", "/api/v2/boards/"+b.ID+"/restore")} {
+			if page := read[wire.Board](t, a); len(a.body) > most || !page.HasMore || len(page.Nodes) == 0 {
+				t.Errorf("a page has %d bytes and %d nodes, and there are more: %v", len(a.body), len(page.Nodes), page.HasMore)
+			}
+		}
+		_, nodes := m.whole(b.ID, 1000, func() {})
+		want := newCopy(nodes)
+		if len(nodes) != count || len(want.nodes) != count {
+			t.Errorf("the pages have %d nodes", len(nodes))
+		}
+		s, mine := m.watch(b.ID, "", "0"), newCopy(nil)
+		for {
+			e, ok := s.next()
+			if !ok {
+				t.Fatal("the stream ended")
+			}
+			if len(e.data) > most {
+				t.Errorf("an event has %d bytes", len(e.data))
+			}
+			if mine.apply(t, e); e.name == "board" {
+				break
+			}
+		}
+		if !maps.Equal(mine.nodes, want.nodes) {
+			t.Errorf("the copy has %d nodes", len(mine.nodes))
+		}
+		var all []string
+		for _, n := range nodes {
+			all = append(all, `{"id":"`+n.ID+`","x":1}`)
+		}
+		for _, x := range []struct{ count, status int }{{100, 200}, {count, 400}} {
+			if a := m.write("PATCH", "/"+b.ID+"/nodes", `{"update":[`+strings.Join(all[:x.count], ",")+`]}`); a.StatusCode != x.status {
+				t.Errorf("moving %d nodes = %d with %d bytes", x.count, a.StatusCode, len(a.body))
+			}
 		}
 	})
 }

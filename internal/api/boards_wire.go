@@ -13,11 +13,11 @@ func asSummary(b board.Board) wire.BoardSummary {
 	}
 }
 
-func (s *Server) asBoard(b board.Board, nodes []board.Node, more bool, next *string, viewerID string) wire.Board {
+func (s *Server) asBoard(b board.Board, nodes []board.Node, next *string, viewerID string) wire.Board {
 	one := asSummary(b)
 	return wire.Board{
 		ID: one.ID, Name: one.Name, TeamID: one.TeamID, Revision: one.Revision, Created: one.Created, Updated: one.Updated, Deleted: one.Deleted,
-		UID: one.UID, NodeCount: one.NodeCount, Nodes: s.asNodes(nodes, viewerID), HasMore: more, NextCursor: next,
+		UID: one.UID, NodeCount: one.NodeCount, Nodes: s.asNodes(nodes, viewerID), HasMore: next != nil, NextCursor: next,
 	}
 }
 

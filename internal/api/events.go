@@ -31,6 +31,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, news <-chan stru
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // proxies shall pass events on at once
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil // who asks for no events can't wait for the last one
+	}
 	look, alive, ask := time.NewTicker(lookEvery), time.NewTicker(aliveEvery), time.NewTicker(askEvery)
 	defer look.Stop()
 	defer alive.Stop()
@@ -48,7 +51,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, news <-chan stru
 		case <-stopping:
 			return nil // it comes back to another node
 		case <-alive.C:
-			err = e.send(": alive\n\n")
+			err = e.send([]byte(": alive\n\n"))
 		case <-ask.C:
 			err = c.still(ctx)
 		case <-news:
@@ -91,13 +94,13 @@ func (e *events) tell(all ...event) error {
 	if text == nil {
 		return nil
 	}
-	return e.send(string(text))
+	return e.send(text)
 }
 
 // send writes to the client, who has the usual time to take it.
-func (e *events) send(text string) error {
+func (e *events) send(text []byte) error {
 	_ = e.conn.SetWriteDeadline(e.now().Add(aliveEvery)) // a connection without deadlines has none to move
-	if _, err := e.w.Write([]byte(text)); err != nil {
+	if _, err := e.w.Write(text); err != nil {
 		return err
 	}
 	return e.conn.Flush()

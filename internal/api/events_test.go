@@ -168,6 +168,31 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 	})
 }
 
+// TestNobodyListensToAHead asks for nothing but the header, again and again on
+// one connection.
+func TestNobodyListensToAHead(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		for _, path := range []string{"/api/v2/boards/" + m.newBoard("").ID, "/api/v2/generate/" + m.run("", m.body("one", ""))} {
+			for range 40 {
+				ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+				defer stop()
+				r, err := http.NewRequestWithContext(ctx, "HEAD", m.url+path+"/events", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Authorization", "Bearer "+m.token)
+				res, err := m.client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.Body.Close(); res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+					t.Fatalf("HEAD %s = %d %v", path, res.StatusCode, res.Header)
+				}
+			}
+		}
+	})
+}
+
 // TestEventsResume goes away after every event and comes back: nothing that
 // was seen whole comes again, and nothing is lost.
 func TestEventsResume(t *testing.T) {

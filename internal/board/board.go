@@ -168,26 +168,32 @@ func (bs *Boards) List(ctx context.Context, v Viewer, trash bool, after *Place, 
 	return all, err
 }
 
+// Page is some nodes of a board, in order.
+type Page struct {
+	Nodes []Node
+	More  bool // there are others after them
+}
+
 // Get gives a board and at most limit of its nodes, those added first coming
-// first: those after a place, or the first.
-func (bs *Boards) Get(ctx context.Context, v Viewer, id string, after *Place, limit int) (b Board, nodes []Node, err error) {
+// first: those after a place, or the first. Where texts are long there are fewer.
+func (bs *Boards) Get(ctx context.Context, v Viewer, id string, after *Place, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = live(ctx, tx, v, id); err != nil {
 			return err
 		}
-		nodes, err = page(ctx, tx, b, after, limit)
+		p, err = page(ctx, tx, b, after, limit)
 		return err
 	})
-	return b, nodes, err
+	return b, p, err
 }
 
 // page reads nodes with what they show.
-func page(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) ([]Node, error) {
-	nodes, err := nodesAfter(ctx, tx, b.ID, after, limit)
+func page(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) (Page, error) {
+	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	if err != nil {
-		return nil, err
+		return Page{}, err
 	}
-	return nodes, show(ctx, tx, b.AccountID, nodes)
+	return p, show(ctx, tx, b.AccountID, p.Nodes)
 }
 
 // find gives a board of the viewer's account, deleted ones too.
@@ -234,9 +240,9 @@ func (bs *Boards) next(ctx context.Context, tx *sqldb.Tx, v Viewer, id string, m
 
 // Rename gives a board another name. It comes back with at most limit of its
 // nodes.
-func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name string, limit int) (b Board, nodes []Node, err error) {
+func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name string, limit int) (b Board, p Page, err error) {
 	if name, err = checkName(name); err != nil {
-		return Board{}, nil, err
+		return Board{}, Page{}, err
 	}
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = bs.next(ctx, tx, v, id, m); err != nil {
@@ -246,10 +252,10 @@ func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name
 		if err := setName(ctx, tx, b); err != nil {
 			return err
 		}
-		nodes, err = page(ctx, tx, b, nil, limit)
+		p, err = page(ctx, tx, b, nil, limit)
 		return err
 	})
-	return b, nodes, err
+	return b, p, err
 }
 
 // Delete puts a board into the trash, for who made it and for managers of the
@@ -273,7 +279,7 @@ func (bs *Boards) Delete(ctx context.Context, v Viewer, id string, m Match) erro
 // Restore takes a board out of the trash, for who could have deleted it. One
 // that is not there stays as it is. It comes back with at most limit of its
 // nodes.
-func (bs *Boards) Restore(ctx context.Context, v Viewer, id string, limit int) (b Board, nodes []Node, err error) {
+func (bs *Boards) Restore(ctx context.Context, v Viewer, id string, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = find(ctx, tx, v, id); err != nil {
 			return err
@@ -294,50 +300,8 @@ func (bs *Boards) Restore(ctx context.Context, v Viewer, id string, limit int) (
 		if b, err = live(ctx, tx, v, id); err != nil {
 			return err
 		}
-		nodes, err = page(ctx, tx, b, nil, limit)
+		p, err = page(ctx, tx, b, nil, limit)
 		return err
 	})
-	return b, nodes, err
-}
-
-// Erase removes all boards of an account for good.
-func Erase(ctx context.Context, tx *sqldb.Tx, accountID string) error {
-	ids, err := lockAll(ctx, tx, accountID)
-	if err != nil {
-		return fmt.Errorf("erase boards: %w", err)
-	}
-	for _, id := range ids {
-		if err := remove(ctx, tx, id); err != nil {
-			return fmt.Errorf("erase boards: %w", err)
-		}
-	}
-	return nil
-}
-
-// Each hands every board of an account to fn with all its nodes, deleted boards
-// too. What the nodes refer to is not looked up.
-func Each(ctx context.Context, tx *sqldb.Tx, accountID string, fn func(Board, []Node) error) error {
-	for _, trash := range []bool{false, true} {
-		var after *Place
-		for {
-			boards, err := list(ctx, tx, accountID, trash, after, batch)
-			if err != nil {
-				return fmt.Errorf("read boards: %w", err)
-			}
-			for _, b := range boards {
-				nodes, err := nodesAfter(ctx, tx, b.ID, nil, MaxNodes)
-				if err != nil {
-					return fmt.Errorf("read boards: %w", err)
-				}
-				if err := fn(b, nodes); err != nil {
-					return err
-				}
-				after = &Place{b.Created, b.ID}
-			}
-			if len(boards) < batch {
-				break
-			}
-		}
-	}
-	return nil
+	return b, p, err
 }

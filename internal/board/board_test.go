@@ -23,9 +23,9 @@ func TestALifeOfABoard(t *testing.T) {
 			w.Errorf("a new board = %+v", b)
 		}
 		w.Pass(time.Second)
-		renamed, nodes, err := w.boards.Rename(ctx, anna, b.ID, board.Match{}, "Winter", 10)
+		renamed, page, err := w.boards.Rename(ctx, anna, b.ID, board.Match{}, "Winter", 10)
 		w.OK(err)
-		if renamed.Name != "Winter" || renamed.Revision != 2 || len(nodes) != 0 || !renamed.Updated.After(b.Updated) || !renamed.Created.Equal(b.Created) {
+		if renamed.Name != "Winter" || renamed.Revision != 2 || len(page.Nodes) != 0 || !renamed.Updated.After(b.Updated) || !renamed.Created.Equal(b.Created) {
 			w.Errorf("renamed = %+v", renamed)
 		}
 		n := w.add(anna, b.ID, text("Mood"))
@@ -44,10 +44,10 @@ func TestALifeOfABoard(t *testing.T) {
 				w.Errorf("boards with deleted %v = %+v, %v", trash, all, err)
 			}
 		}
-		back, nodes, err := w.boards.Restore(ctx, anna, b.ID, 10)
+		back, page, err := w.boards.Restore(ctx, anna, b.ID, 10)
 		w.OK(err)
-		if back.Revision != 5 || !back.Deleted.IsZero() || back.Name != "Winter" || len(nodes) != 1 || nodes[0].Text != "Mood" || nodes[0].Revision != 3 {
-			w.Errorf("restored = %+v with %+v", back, nodes)
+		if back.Revision != 5 || !back.Deleted.IsZero() || back.Name != "Winter" || len(page.Nodes) != 1 || page.Nodes[0].Text != "Mood" || page.Nodes[0].Revision != 3 {
+			w.Errorf("restored = %+v with %+v", back, page)
 		}
 		again, _, err := w.boards.Restore(ctx, anna, b.ID, 10)
 		w.OK(err)
@@ -247,7 +247,7 @@ func TestNobodyWhoIsNoMoreMakesBoards(t *testing.T) {
 	})
 }
 
-func TestEraseAndEach(t *testing.T) {
+func TestErase(t *testing.T) {
 	each(t, func(w world) {
 		anna, bert := own(w.Person(0)), own(w.Person(0))
 		first, second, theirs := w.board(anna), w.board(anna), w.board(bert)
@@ -259,18 +259,12 @@ func TestEraseAndEach(t *testing.T) {
 		}
 		w.add(bert, theirs.ID, text("c"))
 		w.OK(w.boards.Delete(w.Context(), anna, second.ID, board.Match{}))
-		seen := map[string]int{}
-		w.Do(func(tx *sqldb.Tx) error {
-			clear(seen)
-			return board.Each(w.Context(), tx, anna.AccountID, func(b board.Board, nodes []board.Node) error {
-				seen[b.ID] = len(nodes)
-				return nil
+		for more := true; more; {
+			w.Do(func(tx *sqldb.Tx) (err error) {
+				more, err = board.EraseSome(w.Context(), tx, anna.AccountID, 1)
+				return err
 			})
-		})
-		if len(seen) != 2 || seen[first.ID] != 1 || seen[second.ID] != 1 {
-			w.Errorf("the boards are %v", seen)
 		}
-		w.Do(func(tx *sqldb.Tx) error { return board.Erase(w.Context(), tx, anna.AccountID) })
 		if left := w.Count(`SELECT count(*) FROM board`); left != 1 {
 			w.Errorf("%d boards are left", left)
 		}

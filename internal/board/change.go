@@ -32,6 +32,8 @@ type Changed struct {
 // were.
 var errNoNode = fault.New(fault.NotFound, "There is no such node on this board.")
 
+var errTooMuch = fault.New(fault.Invalid, "The texts of these nodes are too long for one call. Change fewer of them at once.").On("body")
+
 // Change adds, changes and deletes nodes in one step, all of it or nothing.
 func (bs *Boards) Change(ctx context.Context, v Viewer, boardID string, m Match, c Changes) (Changed, error) {
 	if n := len(c.Create) + len(c.Update) + len(c.Delete); n < 1 || n > MaxChanges {
@@ -194,7 +196,7 @@ func (w *writing) alter(ctx context.Context) error {
 			return errNoNode
 		}
 		if ok {
-			w.gone = append(w.gone, Node{ID: n.ID, Kind: n.Kind, Z: n.Z, Created: n.Created, Revision: w.board.Revision, Deleted: w.tx.Now})
+			w.gone = append(w.gone, Node{ID: n.ID, Kind: n.Kind, Created: n.Created, Revision: w.board.Revision, Deleted: w.tx.Now})
 		}
 	}
 	return nil
@@ -242,22 +244,12 @@ func (w *writing) store(ctx context.Context, created, updated []Node) error {
 
 // stack gives those new nodes a place above all others that have none.
 func (w *writing) stack(ctx context.Context, created []Node) error {
-	top, known := int64(0), false
+	top, err := topmost(ctx, w.tx, w.board.ID)
 	for i, d := range w.changes.Create {
-		if d.Z == nil && !known {
-			highest, err := topmost(ctx, w.tx, w.board.ID)
-			if err != nil {
-				return err
-			}
-			for _, before := range created[:i] { // all of which say where they are
-				highest = max(highest, before.Z)
-			}
-			top, known = highest, true
-		}
 		if d.Z == nil {
 			created[i].Z = min(top+1, far)
 		}
 		top = max(top, created[i].Z)
 	}
-	return nil
+	return err
 }

@@ -213,13 +213,13 @@ func TestABoardHasSoManyNodes(t *testing.T) {
 		for {
 			_, some, err := w.boards.Get(ctx, anna, b.ID, after, 900)
 			w.OK(err)
-			if len(some) == 0 {
+			for _, n := range some.Nodes {
+				seen[n.ID] = true
+				after = &board.Place{Created: n.Created, ID: n.ID}
+			}
+			if !some.More {
 				break
 			}
-			for _, n := range some {
-				seen[n.ID] = true
-			}
-			after = &board.Place{Created: some[len(some)-1].Created, ID: some[len(some)-1].ID}
 		}
 		if len(seen) != 5000 {
 			w.Errorf("the pages have %d nodes", len(seen))

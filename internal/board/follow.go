@@ -23,12 +23,10 @@ type News struct {
 	Board Board
 	// Lost tells that some of it is no longer known: the board must be read anew.
 	Lost bool
-	// Nodes are some that have changed, deleted ones among them.
-	Nodes []Node
-	// Mark is how far one knows the board with these. More tells that there is
-	// more to ask for.
+	// Page is some of the nodes that have changed, deleted ones among them.
+	Page
+	// Mark is how far one knows the board with these.
 	Mark Mark
-	More bool
 }
 
 // Revision is where a board is: the short way to learn that nothing has
@@ -55,18 +53,19 @@ func (bs *Boards) Since(ctx context.Context, v Viewer, id string, m Mark, limit 
 			return err
 		}
 		n = News{Board: b, Mark: Mark{Revision: b.Revision}}
-		if n.Lost = m.Revision < b.forgotten; n.Lost || !b.Deleted.IsZero() {
+		// Where the board never was, somebody knows another: an older copy of the
+		// database may have taken its place.
+		if n.Lost = m.Revision < b.forgotten || m.Revision > b.Revision; n.Lost || !b.Deleted.IsZero() {
 			return nil
 		}
 		if m.After == 0 {
 			m.After = m.Revision + 1 // before all of its nodes
 		}
-		if n.Nodes, err = nodesSince(ctx, tx, b.ID, m, limit+1); err != nil {
+		if n.Page, err = nodesSince(ctx, tx, b.ID, m, limit); err != nil {
 			return err
 		}
-		if n.More = len(n.Nodes) > limit; n.More {
-			n.Nodes = n.Nodes[:limit]
-			last := n.Nodes[limit-1]
+		if n.More {
+			last := n.Nodes[len(n.Nodes)-1]
 			n.Mark = Mark{Revision: max(m.Revision, last.Revision-1), After: last.Revision, AfterID: last.ID}
 		}
 		return show(ctx, tx, b.AccountID, n.Nodes)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"atelier/internal/board"
+	"atelier/internal/fault"
+	"atelier/internal/sqldb/dbtest"
 )
 
 // copied is what a follower knows.
@@ -97,6 +99,49 @@ func TestFollowersAreNotMisled(t *testing.T) {
 		}
 		if long == 0 {
 			w.Error("nothing took several steps")
+		}
+	})
+}
+
+// TestManySweepAtOnce is what several nodes do.
+func TestManySweepAtOnce(t *testing.T) {
+	each(t, func(w world) {
+		ctx, anna := w.Context(), own(w.Person(0))
+		var trash []string
+		for range 40 {
+			b := w.board(anna)
+			n, err := w.boards.Add(ctx, anna, b.ID, board.Match{}, text("x"))
+			w.OK(err)
+			_, err = w.boards.Remove(ctx, anna, b.ID, board.Match{}, n.ID)
+			w.OK(err)
+			if len(trash) < 10 {
+				w.OK(w.boards.Delete(ctx, anna, b.ID, board.Match{}))
+				trash = append(trash, b.ID)
+			}
+		}
+		w.Pass(31 * 24 * time.Hour)
+		back := make([]bool, len(trash))
+		dbtest.Together(5, func(i int) {
+			if i > 0 {
+				if err := w.boards.Sweep(ctx); err != nil {
+					w.Error(err)
+				}
+				return
+			}
+			for j, id := range trash { // somebody wants them back
+				_, _, err := w.boards.Restore(ctx, anna, id, 1)
+				if back[j] = err == nil; !back[j] {
+					w.refused(err, fault.NotFound)
+				}
+			}
+		})
+		for j, id := range trash {
+			if _, err := w.boards.Revision(ctx, anna, id); (err == nil) != back[j] {
+				w.Errorf("the board was restored: %v, and is there: %v", back[j], err == nil)
+			}
+		}
+		if left := w.Count(`SELECT count(*) FROM board_node`) + w.Count(`SELECT count(*) FROM board WHERE deleted IS NOT NULL`); left != 0 {
+			w.Errorf("%d rows are left", left)
 		}
 	})
 }

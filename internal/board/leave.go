@@ -12,10 +12,11 @@ func Kept(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after
 	return list(ctx, tx, accountID, trash, after, limit)
 }
 
-// NodesOf gives at most limit nodes of a board: those after a place, or the
-// first. What they refer to is not looked up.
+// NodesOf gives at most limit nodes of a board, fewer where their texts are
+// long: those after a place, or the first. What they refer to is not looked up.
 func NodesOf(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) ([]Node, error) {
-	return nodesAfter(ctx, tx, b.ID, after, limit)
+	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
+	return p.Nodes, err
 }
 
 // EraseSome removes at most limit boards of an account for good, and tells

@@ -26,6 +26,12 @@ const (
 const (
 	// maxText is how many characters a node can say.
 	maxText = 10_000
+	// pageText is how many bytes of text a page of nodes has, give or take the
+	// last one: a page must fit into memory many times, and through a slow line.
+	pageText = 1 << 20
+	// changeText is how many bytes of text the nodes can have that one call
+	// changes.
+	changeText = 4 << 20
 	// far is how far from the middle a node can lie.
 	far = 1_000_000_000
 )

@@ -109,12 +109,8 @@ func addNodes(ctx context.Context, tx *sqldb.Tx, id string, n int) error {
 	return err
 }
 
-// lockAll gives the ids of all boards of an account, and lets nobody change
+// lockSome gives the ids of some boards of an account, and lets nobody change
 // them: a node that is added meanwhile would not be seen.
-func lockAll(ctx context.Context, tx *sqldb.Tx, accountID string) ([]string, error) {
-	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id`+tx.Dialect.ForUpdate, []any{accountID}, one[string])
-}
-
 func lockSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id LIMIT $2`+tx.Dialect.ForUpdate, []any{accountID, int64(limit)}, one[string])
 }
@@ -154,21 +150,39 @@ func scanNode(row sqldb.Scanner) (n Node, err error) {
 	return n, err
 }
 
-func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Place, limit int) ([]Node, error) {
-	query, args := `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL`, []any{boardID, limit}
+// pageOf reads nodes until there are limit of them, or their texts have so many
+// bytes. The query gives one more, which tells that there are more.
+func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, bytes int) (p Page, err error) {
+	enough := errors.New("enough")
+	err = tx.Each(ctx, query, args, func(row sqldb.Scanner) error {
+		if p.More = len(p.Nodes) == limit || bytes <= 0; p.More {
+			return enough
+		}
+		n, err := scanNode(row)
+		p.Nodes, bytes = append(p.Nodes, n), bytes-len(n.Text)
+		return err
+	})
+	if p.More {
+		err = nil
+	}
+	return p, err
+}
+
+func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Place, limit int) (Page, error) {
+	query, args := `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL`, []any{boardID, limit + 1}
 	if after != nil {
 		query += ` AND (created, id) > ($3, $4)`
 		args = append(args, after.Created.UnixMicro(), after.ID)
 	}
-	return sqldb.All(ctx, tx, query+` ORDER BY created, id LIMIT $2`, args, scanNode)
+	return pageOf(ctx, tx, query+` ORDER BY created, id LIMIT $2`, args, limit, pageText)
 }
 
 // nodesSince gives nodes that come after a mark in the order of changes, deleted
 // ones too.
-func nodesSince(ctx context.Context, tx *sqldb.Tx, boardID string, m Mark, limit int) ([]Node, error) {
-	return sqldb.All(ctx, tx, `
+func nodesSince(ctx context.Context, tx *sqldb.Tx, boardID string, m Mark, limit int) (Page, error) {
+	return pageOf(ctx, tx, `
 		SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND (revision, id) > ($2, $3) ORDER BY revision, id LIMIT $4`,
-		[]any{boardID, m.After, m.AfterID, limit}, scanNode)
+		[]any{boardID, m.After, m.AfterID, limit + 1}, limit, pageText)
 }
 
 // nodesByID gives those nodes that a board has.
@@ -183,9 +197,12 @@ func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, ids []string) 
 		return nil, nil
 	}
 	in, args := sqldb.In(valid, boardID)
-	found, err := sqldb.All(ctx, tx, `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL AND id IN `+in, args, scanNode)
-	all := make(map[string]Node, len(found))
-	for _, n := range found {
+	found, err := pageOf(ctx, tx, `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL AND id IN `+in, args, len(valid), changeText)
+	if found.More {
+		return nil, errTooMuch
+	}
+	all := make(map[string]Node, len(found.Nodes))
+	for _, n := range found.Nodes {
 		all[n.ID] = n
 	}
 	return all, err
@@ -243,10 +260,10 @@ func oldestTombstone(ctx context.Context, tx *sqldb.Tx, before time.Time) (board
 }
 
 // tombstonesUpTo gives the revision up to which there are about n deleted nodes
-// to remove.
+// to remove, 0 where others have removed them by now.
 func tombstonesUpTo(ctx context.Context, tx *sqldb.Tx, boardID string, before time.Time, n int) (revision int64, err error) {
 	err = tx.QueryRow(ctx, `
-		SELECT max(t.revision) FROM (
+		SELECT coalesce(max(t.revision), 0) FROM (
 			SELECT revision FROM board_node WHERE board_id = $1 AND deleted IS NOT NULL AND deleted < $2 ORDER BY revision LIMIT $3) AS t`,
 		boardID, before.UnixMicro(), n).Scan(&revision)
 	return revision, err
@@ -257,9 +274,8 @@ func setForgotten(ctx context.Context, tx *sqldb.Tx, boardID string, revision in
 	return err
 }
 
-func removeTombstones(ctx context.Context, tx *sqldb.Tx, boardID string, before time.Time, revision int64) error {
-	_, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1 AND deleted IS NOT NULL AND deleted < $2 AND revision <= $3`,
-		boardID, before.UnixMicro(), revision)
+func removeTombstones(ctx context.Context, tx *sqldb.Tx, boardID string, revision int64) error {
+	_, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1 AND deleted IS NOT NULL AND revision <= $2`, boardID, revision)
 	return err
 }
 
@@ -279,7 +295,7 @@ var Checks = []sqldb.Check{
 		SELECT 'node ' || n.id FROM board_node n JOIN board b ON b.id = n.board_id WHERE n.revision < 2 OR n.revision > b.revision`},
 	{Name: "a deleted node holds nothing", Query: `
 		SELECT 'node ' || id FROM board_node
-		WHERE deleted IS NOT NULL AND (ref <> '' OR text <> '' OR x <> 0 OR y <> 0 OR width <> 0 OR height <> 0)`},
+		WHERE deleted IS NOT NULL AND (ref <> '' OR text <> '' OR x <> 0 OR y <> 0 OR width <> 0 OR height <> 0 OR z <> 0)`},
 	{Name: "a text refers to nothing, every other node to something", Query: `
 		SELECT 'node ' || id FROM board_node WHERE deleted IS NULL AND (kind = 'TEXT') <> (ref = '')`},
 	{Name: "a node is no larger and no farther than it may be", Query: `

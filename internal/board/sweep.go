@@ -67,5 +67,5 @@ func forget(ctx context.Context, tx *sqldb.Tx) (more bool, err error) {
 	if err := setForgotten(ctx, tx, id, upTo); err != nil {
 		return false, err
 	}
-	return true, removeTombstones(ctx, tx, id, before, upTo)
+	return true, removeTombstones(ctx, tx, id, upTo)
 }

@@ -67,9 +67,11 @@ func (w world) add(v board.Viewer, boardID string, d board.Draft) board.Node {
 // get reads a board whole.
 func (w world) get(v board.Viewer, id string) (board.Board, []board.Node) {
 	w.Helper()
-	b, nodes, err := w.boards.Get(w.Context(), v, id, nil, board.MaxNodes)
-	w.OK(err)
-	return b, nodes
+	b, p, err := w.boards.Get(w.Context(), v, id, nil, board.MaxNodes)
+	if w.OK(err); p.More {
+		w.Error("the board is longer than a page")
+	}
+	return b, p.Nodes
 }
 
 func (w world) refused(err error, code fault.Code, paths ...string) {

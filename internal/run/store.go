@@ -177,8 +177,6 @@ func forgetPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	return nil
 }
 
-// position counts those queued before a run, up to a limit that makes no
-// difference to a person.
 // statuses puts the statuses of those runs into all that there are.
 func statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string, all map[string]string) error {
 	in, args := sqldb.In(ids, accountID)
@@ -190,6 +188,8 @@ func statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string,
 	})
 }
 
+// position counts those queued before a run, up to a limit that makes no
+// difference to a person.
 func position(ctx context.Context, tx *sqldb.Tx, r Run) (n int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT count(*) FROM (

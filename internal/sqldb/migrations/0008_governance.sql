@@ -17,6 +17,7 @@ CREATE TABLE board (
 CREATE INDEX board_newest ON board (account_id, created, id) WHERE deleted IS NULL;
 CREATE INDEX board_deleted ON board (account_id, created, id) WHERE deleted IS NOT NULL;
 CREATE INDEX board_age ON board (deleted) WHERE deleted IS NOT NULL;
+CREATE INDEX board_account ON board (account_id, id); -- for who erases all of them
 
 CREATE TABLE board_node (
     board_id TEXT   NOT NULL REFERENCES board (id),
@@ -36,7 +37,9 @@ CREATE TABLE board_node (
 );
 CREATE INDEX board_node_order ON board_node (board_id, created, id) WHERE deleted IS NULL;
 CREATE INDEX board_node_changed ON board_node (board_id, revision);
+CREATE INDEX board_node_top ON board_node (board_id, z) WHERE deleted IS NULL;
 CREATE INDEX board_node_age ON board_node (deleted) WHERE deleted IS NOT NULL;
+CREATE INDEX board_node_gone ON board_node (board_id, revision) WHERE deleted IS NOT NULL;
 
 -- What companies use.
 
