@@ -230,8 +230,8 @@ func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	return recountDays(ctx, tx, companyID, loc)
 }
 
-// Lock keeps everybody from adding to a company's sums until tx ends. Who ends
-// a run may come to the company's row after this: lock that one second.
+// Lock keeps everybody from adding to a company's sums until tx ends. Who locks
+// the company as well does so before.
 func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := lockZone(ctx, tx, companyID)
 	return err
