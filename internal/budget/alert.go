@@ -41,7 +41,7 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 	if err != nil {
 		return fmt.Errorf("watch budget: %w", err)
 	}
-	month, spent, err := report.Spent(ctx, tx, b.companyID, teamID)
+	month, spent, err := report.Spent(ctx, tx, b.companyID, teamID, tx.Now)
 	if err != nil {
 		return fmt.Errorf("watch budget: %w", err)
 	}

@@ -82,7 +82,7 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 		return Budget{}, fmt.Errorf("budget: %w", err)
 	}
 	b := Budget{TeamID: teamID, Draft: k.Draft, Created: k.created, Updated: k.updated}
-	if b.Month, b.Spent, err = report.Spent(ctx, tx, k.companyID, teamID); err != nil {
+	if b.Month, b.Spent, err = report.Spent(ctx, tx, k.companyID, teamID, tx.Now); err != nil {
 		return Budget{}, fmt.Errorf("budget: %w", err)
 	}
 	b.Percent, b.Told = percent(b.Spent, b.Tokens), k.toldIn(b.Month)
@@ -103,7 +103,7 @@ func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) 
 	if err := report.Lock(ctx, tx, t.CompanyID); err != nil {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
-	month, spent, err := report.Spent(ctx, tx, t.CompanyID, teamID)
+	month, spent, err := report.Spent(ctx, tx, t.CompanyID, teamID, tx.Now)
 	if err != nil {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
@@ -152,10 +152,10 @@ func Remove(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 	return nil
 }
 
-// Left is what a hard budget leaves to the runs of a team: what was charged in
-// this month and what is held for runs that go on are taken off. It is below
-// zero where more is. Teams without a hard budget are not limited.
-func Left(ctx context.Context, tx *sqldb.Tx, teamID string) (left int64, limited bool, err error) {
+// Left is what a hard budget leaves to the runs of a team at a moment: what was
+// charged in its month and what is held for runs that go on are taken off. It is
+// below zero where more is. Teams without a hard budget are not limited.
+func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left int64, limited bool, err error) {
 	k, err := read(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && !k.Hard {
 		return 0, false, nil
@@ -163,7 +163,7 @@ func Left(ctx context.Context, tx *sqldb.Tx, teamID string) (left int64, limited
 	if err != nil {
 		return 0, false, fmt.Errorf("budget: %w", err)
 	}
-	_, spent, err := report.Spent(ctx, tx, k.companyID, teamID)
+	_, spent, err := report.Spent(ctx, tx, k.companyID, teamID, at)
 	if err != nil {
 		return 0, false, fmt.Errorf("budget: %w", err)
 	}

@@ -429,7 +429,7 @@ func TestNoBudgetCostsOneLook(t *testing.T) {
 			for name, act := range map[string]func(tx *sqldb.Tx) error{
 				"charged": func(tx *sqldb.Tx) error { return k.Charged(t.Context(), tx, "team") },
 				"left": func(tx *sqldb.Tx) error {
-					_, limited, err := budget.Left(t.Context(), tx, "team")
+					_, limited, err := budget.Left(t.Context(), tx, "team", tx.Now)
 					if limited {
 						t.Error("a team without a budget is limited")
 					}

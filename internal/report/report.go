@@ -165,14 +165,14 @@ func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Place, limit int) (
 	return runs(ctx, tx, q, f, after, limit)
 }
 
-// Spent is what a team was charged in the calendar month that has now in it, by
+// Spent is what a team was charged in the calendar month that a moment lies in by
 // the company's clock, and that month, as in 2026-11. What tx has added counts.
-func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (month string, tokens int64, err error) {
+func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.Time) (month string, tokens int64, err error) {
 	loc, err := Zone(ctx, tx, companyID)
 	if err != nil {
 		return "", 0, err
 	}
-	month, first, end := monthOf(tx.Now, loc)
+	month, first, end := monthOf(at, loc)
 	tokens, err = charged(ctx, tx, companyID, teamID, first, end)
 	return month, tokens, err
 }
