@@ -177,6 +177,12 @@ func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.
 	return month, tokens, err
 }
 
+// MonthStart is when the calendar month that a moment lies in began by a clock.
+func MonthStart(at time.Time, loc *time.Location) time.Time {
+	_, first, _ := monthOf(at, loc)
+	return time.UnixMicro(dayStart(first, loc)).UTC()
+}
+
 // Zone is the clock of a company.
 func Zone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
 	name, err := zoneName(ctx, tx, companyID, "")
