@@ -65,6 +65,14 @@ func (b *bureau) may(read bool) {
 	}
 }
 
+// zone gives the company another clock.
+func (b *bureau) zone(name string) {
+	b.t.Helper()
+	if err := b.db.Write(b.t.Context(), func(tx *sqldb.Tx) error { return report.SetZone(b.t.Context(), tx, b.company, name) }); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 func (s *service) exec(query string, args ...any) {
 	s.t.Helper()
 	if err := s.db.Write(s.t.Context(), func(tx *sqldb.Tx) error { _, err := tx.Exec(s.t.Context(), query, args...); return err }); err != nil {

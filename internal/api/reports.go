@@ -11,6 +11,7 @@ import (
 	"atelier/internal/access"
 	"atelier/internal/api/wire"
 	"atelier/internal/cursor"
+	"atelier/internal/fault"
 	"atelier/internal/person"
 	"atelier/internal/report"
 	"atelier/internal/sqldb"
@@ -123,6 +124,8 @@ type reportQuery struct {
 	csv   bool
 	limit int
 	scope string
+	// zone is the clock that the page before was counted by, "" on the first.
+	zone string
 	// after is where the page before ended, nil on the first.
 	after []string
 }
@@ -171,7 +174,7 @@ func (s *Server) reportQuery(c *call, name string, keys int, filters ...string) 
 // resume opens a cursor. It holds the time that the first page was about, so
 // that one without an end, or without a beginning, is the same on all pages.
 func (q *reportQuery) resume(s *Server, sealed string, keys int) error {
-	all, err := s.Cursors.Open(q.scope, sealed, 2+keys)
+	all, err := s.Cursors.Open(q.scope, sealed, 3+keys)
 	if err != nil {
 		return err
 	}
@@ -181,7 +184,7 @@ func (q *reportQuery) resume(s *Server, sealed string, keys int) error {
 	if q.Until, err = microsOf(all[1]); err != nil {
 		return err
 	}
-	q.after = all[2:]
+	q.zone, q.after = all[2], all[3:]
 	return nil
 }
 
@@ -196,16 +199,23 @@ func (q *reportQuery) begin(ctx context.Context, tx *sqldb.Tx) (*time.Location, 
 	return zone, totals, err
 }
 
+// errClock is for a report of which some was read by another clock: its days
+// were others.
+var errClock = fault.New(fault.Invalid, "The time zone of this company was changed. Begin again at the first page.").On("cursor")
+
 // settle fills in the time where it was left out: this month until now.
 func (q *reportQuery) settle(ctx context.Context, tx *sqldb.Tx) (*time.Location, error) {
 	zone, err := report.Zone(ctx, tx, q.CompanyID)
 	if err != nil {
 		return nil, err
 	}
+	if q.zone != "" && q.zone != zone.String() {
+		return nil, errClock
+	}
+	q.zone = zone.String()
 	now := tx.Now.UTC().Truncate(time.Microsecond)
 	if q.From.IsZero() {
-		year, month, _ := now.In(zone).Date()
-		q.From = time.Date(year, month, 1, 0, 0, 0, 0, zone).UTC()
+		q.From = report.MonthStart(now, zone)
 	}
 	if q.Until.IsZero() {
 		q.Until = now
@@ -271,6 +281,6 @@ func reportPage[T any](s *Server, q *reportQuery, rows []T, keys func(T) []strin
 		return rows, false, nil
 	}
 	rows = rows[:q.limit]
-	sealed := s.Cursors.Seal(q.scope, slices.Concat([]string{micros(q.From), micros(q.Until)}, keys(rows[q.limit-1]))...)
+	sealed := s.Cursors.Seal(q.scope, slices.Concat([]string{micros(q.From), micros(q.Until), q.zone}, keys(rows[q.limit-1]))...)
 	return rows, true, &sealed
 }

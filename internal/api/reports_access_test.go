@@ -219,7 +219,8 @@ func (f flushed) FlushError() error {
 	return err
 }
 
-// TestTablesBreakOff takes the permission away while a file is on its way.
+// TestTablesBreakOff takes the permission away while a file is on its way, or
+// changes the company's clock, by which the rest would be of other days.
 func TestTablesBreakOff(t *testing.T) {
 	reports(t, func(t *testing.T, b *bureau) {
 		var runs []past
@@ -240,15 +241,16 @@ func TestTablesBreakOff(t *testing.T) {
 			if len(lines) != 1101 || len(seen) != 1101 {
 				t.Errorf("%s has %d lines, %d of them different, want 1101", path, len(lines), len(seen))
 			}
-			once := &sync.Once{}
-			hooked := b.with(func(*api.Parts) {}, func(w http.ResponseWriter) http.ResponseWriter {
-				return flushed{w, once, func() { b.may(false) }}
-			})
-			a, err := hooked.tryFetch("GET", hooked.url+path+"?format=csv&"+query, "Authorization", "Bearer "+b.token)
-			if !errors.Is(err, io.ErrUnexpectedEOF) || a.Response == nil || a.StatusCode != 200 || bytes.Count(a.body, []byte("\r\n")) != 1001 {
-				t.Errorf("%s without the permission after the first page: %d lines, %v, want 1001 and broken off", path, bytes.Count(a.body, []byte("\r\n")), err)
+			for what, then := range map[string]func(){"without the permission": func() { b.may(false) }, "with another clock": func() { b.zone("Asia/Tokyo") }} {
+				once := &sync.Once{}
+				hooked := b.with(func(*api.Parts) {}, func(w http.ResponseWriter) http.ResponseWriter { return flushed{w, once, then} })
+				a, err := hooked.tryFetch("GET", hooked.url+path+"?format=csv&"+query, "Authorization", "Bearer "+b.token)
+				if !errors.Is(err, io.ErrUnexpectedEOF) || a.Response == nil || a.StatusCode != 200 || bytes.Count(a.body, []byte("\r\n")) != 1001 {
+					t.Errorf("%s %s after the first page: %d lines, %v, want 1001 and broken off", path, what, bytes.Count(a.body, []byte("\r\n")), err)
+				}
+				b.may(true)
+				b.zone("UTC")
 			}
-			b.may(true)
 		}
 	})
 }

@@ -15,7 +15,6 @@ import (
 	"atelier/internal/company"
 	"atelier/internal/ident"
 	"atelier/internal/report"
-	"atelier/internal/sqldb"
 )
 
 func TestReportCursors(t *testing.T) {
@@ -61,6 +60,9 @@ func TestReportCursors(t *testing.T) {
 			}
 			b.call("GET", other+query+"&cursor="+cursor).want(t, "a cursor of "+path+" at "+other, 400, "INVALID_REQUEST")
 			anna.call("GET", path+query+"&company_id="+b.company+"&cursor="+cursor).want(t, "her own cursor with another credential", 200, "")
+			b.zone("Asia/Tokyo")
+			bad(b.service, "a cursor of another clock", query, cursor)
+			b.zone("UTC")
 		}
 	})
 }
@@ -278,10 +280,7 @@ func TestReportTimes(t *testing.T) {
 		if began := page.StartUtc; began.Day() != 1 || began.Hour() != 0 || page.TimeZone != "UTC" || page.EndUtc.Before(now) || time.Since(page.EndUtc) > time.Minute {
 			t.Errorf("this month is %v to %v in %s", page.StartUtc, page.EndUtc, page.TimeZone)
 		}
-		err := b.db.Write(t.Context(), func(tx *sqldb.Tx) error { return report.SetZone(t.Context(), tx, b.company, "Asia/Tokyo") })
-		if err != nil {
-			t.Fatal(err)
-		}
+		b.zone("Asia/Tokyo")
 		page = get[wire.UsageReport](b.service, bothReports[0])
 		if began := page.StartUtc; began.Hour() != 15 || began.Add(9*time.Hour).Day() != 1 || page.TimeZone != "Asia/Tokyo" {
 			t.Errorf("in Tokyo this month begins at %v, in %s", began, page.TimeZone)

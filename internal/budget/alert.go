@@ -30,36 +30,31 @@ type Alert struct {
 }
 
 // Charged tells of what a team's budget has reached by a run that was just
-// charged and counted, in the transaction that ends it. For a team
-// without a budget it is one look.
+// charged and counted, in the transaction that ends it. For a team without a
+// budget it is one look.
 func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error {
-	for {
-		b, err := read(ctx, tx, teamID)
-		if errors.Is(err, sqldb.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("watch budget: %w", err)
-		}
-		month, spent, err := report.Spent(ctx, tx, b.companyID, teamID)
-		if err != nil {
-			return fmt.Errorf("watch budget: %w", err)
-		}
-		before, now := b.toldIn(month), reached(spent, b.Tokens)
-		if b.month > month || now <= before {
-			return nil
-		}
-		moved, err := move(ctx, tx, teamID, b, month, now)
-		if err != nil {
-			return fmt.Errorf("watch budget: %w", err)
-		}
-		if moved {
-			return k.tell(ctx, tx, b, before, Alert{
-				CompanyID: b.companyID, TeamID: teamID, TeamName: b.teamName, Month: month, Threshold: now, Tokens: b.Tokens, Spent: spent, At: tx.Now,
-			})
-		}
-		// Somebody else has moved it, and told: look again at what is left.
+	// Whoever comes second sees what the first has added, on whatever day.
+	b, err := read(ctx, tx, teamID, tx.Dialect.ForUpdate)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("watch budget: %w", err)
+	}
+	month, spent, err := report.Spent(ctx, tx, b.companyID, teamID, tx.Now)
+	if err != nil {
+		return fmt.Errorf("watch budget: %w", err)
+	}
+	before, now := b.toldIn(month), reached(spent, b.Tokens)
+	if b.month > month || now <= before {
+		return nil
+	}
+	if err := move(ctx, tx, teamID, month, now); err != nil {
+		return fmt.Errorf("watch budget: %w", err)
+	}
+	return k.tell(ctx, tx, b, before, Alert{
+		CompanyID: b.companyID, TeamID: teamID, TeamName: b.teamName, Month: month, Threshold: now, Tokens: b.Tokens, Spent: spent, At: tx.Now,
+	})
 }
 
 // tell writes an event for each threshold above before, up to that of the

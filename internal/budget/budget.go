@@ -11,13 +11,12 @@
 //	                        ▲ │
 //	                        └─┘ a new month; Set, where a higher budget was reached less
 //
-// The row says which month it speaks of and how much was told in it. It moves
-// by a conditional update, so that whoever moves it tells, and nobody else.
-// Months move on and never back.
+// The row says which month it speaks of and how much was told in it. Whoever
+// has added to the team's sum locks it, and then looks at what was spent: of
+// two, the second sees what both have added. Months move on and never back.
 //
-// Two runs of a team end one after the other, since both add to the team's sum.
-// Who sets a budget keeps all of them waiting, so that none misses it and it
-// misses none.
+// Who sets a budget keeps all runs of the company from ending meanwhile, so
+// that none misses it and it misses none.
 package budget
 
 import (
@@ -73,19 +72,9 @@ type Keeper struct {
 
 var errNone = fault.New(fault.NotFound, "This team has no budget.")
 
-// Lock keeps the runs of a company from ending until tx does. They come to the
-// company's row after what is locked here: callers who lock the company itself
-// have to come here first.
-func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
-	if err := report.Lock(ctx, tx, companyID); err != nil {
-		return fmt.Errorf("lock budgets: %w", err)
-	}
-	return nil
-}
-
 // Of gives a team's budget.
 func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
-	k, err := read(ctx, tx, teamID)
+	k, err := read(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Budget{}, errNone
 	}
@@ -93,7 +82,7 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 		return Budget{}, fmt.Errorf("budget: %w", err)
 	}
 	b := Budget{TeamID: teamID, Draft: k.Draft, Created: k.created, Updated: k.updated}
-	if b.Month, b.Spent, err = report.Spent(ctx, tx, k.companyID, teamID); err != nil {
+	if b.Month, b.Spent, err = report.Spent(ctx, tx, k.companyID, teamID, tx.Now); err != nil {
 		return Budget{}, fmt.Errorf("budget: %w", err)
 	}
 	b.Percent, b.Told = percent(b.Spent, b.Tokens), k.toldIn(b.Month)
@@ -111,14 +100,14 @@ func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) 
 	if err != nil {
 		return Budget{}, err
 	}
-	if err := Lock(ctx, tx, t.CompanyID); err != nil {
-		return Budget{}, err
+	if err := report.Lock(ctx, tx, t.CompanyID); err != nil {
+		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
-	month, spent, err := report.Spent(ctx, tx, t.CompanyID, teamID)
+	month, spent, err := report.Spent(ctx, tx, t.CompanyID, teamID, tx.Now)
 	if err != nil {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
-	was, err := read(ctx, tx, teamID)
+	was, err := read(ctx, tx, teamID, "")
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
@@ -163,18 +152,18 @@ func Remove(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 	return nil
 }
 
-// Left is what a hard budget leaves to the runs of a team: what was charged in
-// this month and what is held for runs that go on are taken off. It is below
-// zero where more is. Teams without a hard budget are not limited.
-func Left(ctx context.Context, tx *sqldb.Tx, teamID string) (left int64, limited bool, err error) {
-	k, err := read(ctx, tx, teamID)
+// Left is what a hard budget leaves to the runs of a team at a moment: what was
+// charged in its month and what is held for runs that go on are taken off. It is
+// below zero where more is. Teams without a hard budget are not limited.
+func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left int64, limited bool, err error) {
+	k, err := read(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && !k.Hard {
 		return 0, false, nil
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("budget: %w", err)
 	}
-	_, spent, err := report.Spent(ctx, tx, k.companyID, teamID)
+	_, spent, err := report.Spent(ctx, tx, k.companyID, teamID, at)
 	if err != nil {
 		return 0, false, fmt.Errorf("budget: %w", err)
 	}

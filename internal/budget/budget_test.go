@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/witness"
 )
 
 func TestThresholds(t *testing.T) {
@@ -377,6 +379,38 @@ func TestABudgetMissesNoRunThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
+// TestRunsThatEndOnBothSidesOfMidnight add to sums of two days, and what they
+// reach together is told.
+func TestRunsThatEndOnBothSidesOfMidnight(t *testing.T) {
+	each(t, func(w world) {
+		if w.DB.Dialect.Name != "postgres" {
+			return // there is one writer at a time
+		}
+		w.plan(100)
+		all := []run.Run{w.begin(25), w.begin(25)}
+		w.Pass(w.Now().Truncate(24*time.Hour).Add(24*time.Hour).Sub(w.Now()) - 1)
+		var ended sync.WaitGroup
+		w.Do(func(tx *sqldb.Tx) error {
+			// Both get as far as to the money.
+			if _, err := tx.Exec(w.Context(), `UPDATE ledger_account SET posted = posted WHERE id = $1`, w.team); err != nil {
+				return err
+			}
+			for i, r := range all {
+				ended.Go(func() { w.succeed(r) })
+				witness.Until(w.T, "the run to wait", func() bool {
+					return w.Count(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == int64(i+1)
+				})
+				w.Pass(time.Second)
+			}
+			return nil
+		})
+		ended.Wait()
+		if got := w.told(); !slices.Equal(got, []int64{50}) {
+			w.Errorf("told %v", got)
+		}
+	})
+}
+
 // TestNoBudgetCostsOneLook counts what is asked of the database.
 func TestNoBudgetCostsOneLook(t *testing.T) {
 	t.Parallel()
@@ -395,7 +429,7 @@ func TestNoBudgetCostsOneLook(t *testing.T) {
 			for name, act := range map[string]func(tx *sqldb.Tx) error{
 				"charged": func(tx *sqldb.Tx) error { return k.Charged(t.Context(), tx, "team") },
 				"left": func(tx *sqldb.Tx) error {
-					_, limited, err := budget.Left(t.Context(), tx, "team")
+					_, limited, err := budget.Left(t.Context(), tx, "team", tx.Now)
 					if limited {
 						t.Error("a team without a budget is limited")
 					}
@@ -434,8 +468,6 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 	})
 }
 
-// Those who look without having added to the team's sum are not one after the
-// other: the row decides who tells.
 func TestWhoMovesTheRowTells(t *testing.T) {
 	each(t, func(w world) {
 		w.plan(1000)

@@ -12,6 +12,7 @@ import (
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/witness"
 )
 
 func TestHardBudgetForThree(t *testing.T) {
@@ -100,5 +101,41 @@ func TestAllowanceIsNotBudget(t *testing.T) {
 		if !fault.Is(err, fault.InsufficientBalance) {
 			h.Errorf("create: %v", err)
 		}
+	})
+}
+
+// TestHardBudgetOfTheMonthInWhichTheWaitingEnds: a run that began before
+// midnight, and waited until what others spent after it was counted, will be
+// paid in the new month.
+func TestHardBudgetOfTheMonthInWhichTheWaitingEnds(t *testing.T) {
+	each(t, func(w world) {
+		if w.DB.Dialect.Name != "postgres" {
+			return // there is one writer at a time
+		}
+		w.set(budget.Draft{Tokens: 100, Hard: true})
+		w.Give(w.worker, 1)
+		w.Create(w.Draft(generationtest.Own(w.worker), "free")) // there is a row to wait for
+		w.Claim("worker")
+		other := w.Draft(generationtest.In(w.Person(0), w.team), "t100")
+		w.Create(other)
+		late := w.Claim("worker")
+		w.Pass(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC).Sub(w.Now()) - 1)
+		d, waited := w.draft(1), make(chan error)
+		w.Do(func(tx *sqldb.Tx) error {
+			if _, err := tx.Exec(w.Context(), `UPDATE rate_key SET last = last`); err != nil {
+				return err
+			}
+			go func() {
+				_, err := w.Runs.Create(w.Context(), d, generationtest.Render)
+				waited <- err
+			}()
+			witness.Until(w.T, "the create to wait", func() bool {
+				return w.Count(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 1
+			})
+			w.Pass(time.Second)
+			w.succeed(late)
+			return nil
+		})
+		refused(w, <-waited, fault.InsufficientBalance)
 	})
 }

@@ -17,12 +17,14 @@ type kept struct {
 	companyID, teamName string
 }
 
-// read finds the budget of a team that is not removed.
-func read(ctx context.Context, tx *sqldb.Tx, teamID string) (k kept, err error) {
+// read finds the budget of a team that is not removed; lock is added to the
+// query of its row.
+func read(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k kept, err error) {
 	var created, updated sqldb.Time
 	err = tx.QueryRow(ctx, `
 		SELECT b.tokens, b.hard, b.webhook_url, b.month, b.told, b.created, b.updated, t.company_id, t.name
-		FROM budget b JOIN team t ON t.id = b.team_id WHERE b.team_id = $1 AND NOT t.removed`, teamID).
+		FROM (SELECT team_id, tokens, hard, webhook_url, month, told, created, updated FROM budget WHERE team_id = $1`+lock+`) AS b
+		JOIN team t ON t.id = b.team_id WHERE NOT t.removed`, teamID).
 		Scan(&k.Tokens, &k.Hard, &k.WebhookURL, &k.month, &k.told, &created, &updated, &k.companyID, &k.teamName)
 	k.created, k.updated = created.Time, updated.Time
 	return k, err
@@ -38,13 +40,10 @@ func put(ctx context.Context, tx *sqldb.Tx, teamID string, k kept) error {
 	return err
 }
 
-// move records what is told, unless the budget is no longer as it was found.
-func move(ctx context.Context, tx *sqldb.Tx, teamID string, was kept, month string, told int64) (bool, error) {
-	n, err := tx.Exec(ctx, `
-		UPDATE budget SET month = $2, told = $3
-		WHERE team_id = $1 AND month = $4 AND told = $5 AND tokens = $6 AND webhook_url = $7`,
-		teamID, month, told, was.month, was.told, was.Tokens, was.WebhookURL)
-	return n == 1, err
+// move records what is told.
+func move(ctx context.Context, tx *sqldb.Tx, teamID, month string, told int64) error {
+	_, err := tx.Exec(ctx, `UPDATE budget SET month = $2, told = $3 WHERE team_id = $1`, teamID, month, told)
+	return err
 }
 
 func remove(ctx context.Context, tx *sqldb.Tx, teamID string) (bool, error) {

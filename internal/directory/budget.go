@@ -20,7 +20,7 @@ func (d *Directory) Budget(ctx context.Context, a Actor, teamID string) (b budge
 
 // SetBudget gives a team a budget, or another one.
 func (d *Directory) SetBudget(ctx context.Context, a Actor, teamID string, draft budget.Draft) (b budget.Budget, err error) {
-	err = d.changeBudget(ctx, a, teamID, func(tx *sqldb.Tx) (audit.Entry, error) {
+	err = d.changeTeam(ctx, a, teamID, paysFor, func(tx *sqldb.Tx, _ place) (audit.Entry, error) {
 		b, err = d.Budgets.Set(ctx, tx, teamID, draft)
 		return audit.Entry{Act: audit.BudgetSet, Details: map[string]string{
 			"team": teamID, "tokens": strconv.FormatInt(draft.Tokens, 10), "hard": strconv.FormatBool(draft.Hard),
@@ -31,21 +31,7 @@ func (d *Directory) SetBudget(ctx context.Context, a Actor, teamID string, draft
 
 // RemoveBudget takes a team's budget away.
 func (d *Directory) RemoveBudget(ctx context.Context, a Actor, teamID string) error {
-	return d.changeBudget(ctx, a, teamID, func(tx *sqldb.Tx) (audit.Entry, error) {
+	return d.changeTeam(ctx, a, teamID, paysFor, func(tx *sqldb.Tx, _ place) (audit.Entry, error) {
 		return audit.Entry{Act: audit.BudgetRemoved, Details: map[string]string{"team": teamID}}, budget.Remove(ctx, tx, teamID)
-	})
-}
-
-// changeBudget is changeTeam with the company's budgets locked before it.
-func (d *Directory) changeBudget(ctx context.Context, a Actor, teamID string, act func(tx *sqldb.Tx) (audit.Entry, error)) error {
-	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		p, err := inTeam(ctx, tx, a, teamID, paysFor)
-		if err != nil {
-			return err
-		}
-		if err := budget.Lock(ctx, tx, p.team.CompanyID); err != nil {
-			return err
-		}
-		return changeTeamIn(ctx, tx, a, teamID, paysFor, func(tx *sqldb.Tx, _ place) (audit.Entry, error) { return act(tx) })
 	})
 }

@@ -7,7 +7,10 @@ import (
 	"atelier/internal/budget"
 	"atelier/internal/company"
 	"atelier/internal/fault"
+	"atelier/internal/report"
+	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/witness"
 )
 
 func TestBudgets(t *testing.T) {
@@ -77,5 +80,36 @@ func TestBudgetsSetAtOnce(t *testing.T) {
 				w.Error(err)
 			}
 		}
+	})
+}
+
+// TestBudgetsAndClocks: who sets a budget and who changes the company's clock
+// come to its rows in one order.
+func TestBudgetsAndClocks(t *testing.T) {
+	each(t, func(w world) {
+		if w.db.Dialect.Name != "postgres" {
+			return // there is one writer at a time
+		}
+		c := w.company("Fox")
+		team := w.team(c)
+		set := make(chan error)
+		w.ok(w.db.Write(w.ctx(), func(tx *sqldb.Tx) error { // as ChangeCompany does
+			if err := company.Lock(w.ctx(), tx, c); err != nil {
+				return err
+			}
+			go func() {
+				_, err := w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 1})
+				set <- err
+			}()
+			witness.Until(w.T, "the budget to wait", func() (waits bool) {
+				w.ok(w.db.QueryRow(w.ctx(), `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&waits))
+				return waits
+			})
+			if _, err := tx.Exec(w.ctx(), `SET LOCAL lock_timeout = '200ms'`); err != nil { // sooner than the database would notice
+				return err
+			}
+			return report.SetZone(w.ctx(), tx, c, "Europe/Paris")
+		}))
+		w.ok(<-set)
 	})
 }

@@ -42,7 +42,7 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		if err != nil {
 			return err
 		}
-		planned, hard, err := budgetLeft(ctx, tx, d.Caller, hold)
+		planned, hard, err := budgetLeft(ctx, tx, d.Caller, hold, tx.Now)
 		switch {
 		case err != nil:
 		case !d.Caller.MayGenerate:

@@ -221,20 +221,21 @@ func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accep
 	if err != nil {
 		return ledger.Hold{}, err
 	}
-	// The account is locked: what others hold stays as it is.
-	if left, limited, err = budgetLeft(ctx, tx, who, hold); err == nil && limited && left < 0 {
+	// The account is locked: what others hold stays as it is. They may have paid
+	// while we waited for it, in a month that had not begun when tx did.
+	if left, limited, err = budgetLeft(ctx, tx, who, hold, s.DB.Now()); err == nil && limited && left < 0 {
 		err = overBudget(hold.Tokens, left+hold.Tokens)
 	}
 	return hold, err
 }
 
-// budgetLeft is what a hard budget of the team leaves now. A run that is free
+// budgetLeft is what a hard budget of the team leaves at a moment. A run that is free
 // asks for nothing of it.
-func budgetLeft(ctx context.Context, tx *sqldb.Tx, who Caller, h ledger.Hold) (left int64, limited bool, err error) {
+func budgetLeft(ctx context.Context, tx *sqldb.Tx, who Caller, h ledger.Hold, at time.Time) (left int64, limited bool, err error) {
 	if who.TeamID == "" || h.Tokens == 0 {
 		return 0, false, nil
 	}
-	return budget.Left(ctx, tx, who.TeamID)
+	return budget.Left(ctx, tx, who.TeamID, at)
 }
 
 func overBudget(required, left int64) *fault.Error {

@@ -1,17 +1,20 @@
 package generation_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"atelier/internal/company"
 	"atelier/internal/fault"
 	"atelier/internal/generation"
 	"atelier/internal/generation/generationtest"
 	"atelier/internal/ledger"
 	"atelier/internal/run"
+	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
 )
 
@@ -251,5 +254,33 @@ func TestThePriceOfTheHash(t *testing.T) {
 		if now := h.Create(h.Draft(own(anna), "cost")); now.TokensHeld != 5 || h.Run(old.ID).TokensHeld != 3 {
 			h.Errorf("held %d", now.TokensHeld)
 		}
+	})
+}
+
+// TestNobodyWaitsForACompanyThatIsChanged: counting a company's days anew takes
+// its time, with the company locked and those who end runs waiting. Runs begin
+// and end without the company's row: who begins one holds the account, for
+// which others wait that end one, for whom the count waits.
+func TestNobodyWaitsForACompanyThatIsChanged(t *testing.T) {
+	generationtest.Worlds(t, nil, func(h *house) {
+		if h.DB.Dialect.Name != "postgres" {
+			return // there is one writer at a time
+		}
+		companyID := h.Company()
+		anna, team := h.Person(0), h.TeamOf(companyID, 100)
+		h.Do(func(tx *sqldb.Tx) error {
+			if err := company.Lock(h.Context(), tx, companyID); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(h.Context(), 10*time.Second)
+			defer cancel()
+			if _, err := h.Runs.Create(ctx, h.Draft(generationtest.In(anna, team), "cost"), generationtest.Render); err != nil {
+				return fmt.Errorf("begin: %w", err)
+			}
+			if err := h.Runs.End(ctx, h.Claim("worker"), generation.Ending{State: run.Succeeded, Results: h.Results(1)}); err != nil {
+				return fmt.Errorf("end: %w", err)
+			}
+			return nil
+		})
 	})
 }

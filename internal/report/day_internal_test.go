@@ -62,6 +62,21 @@ func TestDays(t *testing.T) {
 	}
 }
 
+// TestMonths: October 2023 had no midnight at its beginning in Asunción.
+func TestMonths(t *testing.T) {
+	t.Parallel()
+	loc, err := time.LoadLocation("America/Asuncion")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Date(2023, 10, 1, 4, 0, 0, 0, time.UTC)
+	for at, want := range map[time.Time]time.Time{begin: begin, begin.AddDate(0, 0, 20): begin, begin.Add(-1): time.Date(2023, 9, 1, 4, 0, 0, 0, time.UTC)} {
+		if got := MonthStart(at, loc); !got.Equal(want) {
+			t.Errorf("the month of %v begins at %v, want %v", at, got, want)
+		}
+	}
+}
+
 // TestPieces cuts times and puts them together again.
 func TestPieces(t *testing.T) {
 	t.Parallel()

@@ -166,7 +166,7 @@ func (w world) compare(rnd *rand.Rand, all []report.Ended, q report.Query, teams
 			}
 		}
 		w.Do(func(tx *sqldb.Tx) error {
-			name, tokens, err := report.Spent(w.Context(), tx, q.CompanyID, teamID)
+			name, tokens, err := report.Spent(w.Context(), tx, q.CompanyID, teamID, tx.Now)
 			if name != month || tokens != want || tokens == 0 {
 				w.Errorf("%v: spent %d in %s, want %d in %s", loc, tokens, name, want, month)
 			}

@@ -165,16 +165,22 @@ func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Place, limit int) (
 	return runs(ctx, tx, q, f, after, limit)
 }
 
-// Spent is what a team was charged in the calendar month that has now in it, by
+// Spent is what a team was charged in the calendar month that a moment lies in by
 // the company's clock, and that month, as in 2026-11. What tx has added counts.
-func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (month string, tokens int64, err error) {
+func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.Time) (month string, tokens int64, err error) {
 	loc, err := Zone(ctx, tx, companyID)
 	if err != nil {
 		return "", 0, err
 	}
-	month, first, end := monthOf(tx.Now, loc)
+	month, first, end := monthOf(at, loc)
 	tokens, err = charged(ctx, tx, companyID, teamID, first, end)
 	return month, tokens, err
+}
+
+// MonthStart is when the calendar month that a moment lies in began by a clock.
+func MonthStart(at time.Time, loc *time.Location) time.Time {
+	_, first, _ := monthOf(at, loc)
+	return time.UnixMicro(dayStart(first, loc)).UTC()
 }
 
 // Zone is the clock of a company.
@@ -230,8 +236,8 @@ func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	return recountDays(ctx, tx, companyID, loc)
 }
 
-// Lock keeps everybody from adding to a company's sums until tx ends. Who ends
-// a run may come to the company's row after this: lock that one second.
+// Lock keeps everybody from adding to a company's sums until tx ends. Who locks
+// the company as well does so before.
 func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := lockZone(ctx, tx, companyID)
 	return err

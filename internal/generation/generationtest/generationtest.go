@@ -268,9 +268,10 @@ func (h *House) Create(d generation.Draft) run.Run {
 }
 
 // Run gives a run as it is now.
-func (h *House) Run(id string) run.Run {
+func (h *House) Run(id string) (r run.Run) {
 	h.Helper()
-	return dbtest.Get(h.World, func(tx *sqldb.Tx) (run.Run, error) { return run.Any(h.Context(), tx, id) })
+	h.OK(h.DB.Read(h.Context(), func(tx *sqldb.Tx) (err error) { r, err = run.Any(h.Context(), tx, id); return err }))
+	return r
 }
 
 // Claim takes the next run, as a worker of that name would.

@@ -43,10 +43,12 @@ CREATE INDEX board_node_gone ON board_node (board_id, revision) WHERE deleted IS
 
 -- What companies use.
 
-ALTER TABLE run ADD COLUMN company_id TEXT REFERENCES company (id); -- of the team; NULL: a personal account
+-- It does not refer to the company: a run that begins would wait for whoever changes the company, who may wait for the clock
+-- below, as do those who end runs.
+ALTER TABLE run ADD COLUMN company_id TEXT; -- of the team; NULL: a personal account
 ALTER TABLE run ADD COLUMN results BIGINT NOT NULL DEFAULT 0; -- how many it made
-UPDATE run SET results = (SELECT count(*) FROM result s WHERE s.run_id = run.id) WHERE status = 'succeeded';
-UPDATE run SET company_id = (SELECT t.company_id FROM team t WHERE t.id = run.team_id) WHERE team_id IS NOT NULL;
+UPDATE run SET company_id = (SELECT t.company_id FROM team t WHERE t.id = run.team_id), results = (SELECT count(*) FROM result s WHERE s.run_id = run.id)
+WHERE team_id IS NOT NULL OR status = 'succeeded'; -- at once: every row is written anew
 CREATE INDEX run_company ON run (company_id, finished, id) WHERE company_id IS NOT NULL AND finished IS NOT NULL;
 
 -- By which clock a company counts its days. Whoever adds to the sums below holds this row. Neither table refers to the
