@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"atelier/internal/audit"
 	"atelier/internal/company"
 	"atelier/internal/fault"
+	"atelier/internal/ratelog"
 	"atelier/internal/report"
 	"atelier/internal/sqldb"
 )
@@ -47,11 +49,28 @@ func (d *Directory) ChangeCompany(ctx context.Context, a Actor, companyID string
 			set("plan", (*string)(&m.Company.Plan), string(*c.Plan), func() error { return company.SetPlan(ctx, tx, companyID, *c.Plan) })
 		}
 		if c.Zone != nil {
-			set("time_zone", &m.Company.Zone, *c.Zone, func() error { return report.SetZone(ctx, tx, companyID, *c.Zone) })
+			set("time_zone", &m.Company.Zone, *c.Zone, func() error { return a.setZone(ctx, tx, companyID, *c.Zone) })
 		}
 		return audit.Entry{Act: audit.CompanyChanged, Details: details}, problems
 	})
 	return m, err
+}
+
+// zonesPerDay bounds how often a company counts its days anew: while it does,
+// nobody else writes to an embedded database.
+var zonesPerDay = ratelog.Window{Most: 10, Span: 24 * time.Hour}
+
+func (a Actor) setZone(ctx context.Context, tx *sqldb.Tx, companyID, zone string) error {
+	if !a.operator() {
+		id, wait, err := ratelog.Take(ctx, tx, ratelog.Daily+"zone/company/"+companyID, zonesPerDay)
+		if err != nil {
+			return err
+		}
+		if id == "" {
+			return fault.New(fault.RateLimited, "The time zone was changed too often. Wait a little.").After(wait)
+		}
+	}
+	return report.SetZone(ctx, tx, companyID, zone)
 }
 
 // both joins what is wrong with two settings, so that the caller learns all of

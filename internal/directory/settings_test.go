@@ -49,6 +49,26 @@ func TestChangesOfACompany(t *testing.T) {
 	})
 }
 
+func TestClocksChangeTenTimesADay(t *testing.T) {
+	each(t, func(w world) {
+		c := w.company("Fox")
+		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
+		zones := []string{"Europe/Paris", "UTC"}
+		for i := range 10 {
+			_, err := w.dir.ChangeCompany(w.ctx(), admin, c, directory.CompanyChange{Zone: &zones[i%2]})
+			w.ok(err)
+		}
+		_, err := w.dir.ChangeCompany(w.ctx(), admin, c, directory.CompanyChange{Zone: &zones[0]})
+		if !fault.Is(err, fault.RateLimited) {
+			w.Errorf("an eleventh time: %v", err)
+		}
+		_, err = w.dir.ChangeCompany(w.ctx(), admin, c, directory.CompanyChange{Name: new("Hound"), Zone: &zones[1]}) // as it is
+		w.ok(err)
+		_, err = w.dir.ChangeCompany(w.ctx(), operator, c, directory.CompanyChange{Zone: &zones[0]})
+		w.ok(err)
+	})
+}
+
 // TestRefusedChangesOfACompany: nothing is changed where a part of it cannot
 // be, and the caller learns of every problem.
 func TestRefusedChangesOfACompany(t *testing.T) {
