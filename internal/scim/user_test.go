@@ -2,6 +2,7 @@ package scim_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"atelier/internal/mail"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
+	"atelier/internal/witness"
 )
 
 // mails reads what lies in the queue, oldest first.
@@ -343,6 +345,71 @@ func TestAnotherAddress(t *testing.T) {
 			return err
 		}); err != nil {
 			w.Error(err)
+		}
+	})
+}
+
+func TestTheLogHasNoAddresses(t *testing.T) {
+	each(t, func(w *world) {
+		before := w.seq()
+		id := w.do(201, "POST", "/Users", `{"userName":"anna@fox.example","externalId":"anna.ax"}`).id()
+		w.patch(200, "/Users/"+id, `[{"op":"replace","value":{"userName":"ann@fox.example","externalId":"ann.ax"}}]`)
+		w.do(204, "DELETE", "/Users/"+id, "")
+		if len(w.acts(before)) < 5 {
+			w.Errorf("acts = %v", w.acts(before))
+		}
+		var told string
+		w.ok(w.site.DB.QueryRow(w.Context(), `SELECT coalesce(min(details), '') FROM audit WHERE details LIKE '%anna%' OR details LIKE '%ann@%' OR details LIKE '%ann.ax%'`).Scan(&told))
+		if told != "" {
+			w.Errorf("the log says %s", told)
+		}
+	})
+}
+
+// A directory that comes while somebody deletes their account finds nobody, or
+// makes somebody new. Only PostgreSQL has two at it at once.
+func TestPeopleWhoAreBeingDeleted(t *testing.T) {
+	each(t, func(w *world) {
+		for name, x := range map[string]struct {
+			method, body string
+			status       int
+		}{
+			"change": {"PUT", `{"userName":"anna@fox.example","title":"x"}`, 404},
+			"delete": {"DELETE", "", 404},
+			"create": {"POST", `{"userName":"anna@fox.example"}`, 201},
+		} {
+			id, path := w.user("anna@fox.example"), "/Users"
+			if x.method == "POST" {
+				w.ok(w.site.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
+					_, err := company.RemoveMember(w.Context(), tx, w.fox, id)
+					return errors.Join(err, company.DropProfile(w.Context(), tx, w.fox, id))
+				}))
+			} else {
+				path += "/" + id
+			}
+			got := make(chan answer, 1)
+			w.ok(w.site.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
+				if err := person.Lock(w.Context(), tx, id); err != nil {
+					return err
+				}
+				go func() { got <- w.as(w.token, x.method, path, x.body) }()
+				if tx.Dialect.Name == "postgres" {
+					witness.Until(t, "the directory to wait", func() (waits bool) {
+						w.ok(w.site.DB.QueryRow(w.Context(), `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&waits))
+						return waits
+					})
+				}
+				if _, err := company.RemoveMember(w.Context(), tx, w.fox, id); err != nil && !fault.Is(err, fault.NotFound) {
+					return err
+				}
+				return errors.Join(company.ForgetProfiles(w.Context(), tx, id), person.Erase(w.Context(), tx, id))
+			}))
+			if a := <-got; a.status != x.status {
+				w.Errorf("%s = %d %s, want %d", name, a.status, a.text, x.status)
+			} else if a.status == 201 {
+				w.do(204, "DELETE", "/Users/"+a.id(), "")
+				w.ok(w.site.DB.Write(w.Context(), func(tx *sqldb.Tx) error { return person.Erase(w.Context(), tx, a.id()) }))
+			}
 		}
 	})
 }
