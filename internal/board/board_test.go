@@ -247,7 +247,7 @@ func TestNobodyWhoIsNoMoreMakesBoards(t *testing.T) {
 	})
 }
 
-func TestEraseAndEach(t *testing.T) {
+func TestKeptAndErased(t *testing.T) {
 	each(t, func(w world) {
 		anna, bert := own(w.Person(0)), own(w.Person(0))
 		first, second, theirs := w.board(anna), w.board(anna), w.board(bert)
@@ -262,15 +262,34 @@ func TestEraseAndEach(t *testing.T) {
 		seen := map[string]int{}
 		w.Do(func(tx *sqldb.Tx) error {
 			clear(seen)
-			return board.Each(w.Context(), tx, anna.AccountID, func(b board.Board, nodes []board.Node) error {
-				seen[b.ID] = len(nodes)
-				return nil
-			})
+			for _, trash := range []bool{false, true} {
+				boards, err := board.Kept(w.Context(), tx, anna.AccountID, trash, nil, 10)
+				if err != nil {
+					return err
+				}
+				for _, b := range boards {
+					nodes, err := board.NodesOf(w.Context(), tx, b, nil, 10)
+					if err != nil {
+						return err
+					}
+					seen[b.ID] = len(nodes)
+				}
+			}
+			return nil
 		})
 		if len(seen) != 2 || seen[first.ID] != 1 || seen[second.ID] != 1 {
 			w.Errorf("the boards are %v", seen)
 		}
-		w.Do(func(tx *sqldb.Tx) error { return board.Erase(w.Context(), tx, anna.AccountID) })
+		for _, want := range []bool{true, true, false} {
+			var more bool
+			w.Do(func(tx *sqldb.Tx) (err error) {
+				more, err = board.EraseSome(w.Context(), tx, anna.AccountID, 1)
+				return err
+			})
+			if more != want {
+				w.Errorf("more = %v, want %v", more, want)
+			}
+		}
 		if left := w.Count(`SELECT count(*) FROM board`); left != 1 {
 			w.Errorf("%d boards are left", left)
 		}
