@@ -387,29 +387,55 @@ func TestPeopleWhoAreBeingDeleted(t *testing.T) {
 			} else {
 				path += "/" + id
 			}
-			got := make(chan answer, 1)
-			w.ok(w.site.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
-				if err := person.Lock(w.Context(), tx, id); err != nil {
-					return err
-				}
-				go func() { got <- w.as(w.token, x.method, path, x.body) }()
-				if tx.Dialect.Name == "postgres" {
-					witness.Until(t, "the directory to wait", func() (waits bool) {
-						w.ok(w.site.DB.QueryRow(w.Context(), `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&waits))
-						return waits
-					})
-				}
-				if _, err := company.RemoveMember(w.Context(), tx, w.fox, id); err != nil && !fault.Is(err, fault.NotFound) {
-					return err
-				}
-				return errors.Join(company.ForgetProfiles(w.Context(), tx, id), person.Erase(w.Context(), tx, id))
-			}))
-			if a := <-got; a.status != x.status {
+			a := w.duringDeletion(id, func() answer { return w.as(w.token, x.method, path, x.body) })
+			if a.status != x.status {
 				w.Errorf("%s = %d %s, want %d", name, a.status, a.text, x.status)
 			} else if a.status == 201 {
 				w.do(204, "DELETE", "/Users/"+a.id(), "")
 				w.ok(w.site.DB.Write(w.Context(), func(tx *sqldb.Tx) error { return person.Erase(w.Context(), tx, a.id()) }))
 			}
 		}
+	})
+}
+
+// duringDeletion sends a request while somebody is being deleted.
+func (w *world) duringDeletion(id string, send func() answer) answer {
+	w.Helper()
+	ctx, got := w.Context(), make(chan answer, 1)
+	w.ok(w.site.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, id); err != nil {
+			return err
+		}
+		in, err := company.OfPerson(ctx, tx, id)
+		for _, m := range in {
+			_, lost := company.RemoveMember(ctx, tx, m.Company.ID, id)
+			err = errors.Join(err, lost)
+		}
+		if err != nil {
+			return err
+		}
+		if err := company.ForgetProfiles(ctx, tx, id); err != nil {
+			return err
+		}
+		go func() { got <- send() }()
+		if tx.Dialect.Name == "postgres" {
+			witness.Until(w, "the directory to wait", func() (waits bool) {
+				w.ok(w.site.DB.QueryRow(ctx, `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&waits))
+				return waits
+			})
+		}
+		return person.Erase(ctx, tx, id)
+	}))
+	return <-got
+}
+
+func TestNoSeatForWhoIsBeingDeleted(t *testing.T) {
+	each(t, func(w *world) {
+		team, id := w.do(201, "POST", "/Groups", `{"displayName":"Film"}`).id(), w.user("anna@fox.example")
+		w.patch(200, "/Users/"+id, `[{"op":"replace","path":"active","value":false}]`)
+		a := w.duringDeletion(id, func() answer {
+			return w.as(w.token, "PATCH", "/Groups/"+team, `{"Operations":[{"op":"add","path":"members","value":[{"value":"`+id+`"}]}]}`)
+		})
+		a.want(400, "invalidValue") // and the checks find no seat
 	})
 }
