@@ -247,6 +247,11 @@ func (d *Directory) ChangeUser(ctx context.Context, s Source, id string, change 
 				return nil, err
 			}
 			entries = append(entries, audit.Entry{Act: audit.ScimUserChanged, PersonID: id})
+			vouched, err := d.vouch(ctx, tx, s, draft.Name)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, vouched...)
 		}
 		var more []audit.Entry
 		switch {
@@ -267,6 +272,18 @@ func (d *Directory) ChangeUser(ctx context.Context, s Source, id string, change 
 		failpoint.Hit("revoke.after_commit_before_reply")
 	}
 	return u, err
+}
+
+// vouch has the account be whose the address is, where the company owns its
+// domain: who signed up with it and was let in may be a stranger, and is about to
+// get what the directory gives.
+func (d *Directory) vouch(ctx context.Context, tx *sqldb.Tx, s Source, email string) ([]audit.Entry, error) {
+	owns, err := company.OwnsDomain(ctx, tx, s.companyID, email)
+	if err != nil || !owns {
+		return nil, err
+	}
+	_, _, entries, err := d.Vouch(ctx, tx, email)
+	return entries, err
 }
 
 // held gives a user whose person and company are locked, in this order.

@@ -171,6 +171,44 @@ func TestASquatterLosesTheAddress(t *testing.T) {
 	})
 }
 
+// A squatter who came in by a link is found by the directory, and not made by it.
+func TestASquatterWhoIsAMember(t *testing.T) {
+	each(t, func(w *world) {
+		for _, x := range []struct{ name, change string }{
+			{"dora@fox.example", `[{"op":"replace","path":"title","value":"Lead"}]`},
+			{"emma@fox.example", `[{"op":"replace","path":"userName","value":"em@fox.example"}]`},
+		} {
+			p, err := w.site.Desk.CreatePerson(w.Context(), x.name, "correct horse battery", false)
+			w.ok(err)
+			w.site.Admit(w.fox, x.name)
+			_, token := w.site.Token(x.name, "")
+			before := w.seq()
+			u := w.patch(200, "/Users/"+p.ID, x.change)
+			if _, err := w.site.Desk.SignIn(w.Context(), fmt.Sprint(u.at("userName")), "correct horse battery", w.site.Visitor()); err == nil {
+				w.Errorf("%s: the squatter's password works", x.name)
+			}
+			if _, err := credential.Check(w.Context(), w.site.DB, token); err == nil {
+				w.Errorf("%s: the squatter's token works", x.name)
+			}
+			var verified bool
+			w.ok(w.site.DB.QueryRow(w.Context(), `SELECT email_verified FROM person WHERE id = $1`, p.ID).Scan(&verified))
+			var acts int
+			w.ok(w.site.DB.QueryRow(w.Context(), `SELECT count(*) FROM audit WHERE seq > $1 AND act IN ('person.verified', 'token.deleted')`, before).Scan(&acts))
+			if !verified || acts != 2 {
+				w.Errorf("%s: verified %v, %d acts", x.name, verified, acts)
+			}
+		}
+		// Outside of the company's domains it can vouch for nobody.
+		p, err := w.site.Desk.CreatePerson(w.Context(), "gast@home.example", "correct horse battery", false)
+		w.ok(err)
+		w.site.Admit(w.fox, "gast@home.example")
+		w.patch(200, "/Users/"+p.ID, `[{"op":"replace","path":"title","value":"Guest"}]`)
+		if _, err := w.site.Desk.SignIn(w.Context(), "gast@home.example", "correct horse battery", w.site.Visitor()); err != nil {
+			w.Errorf("a guest: %v", err)
+		}
+	})
+}
+
 func TestDomains(t *testing.T) {
 	each(t, func(w *world) {
 		_, err := w.site.Directory.AddDomain(w.Context(), directory.Operator, w.fox, "unproven.example", "", "")
