@@ -714,12 +714,9 @@ func putGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 // no limit counts.
 func places(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
 	args, among, most := []any{companyID}, "", ""
-	for _, id := range ids {
-		args = append(args, id)
-		among += fmt.Sprintf(", $%d", len(args))
-	}
-	if among != "" {
-		among = ` AND ` + column + ` IN (` + among[2:] + `)`
+	if len(ids) > 0 {
+		among, args = sqldb.In(ids, companyID)
+		among = ` AND ` + column + ` IN ` + among
 	}
 	if limit >= 0 {
 		args = append(args, limit)
