@@ -384,6 +384,9 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 		}
 		ctx, id := h.Context(), h.site.Person(email)
 		c := h.site.Company("Studio", company.TeamPlan)
+		boss := h.site.Person("boss@example.com")
+		h.site.Admit(c, "boss@example.com", company.CompanyPermissions...)
+		h.site.Admit(c, email)
 		team := h.site.Team(c, "Design", "maker", email)
 		for name, act := range map[string]func() error{
 			"company": func() error {
@@ -392,6 +395,10 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 			},
 			"permissions": func() error {
 				_, err := h.site.Directory.SetMemberPermissions(ctx, directory.Operator, c, email, nil)
+				return err
+			},
+			"token": func() error {
+				_, _, err := h.site.Desk.CreateCompanyToken(ctx, identity.Actor{PersonID: boss}, c, id, "x")
 				return err
 			},
 			"team": func() error {
@@ -406,8 +413,13 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 				}
 				go func() { done <- act() }()
 				h.waits()
-				if _, err := tx.Exec(ctx, `SELECT id FROM company WHERE id = $1 FOR UPDATE NOWAIT`, c); err != nil {
-					h.Errorf("%s: %v", name, err)
+				for _, query := range []string{
+					`SELECT id FROM company WHERE id = $1 FOR UPDATE NOWAIT`,
+					`SELECT person_id FROM company_member WHERE company_id = $1 FOR UPDATE NOWAIT`,
+				} {
+					if _, err := tx.Exec(ctx, query, c); err != nil {
+						return fmt.Errorf("%s: %w", name, err)
+					}
 				}
 				return nil
 			})
