@@ -247,7 +247,7 @@ func TestNobodyWhoIsNoMoreMakesBoards(t *testing.T) {
 	})
 }
 
-func TestErase(t *testing.T) {
+func TestKeptAndErased(t *testing.T) {
 	each(t, func(w world) {
 		anna, bert := own(w.Person(0)), own(w.Person(0))
 		first, second, theirs := w.board(anna), w.board(anna), w.board(bert)
@@ -259,11 +259,36 @@ func TestErase(t *testing.T) {
 		}
 		w.add(bert, theirs.ID, text("c"))
 		w.OK(w.boards.Delete(w.Context(), anna, second.ID, board.Match{}))
-		for more := true; more; {
+		seen := map[string]int{}
+		w.Do(func(tx *sqldb.Tx) error {
+			clear(seen)
+			for _, trash := range []bool{false, true} {
+				boards, err := board.Kept(w.Context(), tx, anna.AccountID, trash, nil, 10)
+				if err != nil {
+					return err
+				}
+				for _, b := range boards {
+					nodes, err := board.NodesOf(w.Context(), tx, b, nil, 10)
+					if err != nil {
+						return err
+					}
+					seen[b.ID] = len(nodes)
+				}
+			}
+			return nil
+		})
+		if len(seen) != 2 || seen[first.ID] != 1 || seen[second.ID] != 1 {
+			w.Errorf("the boards are %v", seen)
+		}
+		for _, want := range []bool{true, true, false} {
+			var more bool
 			w.Do(func(tx *sqldb.Tx) (err error) {
 				more, err = board.EraseSome(w.Context(), tx, anna.AccountID, 1)
 				return err
 			})
+			if more != want {
+				w.Errorf("more = %v, want %v", more, want)
+			}
 		}
 		if left := w.Count(`SELECT count(*) FROM board`); left != 1 {
 			w.Errorf("%d boards are left", left)

@@ -109,8 +109,8 @@ func addNodes(ctx context.Context, tx *sqldb.Tx, id string, n int) error {
 	return err
 }
 
-// lockSome gives the ids of some boards of an account, and lets nobody change
-// them: a node that is added meanwhile would not be seen.
+// lockSome gives the ids of at most limit boards of an account, and lets nobody
+// change them: a node that is added meanwhile would not be seen.
 func lockSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id LIMIT $2`+tx.Dialect.ForUpdate, []any{accountID, int64(limit)}, one[string])
 }

@@ -70,19 +70,7 @@ func ProfileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 
 // ProfilesNamed finds profiles by what the directory calls them.
 func ProfilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
-	ids, err := profilesNamed(ctx, tx, companyID, externalID)
-	if err != nil {
-		return nil, err
-	}
-	var all []Profile
-	for _, id := range ids {
-		p, err := profileOf(ctx, tx, companyID, id)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, nil
+	return profilesNamed(ctx, tx, companyID, externalID)
 }
 
 // KeepProfile keeps what the directory says about somebody. Whether they are
@@ -143,8 +131,9 @@ type seat struct{ teamID, role string }
 // KeepSeat gives somebody with a kept profile who is no member a place in a team
 // for when the directory brings them back, and tells whether they had none.
 func KeepSeat(ctx context.Context, tx *sqldb.Tx, t Team, personID string) (fresh bool, err error) {
-	if err := switchOff(ctx, tx, t.CompanyID, personID); err != nil { // where an admin took them out
-		return false, err
+	// Where an admin took them out. Nobody can end the profile from here on.
+	if kept, err := switchOff(ctx, tx, t.CompanyID, personID); err != nil || !kept {
+		return false, orElse(err, errNoProfile)
 	}
 	return insertSeat(ctx, tx, t.ID, personID, RoleMember)
 }

@@ -593,11 +593,10 @@ func profileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 		WHERE m.person_id IS NOT NULL OR u.person_id IS NOT NULL`, companyID, personID), scanProfile, errNoProfile)
 }
 
-func profilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]string, error) {
-	return sqldb.All(ctx, tx, `
-		SELECT u.person_id FROM scim_user u JOIN person p ON p.id = u.person_id
-		WHERE u.company_id = $1 AND u.external_id = $2 AND u.external_id <> '' AND p.deleted IS NULL ORDER BY p.email_key, p.id`,
-		[]any{companyID, externalID}, scanText)
+func profilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
+	return sqldb.All(ctx, tx, `SELECT `+profileColumns+`
+		FROM (SELECT person_id FROM scim_user WHERE company_id = $1 AND external_id = $2 AND external_id <> '') w`+profileRows+`
+		ORDER BY p.email_key, p.id`, []any{companyID, externalID}, scanProfile)
 }
 
 func putProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
@@ -666,8 +665,8 @@ func dropSeats(ctx context.Context, tx *sqldb.Tx, companyID, personID string) er
 	return do(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $2 AND team_id IN (SELECT id FROM team WHERE company_id = $1)`, companyID, personID)
 }
 
-func switchOff(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
-	return do(ctx, tx, `UPDATE scim_user SET active = FALSE WHERE company_id = $1 AND person_id = $2`, companyID, personID)
+func switchOff(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
+	return touched(ctx, tx, `UPDATE scim_user SET active = FALSE WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
 func isOff(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
@@ -715,12 +714,9 @@ func putGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 // no limit counts.
 func places(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
 	args, among, most := []any{companyID}, "", ""
-	for _, id := range ids {
-		args = append(args, id)
-		among += fmt.Sprintf(", $%d", len(args))
-	}
-	if among != "" {
-		among = ` AND ` + column + ` IN (` + among[2:] + `)`
+	if len(ids) > 0 {
+		among, args = sqldb.In(ids, companyID)
+		among = ` AND ` + column + ` IN ` + among
 	}
 	if limit >= 0 {
 		args = append(args, limit)

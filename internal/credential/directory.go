@@ -17,6 +17,8 @@ type DirectoryToken struct {
 	MadeBy    string // a person's id, "" for the operator
 	Created   time.Time
 	LastUsed  time.Time // zero before the first use
+
+	hash string // of one that was checked
 }
 
 const directoryPrefix = "atl_s_"
@@ -48,6 +50,15 @@ func CheckDirectory(ctx context.Context, db *sqldb.DB, token string) (DirectoryT
 		return DirectoryToken{}, ErrNone
 	}
 	return directoryByHash(ctx, db, ident.Hash(token))
+}
+
+// StillDirectory refuses a token that was checked and has ended since.
+func StillDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken) error {
+	live, err := hasDirectory(ctx, tx, t.CompanyID, t.hash)
+	if err == nil && !live {
+		err = ErrNone
+	}
+	return err
 }
 
 // TouchDirectory records that the token of a company's directory is in use.

@@ -152,7 +152,13 @@ func directoryByHash(ctx context.Context, db *sqldb.DB, hash string) (DirectoryT
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
 		return DirectoryToken{}, ErrNone
 	}
+	t.hash = stored
 	return t, err
+}
+
+func hasDirectory(ctx context.Context, tx *sqldb.Tx, companyID, hash string) (has bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM scim_token WHERE company_id = $1 AND hash = $2)`, companyID, hash).Scan(&has)
+	return has, err
 }
 
 func touchDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) error {

@@ -81,9 +81,18 @@ func (d *Directory) look(ctx context.Context, a Actor, companyID string, may rul
 
 // change does something to a company for an actor who may, and records it.
 func (d *Directory) change(ctx context.Context, a Actor, companyID string, may rule, act func(tx *sqldb.Tx, s standing) (audit.Entry, error)) error {
+	return d.changeOf(ctx, a, companyID, "", may, act)
+}
+
+// changeOf is change for what takes a person in, "" for nobody: they are locked
+// before the company, as whoever deletes them does.
+func (d *Directory) changeOf(ctx context.Context, a Actor, companyID, personID string, may rule, act func(tx *sqldb.Tx, s standing) (audit.Entry, error)) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		// Strangers are turned away before they can keep anybody waiting.
 		if _, err := inCompany(ctx, tx, a, companyID, may); err != nil {
+			return err
+		}
+		if err := hold(ctx, tx, personID); err != nil {
 			return err
 		}
 		if err := company.Lock(ctx, tx, companyID); err != nil {
@@ -143,8 +152,17 @@ func (d *Directory) Audit(ctx context.Context, a Actor, companyID string, f audi
 	return all, err
 }
 
-// known finds a person by what may or may not be an id, and has them stay: who
-// is being deleted must not come into a company again.
+// hold has a person stay, where there is one: who is being deleted must not come
+// into a company again.
+func hold(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	_, err := known(ctx, tx, personID)
+	if errors.Is(err, errNoMember) { // for known to say, once it is clear who may ask
+		err = nil
+	}
+	return err
+}
+
+// known finds a person by what may or may not be an id. They are held by now.
 func known(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, error) {
 	if !ident.Valid(personID) {
 		return person.Person{}, errNoMember

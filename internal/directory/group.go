@@ -243,13 +243,13 @@ func (s Source) setMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, wa
 			continue
 		}
 		p, err := company.ProfileOf(ctx, tx, s.companyID, id)
-		if fault.Is(err, fault.NotFound) {
-			return nil, fault.New(fault.Invalid, "There is no user with the id of one of the members.").On("members")
-		}
 		if err == nil && p.Active {
 			_, err = company.SetTeamMember(ctx, tx, t.ID, id, company.RoleMember, company.Added)
 		} else if err == nil {
 			_, err = company.KeepSeat(ctx, tx, t, id)
+		}
+		if fault.Is(err, fault.NotFound) { // or deleted meanwhile
+			return nil, fault.New(fault.Invalid, "There is no user with the id of one of the members.").On("members")
 		}
 		if err != nil {
 			return nil, err

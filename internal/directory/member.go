@@ -23,7 +23,7 @@ func (d *Directory) Members(ctx context.Context, a Actor, companyID string, afte
 
 // SetMember gives a member of the company another role.
 func (d *Directory) SetMember(ctx context.Context, a Actor, companyID, personID, role string) (m company.Member, err error) {
-	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (audit.Entry, error) {
+	err = d.changeOf(ctx, a, companyID, personID, managesMembers, func(tx *sqldb.Tx, s standing) (audit.Entry, error) {
 		if err := s.coversRole(ctx, tx, role); err != nil {
 			return audit.Entry{}, err
 		}
@@ -39,7 +39,7 @@ func (d *Directory) SetMemberPermissions(ctx context.Context, a Actor, companyID
 	if uid, err = d.byEmail(ctx, a, email); err != nil {
 		return "", err
 	}
-	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (audit.Entry, error) {
+	err = d.changeOf(ctx, a, companyID, uid, managesMembers, func(tx *sqldb.Tx, s standing) (audit.Entry, error) {
 		role, err := company.RoleWith(ctx, tx, companyID, perms)
 		if err != nil {
 			return audit.Entry{}, err

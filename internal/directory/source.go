@@ -68,6 +68,7 @@ func (d *Directory) Disconnect(ctx context.Context, a Actor, companyID string) e
 // Source is a company's directory that was let in.
 type Source struct {
 	companyID, address string
+	token              credential.DirectoryToken
 }
 
 // CompanyID names the company.
@@ -84,7 +85,7 @@ func (d *Directory) Admit(ctx context.Context, token, address string) (Source, e
 	if err != nil {
 		return Source{}, err
 	}
-	s := Source{t.CompanyID, address}
+	s := Source{t.CompanyID, address, t}
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error { return s.bought(ctx, tx) })
 	if err == nil && d.DB.Now().Sub(t.LastUsed) >= usedEvery {
 		err = d.DB.Write(ctx, func(tx *sqldb.Tx) error { return credential.TouchDirectory(ctx, tx, t.CompanyID) })
@@ -102,10 +103,19 @@ func (s Source) bought(ctx context.Context, tx *sqldb.Tx) error {
 }
 
 // act does something for a directory with its company locked, and records it.
+// Its token and its plan may have ended since it was let in: a body can take long
+// to arrive. They are looked at with the company locked, without which neither
+// ends.
 func (d *Directory) act(ctx context.Context, s Source, do func(tx *sqldb.Tx) ([]audit.Entry, error)) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		entries, err := do(tx)
 		if err != nil {
+			return err
+		}
+		if err := credential.StillDirectory(ctx, tx, s.token); err != nil {
+			return err
+		}
+		if err := s.bought(ctx, tx); err != nil {
 			return err
 		}
 		for _, e := range entries { // last, since all who record pass through one row

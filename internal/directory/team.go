@@ -102,7 +102,7 @@ func (d *Directory) TeamMembers(ctx context.Context, a Actor, teamID string, aft
 // another role there. Somebody whom the operator takes in from outside becomes
 // a plain member of the company.
 func (d *Directory) SetTeamMember(ctx context.Context, a Actor, teamID, personID, role string) (m company.TeamMember, err error) {
-	err = d.changeTeam(ctx, a, teamID, managesTeam, func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
+	act := func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
 		if err := p.mayTakeIn(ctx, tx, personID); err != nil {
 			return e, err
 		}
@@ -125,6 +125,16 @@ func (d *Directory) SetTeamMember(ctx context.Context, a Actor, teamID, personID
 		}
 		m = company.TeamMember{Member: company.Member{PersonID: who.ID, Email: who.Email, Role: in.Role.Name, Joined: in.Joined}, How: in.How}
 		return audit.Entry{Act: audit.TeamMemberSet, PersonID: personID, Details: map[string]string{"team": teamID, "role": role}}, nil
+	}
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		// Strangers are turned away before they can keep anybody waiting.
+		if _, err := inTeam(ctx, tx, a, teamID, managesTeam); err != nil {
+			return err
+		}
+		if err := hold(ctx, tx, personID); err != nil {
+			return err
+		}
+		return changeTeamIn(ctx, tx, a, teamID, managesTeam, act)
 	})
 	return m, err
 }

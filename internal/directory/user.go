@@ -191,7 +191,7 @@ func (d *Directory) CreateUser(ctx context.Context, s Source, draft UserDraft) (
 		if err := company.KeepProfile(ctx, tx, s.companyID, profile(p.ID, tx.Now, draft)); err != nil {
 			return nil, err
 		}
-		entries = append(entries, audit.Entry{Act: audit.ScimUserMade, PersonID: p.ID, Details: map[string]string{"external_id": draft.ExternalID}})
+		entries = append(entries, audit.Entry{Act: audit.ScimUserMade, PersonID: p.ID})
 		if draft.Active {
 			more, err := d.activate(ctx, tx, s, p.ID)
 			if err != nil {
@@ -246,7 +246,12 @@ func (d *Directory) ChangeUser(ctx context.Context, s Source, id string, change 
 			if err := company.KeepProfile(ctx, tx, s.companyID, profile(id, was.Created, draft)); err != nil {
 				return nil, err
 			}
-			entries = append(entries, audit.Entry{Act: audit.ScimUserChanged, PersonID: id, Details: map[string]string{"external_id": draft.ExternalID}})
+			entries = append(entries, audit.Entry{Act: audit.ScimUserChanged, PersonID: id})
+			vouched, err := d.vouch(ctx, tx, s, draft.Name)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, vouched...)
 		}
 		var more []audit.Entry
 		switch {
@@ -269,12 +274,25 @@ func (d *Directory) ChangeUser(ctx context.Context, s Source, id string, change 
 	return u, err
 }
 
+// vouch has the account be whose the address is, where the company owns its
+// domain: who signed up with it and was let in may be a stranger, and is about to
+// get what the directory gives.
+func (d *Directory) vouch(ctx context.Context, tx *sqldb.Tx, s Source, email string) ([]audit.Entry, error) {
+	owns, err := company.OwnsDomain(ctx, tx, s.companyID, email)
+	if err != nil || !owns {
+		return nil, err
+	}
+	_, _, entries, err := d.Vouch(ctx, tx, email)
+	return entries, err
+}
+
 // held gives a user whose person and company are locked, in this order.
 func (s Source) held(ctx context.Context, tx *sqldb.Tx, id string) (User, error) {
 	if _, err := company.ProfileOf(ctx, tx, s.companyID, id); err != nil { // before others can be kept waiting
 		return User{}, err
 	}
-	if err := person.Lock(ctx, tx, id); err != nil {
+	// Who was deleted meanwhile is not found below, like everybody else who is not there.
+	if err := person.Lock(ctx, tx, id); err != nil && !errors.Is(err, person.ErrDeleted) {
 		return User{}, err
 	}
 	if err := company.Lock(ctx, tx, s.companyID); err != nil {
@@ -311,7 +329,7 @@ func (d *Directory) rename(ctx context.Context, tx *sqldb.Tx, s Source, was User
 			return e, err
 		}
 	}
-	return audit.Entry{Act: audit.PersonEmailChanged, PersonID: was.ID}, nil
+	return audit.Entry{Act: audit.PersonEmailChanged, PersonID: was.ID, Details: map[string]string{"email": person.Hint(email), "before": person.Hint(was.Name)}}, nil
 }
 
 // DeleteUser takes somebody out of the company and forgets what its directory

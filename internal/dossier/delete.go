@@ -87,6 +87,13 @@ func (a Actor) leave(ctx context.Context, tx *sqldb.Tx, personID string) (map[st
 	left := map[string][]string{}
 	for _, m := range in {
 		id := m.Company.ID
+		if err := company.Lock(ctx, tx, id); err != nil {
+			return nil, err
+		}
+		had, err := company.HasAdmin(ctx, tx, id)
+		if err != nil {
+			return nil, err
+		}
 		// Another may have put them out while we waited for the company.
 		if left[id], err = company.RemoveMember(ctx, tx, id, personID); fault.Is(err, fault.NotFound) {
 			delete(left, id)
@@ -95,7 +102,7 @@ func (a Actor) leave(ctx context.Context, tx *sqldb.Tx, personID string) (map[st
 		if err != nil {
 			return nil, err
 		}
-		if a.trusted || !m.Role.May(company.ManageMembers) {
+		if a.trusted || !had {
 			continue
 		}
 		managed, err := company.HasAdmin(ctx, tx, id)

@@ -24,6 +24,8 @@ import (
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/webhook"
+	"atelier/internal/witness"
 )
 
 // TestNothingIsLeft looks everywhere for what somebody wrote.
@@ -328,5 +330,118 @@ func TestChecksFind(t *testing.T) {
 			}
 		}
 		h.OK(h.dossier.Erase(h.Context(), dead))
+	})
+}
+
+// waits waits until a transaction waits for another. SQLite has it wait before it
+// begins.
+func (h *house) waits() {
+	h.Helper()
+	if h.DB.Dialect.Name == "postgres" {
+		witness.Until(h.T, "somebody to wait", func() bool {
+			return h.Count(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 1
+		})
+	}
+}
+
+// TestTheLastAdminByNow has the others go, and a role become more, while the
+// deletion waits for the company.
+func TestTheLastAdminByNow(t *testing.T) {
+	worlds(t, func(h *house) {
+		ctx, id := h.Context(), h.site.Person(email)
+		boss, plain := h.site.Person("boss@example.com"), h.site.Person("plain@example.com")
+		c := h.site.Company("Studio", company.TeamPlan)
+		h.site.Admit(c, "boss@example.com", company.CompanyPermissions...)
+		h.site.Admit(c, "plain@example.com")
+		h.site.Admit(c, email, company.ManageTeams)
+		left := make(chan error, 1)
+		h.Do(func(tx *sqldb.Tx) error {
+			if err := company.Lock(ctx, tx, c); err != nil {
+				return err
+			}
+			go func() { left <- h.leave(id) }()
+			h.waits()
+			if _, err := tx.Exec(ctx, `UPDATE company_role SET permissions = '["MANAGE_MEMBERS"]' WHERE company_id = $1
+				AND name = (SELECT role FROM company_member WHERE company_id = $1 AND person_id = $2)`, c, id); err != nil {
+				return err
+			}
+			_, err := company.RemoveMember(ctx, tx, c, boss)
+			return err
+		})
+		h.refused(<-left, fault.Forbidden, "last_admin")
+		if n := h.Count(`SELECT count(*) FROM company_member WHERE company_id = $1`, c); n != 2 {
+			h.Errorf("%d members are left, want two with %s", n, plain)
+		}
+	})
+}
+
+// TestNobodyHoldsACompanyAndWaitsForAPerson is why deletions and memberships
+// cannot stand in each other's way: the person comes first.
+func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
+	worlds(t, func(h *house) {
+		if h.DB.Dialect.Name != "postgres" {
+			return // which has one writer
+		}
+		ctx, id := h.Context(), h.site.Person(email)
+		c := h.site.Company("Studio", company.TeamPlan)
+		boss := h.site.Person("boss@example.com")
+		h.site.Admit(c, "boss@example.com", company.CompanyPermissions...)
+		h.site.Admit(c, email)
+		team := h.site.Team(c, "Design", "maker", email)
+		for name, act := range map[string]func() error{
+			"company": func() error {
+				_, err := h.site.Directory.SetMember(ctx, directory.Operator, c, id, company.RoleMember)
+				return err
+			},
+			"permissions": func() error {
+				_, err := h.site.Directory.SetMemberPermissions(ctx, directory.Operator, c, email, nil)
+				return err
+			},
+			"token": func() error {
+				_, _, err := h.site.Desk.CreateCompanyToken(ctx, identity.Actor{PersonID: boss}, c, id, "x")
+				return err
+			},
+			"team": func() error {
+				_, err := h.site.Directory.SetTeamMember(ctx, directory.Operator, team, id, "maker")
+				return err
+			},
+		} {
+			done := make(chan error, 1)
+			h.Do(func(tx *sqldb.Tx) error {
+				if err := person.Lock(ctx, tx, id); err != nil {
+					return err
+				}
+				go func() { done <- act() }()
+				h.waits()
+				for _, query := range []string{
+					`SELECT id FROM company WHERE id = $1 FOR UPDATE NOWAIT`,
+					`SELECT person_id FROM company_member WHERE company_id = $1 FOR UPDATE NOWAIT`,
+				} {
+					if _, err := tx.Exec(ctx, query, c); err != nil {
+						return fmt.Errorf("%s: %w", name, err)
+					}
+				}
+				return nil
+			})
+			h.OK(<-done)
+		}
+	})
+}
+
+func TestNoSecretForWhoIsGone(t *testing.T) {
+	worlds(t, func(h *house) {
+		ctx, id := h.Context(), h.site.Person(email)
+		h.OK(h.leave(id))
+		secrets := webhook.NewSecrets(h.site.Keys.Box("webhook"), time.Hour)
+		by, of := identity.Actor{PersonID: id}, identity.Owner{ID: id}
+		_, err := h.site.Desk.WebhookSecret(ctx, by, secrets, of)
+		h.refused(err, fault.Unauthenticated, "")
+		_, err = h.site.Desk.RotateWebhookSecret(ctx, by, secrets, of)
+		h.refused(err, fault.Unauthenticated, "")
+		h.refused(h.DB.Write(ctx, func(tx *sqldb.Tx) error { return identity.SecretMade(ctx, tx, id) }), fault.Unauthenticated, "")
+		if n := h.Count(`SELECT count(*) FROM webhook_secret`); n != 0 {
+			h.Errorf("%d secrets", n)
+		}
+		h.OK(h.dossier.Erase(ctx, id))
 	})
 }

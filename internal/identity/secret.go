@@ -17,10 +17,21 @@ type Owner struct {
 	TeamID, CompanyID string // empty for a personal account
 }
 
+// hold keeps the person whose account it is from being deleted meanwhile.
+func (o Owner) hold(ctx context.Context, tx *sqldb.Tx) error {
+	if o.TeamID != "" {
+		return nil
+	}
+	return person.Lock(ctx, tx, o.ID)
+}
+
 // WebhookSecret gives what an account's events are signed with, and makes it
 // where there is none.
 func (d *Desk) WebhookSecret(ctx context.Context, a Actor, secrets *webhook.Secrets, of Owner) (s webhook.Secret, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := of.hold(ctx, tx); err != nil {
+			return err
+		}
 		if s, err = secrets.Get(ctx, tx, of.ID); err != nil || !s.Fresh {
 			return err
 		}
@@ -32,6 +43,9 @@ func (d *Desk) WebhookSecret(ctx context.Context, a Actor, secrets *webhook.Secr
 // RotateWebhookSecret has another secret sign an account's events.
 func (d *Desk) RotateWebhookSecret(ctx context.Context, a Actor, secrets *webhook.Secrets, of Owner) (s webhook.Secret, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := of.hold(ctx, tx); err != nil {
+			return err
+		}
 		if s, err = secrets.Rotate(ctx, tx, of.ID); err != nil {
 			return err
 		}
@@ -52,7 +66,7 @@ func SecretMade(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 		return err
 	default:
 		// A team that was removed meanwhile is nobody's any more.
-		if _, err := person.ByID(ctx, tx, accountID); fault.Is(err, fault.NotFound) {
+		if err := person.Lock(ctx, tx, accountID); fault.Is(err, fault.NotFound) {
 			of.TeamID = accountID
 		} else if err != nil {
 			return err

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"atelier/internal/audit"
@@ -92,9 +93,14 @@ func (d *Desk) CreateCompanyToken(ctx context.Context, a Actor, companyID, perso
 		if err != nil {
 			return err
 		}
-		if err := company.HoldMember(ctx, tx, companyID, personID); fault.Is(err, fault.NotFound) {
+		err = person.Lock(ctx, tx, personID) // before the membership, as whoever deletes them does
+		if err == nil {
+			err = company.HoldMember(ctx, tx, companyID, personID)
+		}
+		if fault.Is(err, fault.NotFound) || errors.Is(err, person.ErrDeleted) {
 			return fault.New(fault.Invalid, "The token must stand for a member of the company.").On("uid")
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 		t, secret, err = credential.Create(ctx, tx, credential.Draft{PersonID: personID, CompanyID: companyID, MintedBy: a.PersonID, Name: name})

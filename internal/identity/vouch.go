@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 
 	"atelier/internal/audit"
 	"atelier/internal/fault"
@@ -17,20 +18,14 @@ import (
 //
 // The entries are for the caller to record at the end of the transaction.
 func (d *Desk) Vouch(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, fresh bool, entries []audit.Entry, err error) {
-	p, err = person.ByEmail(ctx, tx, email)
+	p, err = locate(ctx, tx, email)
 	if fault.Is(err, fault.NotFound) {
 		if p, err = person.Create(ctx, tx, person.Draft{Email: email, EmailVerified: true}); err != nil {
 			return p, false, nil, err
 		}
 		return p, true, []audit.Entry{{Act: audit.PersonCreated, PersonID: p.ID}}, d.welcome(ctx, tx, p)
 	}
-	if err != nil {
-		return p, false, nil, err
-	}
-	if err := person.Lock(ctx, tx, p.ID); err != nil {
-		return p, false, nil, err
-	}
-	if p, err = person.ByID(ctx, tx, p.ID); err != nil || p.EmailVerified {
+	if err != nil || p.EmailVerified {
 		return p, false, nil, err
 	}
 	ended, err := d.takeOver(ctx, tx, p, "")
@@ -45,4 +40,23 @@ func (d *Desk) Vouch(ctx context.Context, tx *sqldb.Tx, email string) (p person.
 	}
 	p.EmailVerified = true
 	return p, false, append(entries, audit.Entry{Act: audit.PersonVerified, PersonID: p.ID}), nil
+}
+
+// locate finds and locks who has an address. While we waited for them they may
+// have got another one, or been deleted, and then somebody else has it or nobody.
+func locate(ctx context.Context, tx *sqldb.Tx, email string) (person.Person, error) {
+	for {
+		p, err := person.ByEmail(ctx, tx, email)
+		if err != nil {
+			return p, err
+		}
+		if err := person.Lock(ctx, tx, p.ID); errors.Is(err, person.ErrDeleted) {
+			continue
+		} else if err != nil {
+			return p, err
+		}
+		if p, err = person.ByID(ctx, tx, p.ID); err != nil || p.HasEmail(email) {
+			return p, err
+		}
+	}
 }

@@ -98,8 +98,8 @@ func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool
 	return setVerified(ctx, tx, id, emailKey(email))
 }
 
-// SetEmail gives a person another address, or refuses with ErrTaken. Links that were sent to the old one
-// stop working.
+// SetEmail gives a person another address, or refuses with ErrTaken. Links that
+// were sent to the old one stop working.
 func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	if err := CheckEmail(email); err != nil {
 		return err

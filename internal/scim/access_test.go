@@ -1,6 +1,7 @@
 package scim_test
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"atelier/internal/directory"
 	"atelier/internal/fault"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/witness"
 )
 
 func TestWhoIsLetIn(t *testing.T) {
@@ -129,6 +131,40 @@ func TestTheConnectionEnds(t *testing.T) {
 			if f, ok := err.(*fault.Error); !ok || f.Code != fault.Forbidden || f.Details["reason"] != "permission" {
 				w.Errorf("%s without the permission: %v", name, err)
 			}
+		}
+	})
+}
+
+func TestATokenThatEndsWhileTheBodyComes(t *testing.T) {
+	each(t, func(w *world) {
+		for name, end := range map[string]func(){
+			"another token": func() { _, w.token, _ = w.site.Directory.Connect(w.Context(), directory.Operator, w.fox) },
+			"no plan": func() {
+				w.ok(w.site.DB.Write(w.Context(), execute(w.Context(), `UPDATE company SET plan = 'TEAM' WHERE id = $1`, w.fox)))
+			},
+		} {
+			w.ok(w.site.DB.Write(w.Context(), execute(w.Context(), `UPDATE scim_token SET last_used = NULL`)))
+			body, more := io.Pipe()
+			r, err := http.NewRequestWithContext(w.Context(), "POST", w.url+"/scim/v2/Users", body)
+			w.ok(err)
+			r.Header.Set("Authorization", "Bearer "+w.token)
+			r.Header.Set("Content-Type", "application/scim+json")
+			got := make(chan answer, 1)
+			go func() { got <- w.send(r) }()
+			_, err = io.WriteString(more, `{"userName":`)
+			w.ok(err)
+			witness.Until(t, "the directory to be let in", func() (in bool) {
+				w.ok(w.site.DB.QueryRow(w.Context(), `SELECT last_used IS NOT NULL FROM scim_token WHERE company_id = $1`, w.fox).Scan(&in))
+				return in
+			})
+			end()
+			_, err = io.WriteString(more, `"anna@fox.example"}`)
+			w.ok(err)
+			w.ok(more.Close())
+			if a := <-got; a.status != 401 && a.status != 403 || len(w.roles(w.fox)) != 0 {
+				w.Errorf("%s: %d %s, members %v", name, a.status, a.text, w.roles(w.fox))
+			}
+			w.ok(w.site.DB.Write(w.Context(), execute(w.Context(), `UPDATE company SET plan = 'ENTERPRISE' WHERE id = $1`, w.fox)))
 		}
 	})
 }

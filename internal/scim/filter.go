@@ -14,11 +14,12 @@ import (
 // Bounds of filters and paths.
 const (
 	maxFilter = 2000 // bytes
-	maxDepth  = 16   // of brackets
+	maxPath   = 500
+	maxDepth  = 16 // of brackets
 )
 
 // bounded refuses an expression that would cost too much to read.
-func bounded(text, scimType string) error {
+func bounded(text string, most int, scimType string) error {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -39,8 +40,8 @@ func bounded(text, scimType string) error {
 	if !utf8.ValidString(text) {
 		return refuse(scimType, "This is not UTF-8.")
 	}
-	if len(text) > maxFilter {
-		return refuse(scimType, "An expression has %d bytes at most.", maxFilter)
+	if len(text) > most {
+		return refuse(scimType, "An expression has %d bytes at most.", most)
 	}
 	return nil
 }
@@ -54,7 +55,7 @@ type where struct {
 
 // filter reads a filter on resources of the kind (RFC 7644 section 3.4.2.2).
 func (k *kind) filter(text string) (w where, err error) {
-	if err := bounded(text, invalidFilter); err != nil {
+	if err := bounded(text, maxFilter, invalidFilter); err != nil {
 		return w, err
 	}
 	tree, err := filter.ParseFilter([]byte(text))
@@ -326,7 +327,7 @@ type path struct {
 
 // path reads a path.
 func (k *kind) path(text string) (p path, err error) {
-	if err := bounded(text, invalidPath); err != nil {
+	if err := bounded(text, maxPath, invalidPath); err != nil {
 		return p, err
 	}
 	if k.extension != nil && strings.EqualFold(text, k.extension.id) {

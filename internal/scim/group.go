@@ -34,7 +34,9 @@ func groupDraft(o object) (d directory.GroupDraft, err error) {
 	if d.Name == "" {
 		return d, refuse(invalidValue, "displayName is required.")
 	}
-	d.ExternalID, _ = o["externalId"].(string)
+	if d.ExternalID, err = externalID(o); err != nil {
+		return d, err
+	}
 	members, _ := o["members"].([]any)
 	seen := map[string]bool{}
 	for _, one := range members {
@@ -155,7 +157,7 @@ func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from directo
 	if err != nil {
 		return err
 	}
-	changes, err := operations(sent)
+	changes, err := groups.operations(sent)
 	if err != nil {
 		return err
 	}

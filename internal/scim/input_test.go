@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"atelier/internal/ident"
 )
 
 func TestBodiesThatCannotBe(t *testing.T) {
@@ -131,9 +133,40 @@ func TestPatches(t *testing.T) {
 			{`[{"op":"add","value":{"nickName":"A","nonsense":1,"id":"x","name.givenName":"Anna","` + enterprise + `:division":"D","` + enterprise + `":{"costCenter":"8"}}}]`,
 				map[string]any{"nickName": "A", "name|givenName": "Anna", "id": id, enterprise + "|division": "D", enterprise + "|costCenter": "8"}},
 			{`[{"op":"add","path":"phoneNumbers.value","value":"1"},{"op":"replace","path":"phoneNumbers.type","value":"work"}]`, map[string]any{"phoneNumbers|0|value": "1", "phoneNumbers|0|type": "work"}},
+			{`[{"op":"replace","path":"phoneNumbers.type","value":[null]}]`, map[string]any{"phoneNumbers|0|value": "1", "phoneNumbers|0|type": nil}},
 			{`[{"op":"replace","path":"externalId","value":"e7"}]`, map[string]any{"externalId": "e7"}},
+			{`[{"op":"add","path":"addresses","value":[{"locality":"Kiel","type":"work"},{"locality":"Bern","type":"home"}]}]`,
+				map[string]any{"addresses|0|locality": "Kiel", "addresses|1|locality": "Bern"}},
+			{`[{"op":"add","path":"addresses","value":{"locality":"Kiel","type":"work"}}]`, map[string]any{"addresses|2": nil}},
+			{`[{"op":"remove","path":"addresses","value":[{"locality":"Kiel","type":"work"}]}]`, map[string]any{"addresses|0|locality": "Bern", "addresses|1": nil}},
 		} {
 			w.patch(200, "/Users/"+id, x.operations).has(x.want)
 		}
+	})
+}
+
+func TestWhatWouldCostTooMuch(t *testing.T) {
+	each(t, func(w *world) {
+		id := w.user("anna@fox.example")
+		long := strings.Repeat("a:", 240) + "b"
+		path := `{"op":"add","path":"urn:` + long + `","value":"x"}`
+		w.patch(400, "/Users/"+id, `[`+strings.Repeat(path+`,`, 400)+path+`]`).want(400, "invalidPath")
+		w.patch(400, "/Users/"+id, `[{"op":"add","path":"urn:`+long+`:c:c:c:c:c:c:c:c:c","value":"x"}]`).want(400, "invalidPath")
+		var names []string
+		for i := range 2000 {
+			names = append(names, fmt.Sprintf(`"urn:%s%d":1`, long, i))
+		}
+		w.patch(400, "/Users/"+id, `[{"op":"add","value":{`+strings.Join(names, ",")+`}}]`).want(400, "invalidValue")
+		many := strings.Repeat(`"userName",`, 101)
+		w.do(400, "POST", "/Users/.search", `{"attributes":[`+many+`"id"]}`).want(400, "invalidValue")
+		w.do(400, "GET", "/Users?excludedAttributes="+strings.Repeat("title,", 101), "").want(400, "invalidValue")
+		// Text that does not compress is too much for an index.
+		var text strings.Builder
+		for i := range 100 {
+			text.WriteString(ident.Hash(fmt.Sprint(i))[:40])
+		}
+		w.do(400, "POST", "/Users", `{"userName":"bert@fox.example","externalId":"`+text.String()+`"}`).want(400, "invalidValue")
+		w.do(400, "POST", "/Groups", `{"displayName":"Film","externalId":"`+text.String()+`"}`).want(400, "invalidValue")
+		w.do(200, "GET", "/Users/"+id, "")
 	})
 }

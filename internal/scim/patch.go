@@ -12,15 +12,22 @@ import (
 // operation is one change of a PATCH request (RFC 7644 section 3.5.2).
 type operation struct {
 	op    string // add, remove or replace
-	path  string // "": none
+	at    string // the path as it was sent
+	path  path
 	value any
 }
 
-// maxOperations bounds the changes of a request.
-const maxOperations = 1000
+// Bounds of a request: its operations, the bytes of all their paths, and the
+// names in a value that stands for the whole resource.
+const (
+	maxOperations = 1000
+	maxPaths      = 100_000
+	maxNames      = 200
+)
 
-// operations reads the body of a PATCH request.
-func operations(sent map[string]any) ([]operation, error) {
+// operations reads the body of a PATCH request. All that takes long is done
+// here, where no transaction is open.
+func (k *kind) operations(sent map[string]any) ([]operation, error) {
 	sent, err := folded(sent)
 	if err != nil {
 		return nil, err
@@ -33,6 +40,7 @@ func operations(sent map[string]any) ([]operation, error) {
 		return nil, refuse(invalidSyntax, "Operations must be a list of 1 to %d.", maxOperations)
 	}
 	var all []operation
+	length := 0
 	for _, one := range list {
 		o, ok := one.(map[string]any)
 		if !ok {
@@ -46,7 +54,7 @@ func operations(sent map[string]any) ([]operation, error) {
 		if op != "add" && op != "remove" && op != "replace" {
 			return nil, refuse(invalidSyntax, "op must be add, remove or replace.")
 		}
-		path, ok := o["path"].(string)
+		at, ok := o["path"].(string)
 		if !ok && o["path"] != nil {
 			return nil, refuse(invalidPath, "A path must be a text.")
 		}
@@ -54,7 +62,44 @@ func operations(sent map[string]any) ([]operation, error) {
 		if op != "remove" && !given || op == "add" && value == nil {
 			return nil, refuse(invalidValue, "%s needs a value.", op)
 		}
-		all = append(all, operation{op, path, value})
+		more := []operation{{op: op, at: at, value: value}}
+		if at == "" {
+			if more, err = whole(op, value); err != nil {
+				return nil, err
+			}
+		}
+		for _, part := range more {
+			if length += len(part.at); length > maxPaths {
+				return nil, refuse(invalidPath, "The paths of all operations have %d bytes at most.", maxPaths)
+			}
+			part.path, err = k.path(part.at)
+			if at == "" && (err != nil || part.path.attribute != nil && part.path.attribute.mutability == readOnly) {
+				continue // what POST ignores is ignored here
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, part)
+		}
+	}
+	return all, nil
+}
+
+// whole takes an operation without a path apart: the value holds attributes,
+// with their paths as names where the sender likes that.
+func whole(op string, value any) (all []operation, err error) {
+	if op == "remove" {
+		return nil, refuse(noTarget, "remove needs a path.")
+	}
+	parts, ok := value.(map[string]any)
+	if !ok {
+		return nil, refuse(invalidValue, "Without a path the value must be an object.")
+	}
+	if len(parts) > maxNames {
+		return nil, refuse(invalidValue, "A value has %d names at most.", maxNames)
+	}
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		all = append(all, operation{op: op, at: name, value: parts[name]})
 	}
 	return all, nil
 }
@@ -90,39 +135,7 @@ func message(sent map[string]any, want string) error {
 // patch changes a resource.
 func (k *kind) patch(o object, all []operation) error {
 	for _, op := range all {
-		if op.path == "" {
-			if err := k.patchWhole(o, op); err != nil {
-				return err
-			}
-			continue
-		}
-		p, err := k.path(op.path)
-		if err == nil {
-			err = k.apply(o, p, op)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// patchWhole is for operations without a path: the value holds attributes, with
-// their paths as names where the sender likes that.
-func (k *kind) patchWhole(o object, op operation) error {
-	if op.op == "remove" {
-		return refuse(noTarget, "remove needs a path.")
-	}
-	parts, ok := op.value.(map[string]any)
-	if !ok {
-		return refuse(invalidValue, "Without a path the value must be an object.")
-	}
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		p, err := k.path(name)
-		if err != nil || p.attribute != nil && p.attribute.mutability == readOnly {
-			continue // what POST ignores is ignored here
-		}
-		if err := k.apply(o, p, operation{op.op, name, parts[name]}); err != nil {
+		if err := k.apply(o, op.path, op); err != nil {
 			return err
 		}
 	}
@@ -169,7 +182,7 @@ func (k *kind) applyExtension(part object, p path, op operation) error {
 func (p path) apply(o object, op operation) error {
 	a := p.attribute
 	if a.mutability == readOnly || p.sub != nil && (p.sub.mutability == readOnly || p.sub.mutability == immutable) {
-		return refuse(mutability, "%s cannot be changed.", op.path)
+		return refuse(mutability, "%s cannot be changed.", op.at)
 	}
 	switch {
 	case p.filter != nil:
@@ -212,14 +225,28 @@ func (a *attribute) remove(o object, named any) error {
 	if err != nil {
 		return err
 	}
-	gone := map[any]bool{}
 	list, _ := v.([]any)
-	for _, one := range list {
-		gone[one.(object)["value"]] = true
-	}
+	gone := byValue(list)
 	has, _ := o[a.name].([]any)
-	a.keep(o, slices.DeleteFunc(has, func(one any) bool { return gone[one.(object)["value"]] }))
+	a.keep(o, slices.DeleteFunc(has, func(one any) bool {
+		value := one.(object)["value"]
+		if value != nil {
+			return gone[value] != nil
+		}
+		return slices.ContainsFunc(gone[nil], func(named object) bool { return reflect.DeepEqual(one, named) })
+	}))
 	return nil
+}
+
+// byValue finds values by what they are about, since lists may be long; nil are
+// those, as postal addresses, that have no such part.
+func byValue(list []any) map[any][]object {
+	all := make(map[any][]object, len(list))
+	for _, one := range list {
+		o := one.(object)
+		all[o["value"]] = append(all[o["value"]], o)
+	}
+	return all
 }
 
 // keep sets the values of an attribute. None of them is none at all.
@@ -232,14 +259,10 @@ func (a *attribute) keep(o object, list []any) {
 // merged adds values that are not there yet. One that is primary takes that from
 // the others.
 func merged(list, more []any) []any {
-	known := map[any]bool{}
-	for _, one := range list {
-		if v := one.(object)["value"]; v != nil {
-			known[v] = true
-		}
-	}
+	known := byValue(list)
 	for _, one := range more {
-		if v := one.(object)["value"]; known[v] && slices.ContainsFunc(list, func(has any) bool { return same(has.(object), one.(object)) }) {
+		o := one.(object)
+		if slices.ContainsFunc(known[o["value"]], func(has object) bool { return same(has, o) }) {
 			continue
 		}
 		if isPrimary(one) {
@@ -293,10 +316,13 @@ func (p path) setSub(part object, op operation) error {
 		return nil
 	}
 	v, err := p.sub.read(op.value, p.attribute.name+"."+p.sub.name)
-	if err == nil {
-		part[p.sub.name] = v
+	if err != nil {
+		return err
 	}
-	return err
+	if part[p.sub.name] = v; v == nil {
+		delete(part, p.sub.name)
+	}
+	return nil
 }
 
 // setEach does setSub to the values that are meant.
@@ -376,7 +402,7 @@ func (a *attribute) imply(tree filter.Expression, into object) error {
 			return a.imply(e.Right, into)
 		}
 	case *filter.AttributeExpression:
-		if e.Operator != filter.EQ {
+		if e.Operator != filter.EQ || e.CompareValue == nil {
 			break
 		}
 		sub := find(a.sub, e.AttributePath.AttributeName)

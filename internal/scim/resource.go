@@ -128,8 +128,21 @@ func (a *attribute) readOne(sent any, at string) (any, error) {
 	return s, nil
 }
 
-// maxText bounds a text, in bytes.
-const maxText = 4096
+// maxText bounds a text, and maxExternal an externalId, by which an index goes,
+// in bytes.
+const (
+	maxText     = 4096
+	maxExternal = 1000
+)
+
+// externalID takes what the directory calls a resource, "" where it does not.
+func externalID(o object) (string, error) {
+	id, _ := o["externalId"].(string)
+	if len(id) > maxExternal {
+		return "", refuse(invalidValue, "externalId has %d bytes at most.", maxExternal)
+	}
+	return id, nil
+}
 
 // read takes a whole resource.
 func (k *kind) read(sent map[string]any) (object, error) {
@@ -172,11 +185,17 @@ type target struct {
 	sub       *attribute // nil: all of it
 }
 
+// maxSelected bounds the names of attributes in a request.
+const maxSelected = 100
+
 // selects reads the parameters attributes and excludedAttributes. Names that
 // nothing has select nothing.
 func (k *kind) selects(attributes, excluded []string) (s selection, err error) {
 	if len(attributes) > 0 && len(excluded) > 0 {
 		return s, refuse(invalidValue, "Give attributes or excludedAttributes, not both.")
+	}
+	if len(attributes) > maxSelected || len(excluded) > maxSelected {
+		return s, refuse(invalidValue, "%d attributes can be chosen at most.", maxSelected)
 	}
 	s.some = len(attributes) > 0
 	for i, names := range [][]string{attributes, excluded} {

@@ -57,7 +57,9 @@ func userDraft(o object) (d directory.UserDraft, err error) {
 	if d.Name == "" {
 		return d, refuse(invalidValue, "userName is required.")
 	}
-	d.ExternalID, _ = o["externalId"].(string)
+	if d.ExternalID, err = externalID(o); err != nil {
+		return d, err
+	}
 	d.Active, _ = o["active"].(bool)
 	text, err := json.Marshal(rest)
 	if err != nil {
@@ -219,7 +221,7 @@ func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from director
 	if err != nil {
 		return err
 	}
-	changes, err := operations(sent)
+	changes, err := users.operations(sent)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package scim_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"atelier/internal/mail"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
+	"atelier/internal/witness"
 )
 
 // mails reads what lies in the queue, oldest first.
@@ -165,6 +167,44 @@ func TestASquatterLosesTheAddress(t *testing.T) {
 		}
 		if _, err := w.site.Devices.Check(w.Context(), w.site.DB, device.DeviceID); err == nil {
 			w.Error("the squatter's device works")
+		}
+	})
+}
+
+// A squatter who came in by a link is found by the directory, and not made by it.
+func TestASquatterWhoIsAMember(t *testing.T) {
+	each(t, func(w *world) {
+		for _, x := range []struct{ name, change string }{
+			{"dora@fox.example", `[{"op":"replace","path":"title","value":"Lead"}]`},
+			{"emma@fox.example", `[{"op":"replace","path":"userName","value":"em@fox.example"}]`},
+		} {
+			p, err := w.site.Desk.CreatePerson(w.Context(), x.name, "correct horse battery", false)
+			w.ok(err)
+			w.site.Admit(w.fox, x.name)
+			_, token := w.site.Token(x.name, "")
+			before := w.seq()
+			u := w.patch(200, "/Users/"+p.ID, x.change)
+			if _, err := w.site.Desk.SignIn(w.Context(), fmt.Sprint(u.at("userName")), "correct horse battery", w.site.Visitor()); err == nil {
+				w.Errorf("%s: the squatter's password works", x.name)
+			}
+			if _, err := credential.Check(w.Context(), w.site.DB, token); err == nil {
+				w.Errorf("%s: the squatter's token works", x.name)
+			}
+			var verified bool
+			w.ok(w.site.DB.QueryRow(w.Context(), `SELECT email_verified FROM person WHERE id = $1`, p.ID).Scan(&verified))
+			var acts int
+			w.ok(w.site.DB.QueryRow(w.Context(), `SELECT count(*) FROM audit WHERE seq > $1 AND act IN ('person.verified', 'token.deleted')`, before).Scan(&acts))
+			if !verified || acts != 2 {
+				w.Errorf("%s: verified %v, %d acts", x.name, verified, acts)
+			}
+		}
+		// Outside of the company's domains it can vouch for nobody.
+		p, err := w.site.Desk.CreatePerson(w.Context(), "gast@home.example", "correct horse battery", false)
+		w.ok(err)
+		w.site.Admit(w.fox, "gast@home.example")
+		w.patch(200, "/Users/"+p.ID, `[{"op":"replace","path":"title","value":"Guest"}]`)
+		if _, err := w.site.Desk.SignIn(w.Context(), "gast@home.example", "correct horse battery", w.site.Visitor()); err != nil {
+			w.Errorf("a guest: %v", err)
 		}
 	})
 }
@@ -344,5 +384,96 @@ func TestAnotherAddress(t *testing.T) {
 		}); err != nil {
 			w.Error(err)
 		}
+	})
+}
+
+func TestTheLogHasNoAddresses(t *testing.T) {
+	each(t, func(w *world) {
+		before := w.seq()
+		id := w.do(201, "POST", "/Users", `{"userName":"anna@fox.example","externalId":"anna.ax"}`).id()
+		w.patch(200, "/Users/"+id, `[{"op":"replace","value":{"userName":"ann@fox.example","externalId":"ann.ax"}}]`)
+		w.do(204, "DELETE", "/Users/"+id, "")
+		if len(w.acts(before)) < 5 {
+			w.Errorf("acts = %v", w.acts(before))
+		}
+		var told string
+		w.ok(w.site.DB.QueryRow(w.Context(), `SELECT coalesce(min(details), '') FROM audit WHERE details LIKE '%anna%' OR details LIKE '%ann@%' OR details LIKE '%ann.ax%'`).Scan(&told))
+		if told != "" {
+			w.Errorf("the log says %s", told)
+		}
+	})
+}
+
+// A directory that comes while somebody deletes their account finds nobody, or
+// makes somebody new. Only PostgreSQL has two at it at once.
+func TestPeopleWhoAreBeingDeleted(t *testing.T) {
+	each(t, func(w *world) {
+		for name, x := range map[string]struct {
+			method, body string
+			status       int
+		}{
+			"change": {"PUT", `{"userName":"anna@fox.example","title":"x"}`, 404},
+			"delete": {"DELETE", "", 404},
+			"create": {"POST", `{"userName":"anna@fox.example"}`, 201},
+		} {
+			id, path := w.user("anna@fox.example"), "/Users"
+			if x.method == "POST" {
+				w.ok(w.site.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
+					_, err := company.RemoveMember(w.Context(), tx, w.fox, id)
+					return errors.Join(err, company.DropProfile(w.Context(), tx, w.fox, id))
+				}))
+			} else {
+				path += "/" + id
+			}
+			a := w.duringDeletion(id, func() answer { return w.as(w.token, x.method, path, x.body) })
+			if a.status != x.status {
+				w.Errorf("%s = %d %s, want %d", name, a.status, a.text, x.status)
+			} else if a.status == 201 {
+				w.do(204, "DELETE", "/Users/"+a.id(), "")
+				w.ok(w.site.DB.Write(w.Context(), func(tx *sqldb.Tx) error { return person.Erase(w.Context(), tx, a.id()) }))
+			}
+		}
+	})
+}
+
+// duringDeletion sends a request while somebody is being deleted.
+func (w *world) duringDeletion(id string, send func() answer) answer {
+	w.Helper()
+	ctx, got := w.Context(), make(chan answer, 1)
+	w.ok(w.site.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, id); err != nil {
+			return err
+		}
+		in, err := company.OfPerson(ctx, tx, id)
+		for _, m := range in {
+			_, lost := company.RemoveMember(ctx, tx, m.Company.ID, id)
+			err = errors.Join(err, lost)
+		}
+		if err != nil {
+			return err
+		}
+		if err := company.ForgetProfiles(ctx, tx, id); err != nil {
+			return err
+		}
+		go func() { got <- send() }()
+		if tx.Dialect.Name == "postgres" {
+			witness.Until(w, "the directory to wait", func() (waits bool) {
+				w.ok(w.site.DB.QueryRow(ctx, `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&waits))
+				return waits
+			})
+		}
+		return person.Erase(ctx, tx, id)
+	}))
+	return <-got
+}
+
+func TestNoSeatForWhoIsBeingDeleted(t *testing.T) {
+	each(t, func(w *world) {
+		team, id := w.do(201, "POST", "/Groups", `{"displayName":"Film"}`).id(), w.user("anna@fox.example")
+		w.patch(200, "/Users/"+id, `[{"op":"replace","path":"active","value":false}]`)
+		a := w.duringDeletion(id, func() answer {
+			return w.as(w.token, "PATCH", "/Groups/"+team, `{"Operations":[{"op":"add","path":"members","value":[{"value":"`+id+`"}]}]}`)
+		})
+		a.want(400, "invalidValue") // and the checks find no seat
 	})
 }

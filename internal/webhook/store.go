@@ -53,25 +53,21 @@ func erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	if len(runIDs) == 0 {
 		return nil
 	}
-	args, places := make([]any, len(runIDs)), make([]string, len(runIDs))
-	for i, id := range runIDs {
-		args[i], places[i] = id, "$"+strconv.Itoa(i+1)
-	}
-	of := `run_id IN (` + strings.Join(places, ", ") + `)`
-	events, err := sqldb.All(ctx, tx, `SELECT id FROM webhook_event WHERE `+of+tx.Dialect.ForUpdate, args, func(row sqldb.Scanner) (id string, err error) {
+	runs, args := sqldb.In(runIDs)
+	events, err := sqldb.All(ctx, tx, `SELECT id FROM webhook_event WHERE run_id IN `+runs+tx.Dialect.ForUpdate, args, func(row sqldb.Scanner) (id string, err error) {
 		err = row.Scan(&id)
 		return id, err
 	})
 	if err != nil || len(events) == 0 {
 		return err
 	}
-	for _, id := range events {
-		if _, err := tx.Exec(ctx, `DELETE FROM webhook_attempt WHERE event_id = $1`, id); err != nil {
+	of, ids := sqldb.In(events)
+	for _, query := range []string{`DELETE FROM webhook_attempt WHERE event_id IN ` + of, `DELETE FROM webhook_event WHERE id IN ` + of} {
+		if _, err := tx.Exec(ctx, query, ids...); err != nil {
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM webhook_event WHERE `+of, args...)
-	return err
+	return nil
 }
 
 func insertEvent(ctx context.Context, tx *sqldb.Tx, id, host string, e Event) error {
