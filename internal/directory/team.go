@@ -24,23 +24,26 @@ func (d *Directory) lookTeam(ctx context.Context, a Actor, teamID string, may te
 
 // changeTeam does something to a team for an actor who may, and records it.
 func (d *Directory) changeTeam(ctx context.Context, a Actor, teamID string, may teamRule, act func(tx *sqldb.Tx, p place) (audit.Entry, error)) error {
-	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		p, err := inTeam(ctx, tx, a, teamID, may)
-		if err != nil {
-			return err
-		}
-		if err := company.Lock(ctx, tx, p.team.CompanyID); err != nil {
-			return err
-		}
-		if p, err = inTeam(ctx, tx, a, teamID, may); err != nil {
-			return err
-		}
-		e, err := act(tx, p)
-		if err != nil {
-			return err
-		}
-		return a.record(ctx, tx, p.team.CompanyID, e)
-	})
+	return d.DB.Write(ctx, func(tx *sqldb.Tx) error { return changeTeamIn(ctx, tx, a, teamID, may, act) })
+}
+
+// changeTeamIn is changeTeam in a transaction that has begun.
+func changeTeamIn(ctx context.Context, tx *sqldb.Tx, a Actor, teamID string, may teamRule, act func(tx *sqldb.Tx, p place) (audit.Entry, error)) error {
+	p, err := inTeam(ctx, tx, a, teamID, may)
+	if err != nil {
+		return err
+	}
+	if err := company.Lock(ctx, tx, p.team.CompanyID); err != nil {
+		return err
+	}
+	if p, err = inTeam(ctx, tx, a, teamID, may); err != nil {
+		return err
+	}
+	e, err := act(tx, p)
+	if err != nil {
+		return err
+	}
+	return a.record(ctx, tx, p.team.CompanyID, e)
 }
 
 // Teams gives a company's teams by name, from after on.
