@@ -59,8 +59,8 @@ const (
 	DomainVerified Act = "domain.verified" // DNS proved it: its people join by themselves
 	DomainRemoved  Act = "domain.removed"
 
-	ScimTokenMade    Act = "scim_token.made"    // a company's directory is connected; a token from before is dead
-	ScimTokenDeleted Act = "scim_token.deleted" // and cut off
+	ScimConnected    Act = "scim_token.made"    // a company's directory is connected; a token from before is dead
+	ScimDisconnected Act = "scim_token.deleted" // and cut off
 	ScimUserMade     Act = "scim_user.made"     // the directory knows somebody from now on
 	ScimUserChanged  Act = "scim_user.changed"  // what it says about somebody
 	ScimUserDeleted  Act = "scim_user.deleted"  // it no longer knows them
@@ -91,7 +91,7 @@ var Acts = []Act{
 	TeamCreated, TeamChanged, TeamRemoved, TeamMemberSet, TeamMemberRemoved, TeamRoleSet, TeamRoleDeleted,
 	InvitationCreated, InvitationAccepted, InvitationRevoked,
 	DomainAdded, DomainVerified, DomainRemoved,
-	ScimTokenMade, ScimTokenDeleted, ScimUserMade, ScimUserChanged, ScimUserDeleted,
+	ScimConnected, ScimDisconnected, ScimUserMade, ScimUserChanged, ScimUserDeleted,
 	TokensGranted, TokensToppedUp,
 	WebhookSecretMade, WebhookSecretRotated,
 	BudgetSet, BudgetRemoved,

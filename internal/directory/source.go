@@ -52,7 +52,7 @@ func (d *Directory) Connect(ctx context.Context, a Actor, companyID string) (t c
 			return e, err
 		}
 		t, secret, err = credential.ConnectDirectory(ctx, tx, companyID, a.PersonID)
-		return audit.Entry{Act: audit.ScimTokenMade, Details: map[string]string{"hint": t.Hint}}, err
+		return audit.Entry{Act: audit.ScimConnected, Details: map[string]string{"hint": t.Hint}}, err
 	})
 	return t, secret, err
 }
@@ -61,7 +61,7 @@ func (d *Directory) Connect(ctx context.Context, a Actor, companyID string) (t c
 func (d *Directory) Disconnect(ctx context.Context, a Actor, companyID string) error {
 	return d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) (audit.Entry, error) {
 		t, err := credential.DisconnectDirectory(ctx, tx, companyID)
-		return audit.Entry{Act: audit.ScimTokenDeleted, Details: map[string]string{"hint": t.Hint}}, err
+		return audit.Entry{Act: audit.ScimDisconnected, Details: map[string]string{"hint": t.Hint}}, err
 	})
 }
 

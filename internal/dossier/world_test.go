@@ -90,7 +90,6 @@ type life struct {
 	codes    device.Codes // approved, not fetched
 	token    string       // personal
 	company2 string       // token of the company
-	link     string       // to choose a password
 	own      run.Run
 	work     run.Run // for the team
 	upload   string
