@@ -25,8 +25,9 @@ var contentCSV = []string{"text/csv; charset=utf-8; header=present"}
 // sendTable writes a report as one file, page by page; next gives no rows after
 // the last. Each page is read in a transaction of its own, so that no reader
 // can hold one for long, and before each but the first it is asked whether the
-// caller still may, and whether the company's days are still the same. Whatever goes wrong after the beginning breaks the
-// connection off: a file that ends must be whole.
+// caller still may, and whether the company's days are still the same. Whatever
+// goes wrong after the beginning breaks the connection off: a file that ends
+// must be whole.
 func (s *Server) sendTable(w http.ResponseWriter, r *http.Request, q *reportQuery, columns []string, next func(context.Context, *sqldb.Tx) ([][]string, error)) error {
 	ctx := r.Context()
 	var rows [][]string

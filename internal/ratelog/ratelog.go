@@ -118,8 +118,8 @@ const Daily = "day/"
 func Drop(ctx context.Context, tx *sqldb.Tx, keys ...string) error { return drop(ctx, tx, keys) }
 
 // Sweep removes what happened before a time, which must lie further back than
-// any window reaches, those of Daily keys a day later: at most limit rows and as many keys. It says how many it
-// removed; below limit nothing is left.
+// any window reaches, and under Daily keys a day before it: at most limit rows
+// and as many keys. It says how many it removed; below limit nothing is left.
 func Sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (removed int64, err error) {
 	return sweep(ctx, tx, before, limit)
 }

@@ -95,16 +95,21 @@ func (s *Server) findGroups(ctx context.Context, from directory.Source, q query)
 	return page, total, err
 }
 
-func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+// readGroup reads a group that comes whole.
+func readGroup(w http.ResponseWriter, r *http.Request) (directory.GroupDraft, error) {
 	sent, err := body(w, r)
 	if err != nil {
-		return err
+		return directory.GroupDraft{}, err
 	}
 	o, err := groups.read(sent)
 	if err != nil {
-		return err
+		return directory.GroupDraft{}, err
 	}
-	draft, err := groupDraft(o)
+	return groupDraft(o)
+}
+
+func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+	draft, err := readGroup(w, r)
 	if err != nil {
 		return err
 	}
@@ -133,15 +138,7 @@ func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, from directory
 }
 
 func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	sent, err := body(w, r)
-	if err != nil {
-		return err
-	}
-	o, err := groups.read(sent)
-	if err != nil {
-		return err
-	}
-	draft, err := groupDraft(o)
+	draft, err := readGroup(w, r)
 	if err != nil {
 		return err
 	}
