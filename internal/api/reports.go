@@ -203,8 +203,7 @@ func (q *reportQuery) begin(ctx context.Context, tx *sqldb.Tx) (*time.Location, 
 // were others.
 var errClock = fault.New(fault.Invalid, "The time zone of this company was changed. Begin again at the first page.").On("cursor")
 
-// settle fills in the time where it was left out: this month, to the end of this
-// second.
+// settle fills in the time where it was left out: this month until now.
 func (q *reportQuery) settle(ctx context.Context, tx *sqldb.Tx) (*time.Location, error) {
 	zone, err := report.Zone(ctx, tx, q.CompanyID)
 	if err != nil {
@@ -214,12 +213,12 @@ func (q *reportQuery) settle(ctx context.Context, tx *sqldb.Tx) (*time.Location,
 		return nil, errClock
 	}
 	q.zone = zone.String()
-	now := tx.Now.UTC()
+	now := tx.Now.UTC().Truncate(time.Microsecond)
 	if q.From.IsZero() {
 		q.From = report.MonthStart(now, zone)
 	}
 	if q.Until.IsZero() {
-		q.Until = now.Truncate(time.Second).Add(time.Second) // what has ended by now is in it
+		q.Until = now.Add(time.Microsecond) // a month that begins now is not empty
 	}
 	p := &params{}
 	p.span(q.From, q.Until)
