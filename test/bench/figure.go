@@ -14,7 +14,7 @@ type side struct {
 }
 
 // compare measures two sides in turns and says whether the ratio is at least
-// what it should be.
+// what it should be, where that is more than 0.
 func (b *bench) compare(unit string, a, base side, least float64) error {
 	var rates, bases, ratios []float64
 	for i := range b.rounds {
@@ -36,8 +36,12 @@ func (b *bench) compare(unit string, a, base side, least float64) error {
 		rates, bases, ratios = append(rates, x), append(bases, y), append(ratios, x/y)
 	}
 	ratio := median(ratios)
-	fmt.Printf("%9.0f %s  %s\n%9.0f %s  %s\n%9.2f ratio, at least %.2f: %s (rounds %s)\n\n",
-		median(rates), unit, a.name, median(bases), unit, base.name, ratio, least, b.verdict(a.name, ratio >= least, "BELOW"), spread(ratios))
+	bound := ""
+	if least > 0 {
+		bound = fmt.Sprintf(", at least %.2f: %s", least, b.verdict(a.name, ratio >= least, "BELOW"))
+	}
+	fmt.Printf("%9.0f %s  %s\n%9.0f %s  %s\n%9.2f ratio%s (rounds %s)\n\n",
+		median(rates), unit, a.name, median(bases), unit, base.name, ratio, bound, spread(ratios))
 	return nil
 }
 
