@@ -229,8 +229,8 @@ func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accep
 	return hold, err
 }
 
-// budgetLeft is what a hard budget of the team leaves at a moment. A run that is free
-// asks for nothing of it.
+// budgetLeft is what a hard budget of the team leaves at a moment. A run that is
+// free asks for nothing of it.
 func budgetLeft(ctx context.Context, tx *sqldb.Tx, who Caller, h ledger.Hold, at time.Time) (left int64, limited bool, err error) {
 	if who.TeamID == "" || h.Tokens == 0 {
 		return 0, false, nil

@@ -33,9 +33,9 @@ type Ending struct {
 // ErrOver is for a worker whose run is no longer its own.
 var ErrOver = errors.New("the run is over, or somebody else's")
 
-// End ends a run in one transaction: its state, its results, what it costs,
-// its event, what its team's budget reaches, and the tool's history. Where r is not as the run is by now, it is
-// ErrOver and nothing changed.
+// End ends a run in one transaction: its state, its results, what its company
+// used, what it costs, what its team's budget reaches, its event and the tool's
+// history. Where r is not as the run is by now, it is ErrOver and nothing changed.
 //
 // Files come before the state: where the outcome of a first try is unknown, a
 // second one fails on them and not with ErrOver, whose files may be dropped.
