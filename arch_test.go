@@ -59,7 +59,7 @@ var layers = []map[string][]string{
 
 // supports are packages that serve tests only: no program may be built with them.
 var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
-	"internal/browser", "internal/identity/identitytest", "internal/mail/mailtest", "internal/oidc/oidctest",
+	"internal/browser", "internal/identity/identitytest", "internal/mail/mailtest", "internal/post/posttest", "internal/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
 	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/generation/generationtest",
 	"test/report", "test/bench", "test/clients", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor"}

@@ -13,6 +13,7 @@ import (
 	"atelier/internal/generation"
 	"atelier/internal/generation/generationtest"
 	"atelier/internal/mail"
+	"atelier/internal/post/posttest"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
@@ -152,25 +153,9 @@ func (w world) told() []int64 {
 }
 
 // mails reads what lies in the queue, oldest first.
-func (w world) mails() (all []mail.Message) {
+func (w world) mails() []mail.Message {
 	w.Helper()
-	query := `SELECT args FROM job ORDER BY rowid`
-	if w.DB.Dialect.Name == "postgres" {
-		query = `SELECT args ->> 'args' FROM river_job ORDER BY id`
-	}
-	letters := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]string, error) {
-		return sqldb.All(w.Context(), tx, query, nil, func(row sqldb.Scanner) (s string, err error) { return s, row.Scan(&s) })
-	})
-	for _, letter := range letters {
-		var l struct{ Sealed string }
-		w.OK(json.Unmarshal([]byte(letter), &l))
-		plain, err := w.MailBox.Open(l.Sealed, "mail")
-		w.OK(err)
-		var m mail.Message
-		w.OK(json.Unmarshal(plain, &m))
-		all = append(all, m)
-	}
-	return all
+	return posttest.Queued(w, w.DB, w.MailBox)
 }
 
 // subjects are those of the mails so far.

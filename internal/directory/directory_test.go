@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"atelier/internal/mail"
 	"atelier/internal/person"
 	"atelier/internal/post"
+	"atelier/internal/post/posttest"
 	"atelier/internal/queue"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
@@ -192,23 +192,7 @@ func (w world) seq() (n int64) {
 }
 
 // mails reads what lies in the queue, oldest first.
-func (w world) mails() (all []mail.Message) {
+func (w world) mails() []mail.Message {
 	w.Helper()
-	query := `SELECT args FROM job ORDER BY rowid`
-	if w.db.Dialect.Name == "postgres" {
-		query = `SELECT args ->> 'args' FROM river_job ORDER BY id`
-	}
-	letters := get(w, func(tx *sqldb.Tx) ([]string, error) {
-		return sqldb.All(w.ctx(), tx, query, nil, func(row sqldb.Scanner) (s string, err error) { return s, row.Scan(&s) })
-	})
-	for _, letter := range letters {
-		var l struct{ Sealed string }
-		w.ok(json.Unmarshal([]byte(letter), &l))
-		plain, err := w.box.Open(l.Sealed, "mail")
-		w.ok(err)
-		var m mail.Message
-		w.ok(json.Unmarshal(plain, &m))
-		all = append(all, m)
-	}
-	return all
+	return posttest.Queued(w, w.db, w.box)
 }

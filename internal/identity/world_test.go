@@ -1,9 +1,7 @@
 package identity_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +23,7 @@ import (
 	"atelier/internal/ledger"
 	"atelier/internal/mail"
 	"atelier/internal/person"
-	"atelier/internal/post"
+	"atelier/internal/post/posttest"
 	"atelier/internal/queue"
 	"atelier/internal/ratelog"
 	"atelier/internal/session"
@@ -226,30 +224,7 @@ func (w *world) invite(email, companyID, teamID string) (secret string) {
 // mails gives all messages that were sent so far, oldest first.
 func (w *world) mails() []mail.Message {
 	w.Helper()
-	query := `SELECT args FROM job WHERE kind = 'mail' ORDER BY rowid`
-	if w.DB.Dialect.Name == "postgres" {
-		query = `SELECT args->>'args' FROM river_job WHERE kind = 'mail' ORDER BY id`
-	}
-	var all inbox
-	h := post.Handler(&all, w.Keys.Box("mail"), slog.New(slog.DiscardHandler))
-	w.do(func(tx *sqldb.Tx) error {
-		return tx.Each(w.Context(), query, nil, func(row sqldb.Scanner) error {
-			var args string
-			if err := row.Scan(&args); err != nil {
-				return err
-			}
-			return h.Do(w.Context(), queue.Work{Args: []byte(args)})
-		})
-	})
-	return all
-}
-
-// inbox is a mail.Sender that keeps everything.
-type inbox []mail.Message
-
-func (i *inbox) Send(_ context.Context, m mail.Message) error {
-	*i = append(*i, m)
-	return m.Check()
+	return posttest.Queued(w, w.DB, w.Keys.Box("mail"))
 }
 
 // mailsTo gives the messages to an address whose subject begins so.

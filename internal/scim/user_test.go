@@ -1,7 +1,6 @@
 package scim_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -15,33 +14,15 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/mail"
 	"atelier/internal/person"
+	"atelier/internal/post/posttest"
 	"atelier/internal/sqldb"
 	"atelier/internal/witness"
 )
 
 // mails reads what lies in the queue, oldest first.
-func (w *world) mails() (all []mail.Message) {
+func (w *world) mails() []mail.Message {
 	w.Helper()
-	query := `SELECT args FROM job ORDER BY rowid`
-	if w.site.DB.Dialect.Name == "postgres" {
-		query = `SELECT args ->> 'args' FROM river_job ORDER BY id`
-	}
-	var letters []string
-	w.ok(w.site.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) {
-		letters, err = sqldb.All(w.Context(), tx, query, nil, func(row sqldb.Scanner) (s string, err error) { return s, row.Scan(&s) })
-		return err
-	}))
-	box := w.site.Keys.Box("mail")
-	for _, letter := range letters {
-		var l struct{ Sealed string }
-		w.ok(json.Unmarshal([]byte(letter), &l))
-		plain, err := box.Open(l.Sealed, "mail")
-		w.ok(err)
-		var m mail.Message
-		w.ok(json.Unmarshal(plain, &m))
-		all = append(all, m)
-	}
-	return all
+	return posttest.Queued(w, w.site.DB, w.site.Keys.Box("mail"))
 }
 
 // lastMail is the newest to an address.
