@@ -119,3 +119,16 @@ func unprivileged(dir string) (*syscall.Credential, error) {
 	}
 	return nil, errors.New("PostgreSQL does not run as root and there is no user postgres or nobody")
 }
+
+// onPostgres measures on a fresh database of a PostgreSQL, where there is one.
+func (b *bench) onPostgres(ctx context.Context, measure func(address string) error) error {
+	pg, err := b.startPostgres(ctx)
+	if err != nil || pg == nil {
+		return err
+	}
+	address, err := pg.database(ctx)
+	if err != nil {
+		return err
+	}
+	return measure(address)
+}

@@ -23,15 +23,7 @@ func (b *bench) reports(ctx context.Context) error {
 	if err := b.reportsOn(ctx, "SQLite", ""); err != nil || !b.oldPG {
 		return err
 	}
-	pg, err := b.startPostgres(ctx)
-	if err != nil || pg == nil {
-		return err
-	}
-	address, err := pg.database(ctx)
-	if err != nil {
-		return err
-	}
-	return b.reportsOn(ctx, "PostgreSQL with fsync", address)
+	return b.onPostgres(ctx, func(address string) error { return b.reportsOn(ctx, "PostgreSQL with fsync", address) })
 }
 
 func (b *bench) reportsOn(ctx context.Context, where, database string) error {

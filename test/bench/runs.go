@@ -121,15 +121,7 @@ func (b *bench) runLatency(ctx context.Context) error {
 	if err := b.runLatencyOn(ctx, "SQLite", ""); err != nil {
 		return err
 	}
-	pg, err := b.startPostgres(ctx)
-	if err != nil || pg == nil {
-		return err
-	}
-	address, err := pg.database(ctx)
-	if err != nil {
-		return err
-	}
-	return b.runLatencyOn(ctx, "PostgreSQL", address)
+	return b.onPostgres(ctx, func(address string) error { return b.runLatencyOn(ctx, "PostgreSQL", address) })
 }
 
 func (b *bench) runLatencyOn(ctx context.Context, where, database string) error {
