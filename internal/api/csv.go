@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
+	"atelier/internal/httpd"
 	"atelier/internal/sqldb"
 )
 
@@ -48,10 +50,10 @@ func (s *Server) sendTable(w http.ResponseWriter, r *http.Request, q *reportQuer
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	conn := http.NewResponseController(w)
+	out, conn := httpd.Patient(w, s.Now, tableTime), http.NewResponseController(w)
 	page := [][]string{columns}
 	for {
-		if err := s.sendRows(w, conn, append(page, rows...)); err != nil {
+		if err := sendRows(out, conn, append(page, rows...)); err != nil {
 			return err
 		}
 		if len(rows) < tableRows {
@@ -67,15 +69,14 @@ func (s *Server) sendTable(w http.ResponseWriter, r *http.Request, q *reportQuer
 	}
 }
 
-// sendRows writes rows to the client, who has the usual time to take them.
-func (s *Server) sendRows(w http.ResponseWriter, conn *http.ResponseController, rows [][]string) error {
+// sendRows writes rows to the client.
+func sendRows(w io.Writer, conn *http.ResponseController, rows [][]string) error {
 	var b bytes.Buffer
 	lines := csv.NewWriter(&b)
 	lines.UseCRLF = true
 	if err := lines.WriteAll(rows); err != nil {
 		return fmt.Errorf("encode rows: %w", err)
 	}
-	_ = conn.SetWriteDeadline(s.Now().Add(tableTime)) // a connection without deadlines has none to move
 	if _, err := w.Write(b.Bytes()); err != nil {
 		return err
 	}

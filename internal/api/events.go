@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -38,7 +39,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, news <-chan stru
 	defer look.Stop()
 	defer alive.Stop()
 	defer ask.Stop()
-	ctx, c, e := r.Context(), callOf(r), &events{w: w, conn: http.NewResponseController(w), now: s.Now}
+	ctx, c, e := r.Context(), callOf(r), &events{w: httpd.Patient(w, s.Now, aliveEvery), conn: http.NewResponseController(w)}
 	stopping := httpd.RecordOf(ctx).Stopping
 	for {
 		if ended, err := tell(e); err != nil || ended {
@@ -65,9 +66,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, news <-chan stru
 
 // events writes a stream.
 type events struct {
-	w    http.ResponseWriter
+	w    io.Writer // gives the client the usual time to take each event
 	conn *http.ResponseController
-	now  func() time.Time
 }
 
 // event is one of a stream. Who was cut off after an id gets what came later
@@ -97,9 +97,8 @@ func (e *events) tell(all ...event) error {
 	return e.send(text)
 }
 
-// send writes to the client, who has the usual time to take it.
+// send writes to the client.
 func (e *events) send(text []byte) error {
-	_ = e.conn.SetWriteDeadline(e.now().Add(aliveEvery)) // a connection without deadlines has none to move
 	if _, err := e.w.Write(text); err != nil {
 		return err
 	}

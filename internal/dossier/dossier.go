@@ -49,6 +49,9 @@ func (a Actor) may(personID string) error {
 	return fault.New(fault.Forbidden, "Only the person can do this.").With("reason", "permission")
 }
 
+// Patience is how long whoever fetches an archive may take for its next part.
+const Patience = 30 * time.Second
+
 // EraseKind is the kind of the jobs that finish a deletion.
 const EraseKind = "person-erase"
 
