@@ -28,7 +28,7 @@ var layers = []map[string][]string{
 		"internal/device": nil, "internal/idtoken": nil, "internal/keyring": nil, "internal/ledger": nil, "internal/mail": nil, "internal/oidc": nil,
 		"internal/media": nil, "internal/person": nil, "internal/policy": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/report": nil, "internal/run": nil,
 		"internal/session": nil, "internal/throttle": nil, "internal/webhook": nil,
-		"internal/hub": nil, "internal/engine": nil, "internal/engine/raster": {"internal/engine"}, "internal/engine/script": {"internal/engine"},
+		"internal/hub": nil, "internal/engine": nil, "internal/engine/pixels": {"internal/engine"}, "internal/engine/raster": {"internal/engine", "internal/engine/pixels"}, "internal/engine/script": {"internal/engine"},
 		"internal/engine/sketch": nil, "internal/engine/backend": {"internal/engine"}, "internal/engine/child": {"internal/engine"}, "internal/engine/sound": nil,
 		"internal/engine/cog":       {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
 		"internal/engine/comfyui":   {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
