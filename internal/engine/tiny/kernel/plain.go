@@ -1,0 +1,216 @@
+package kernel
+
+import "math"
+
+// plain is the kernel in Go. Products are rounded before they are added, with
+// an explicit conversion, since some platforms would fuse the two otherwise.
+func plain() Kernel {
+	return Kernel{"plain", 2, 16, ops{
+		tile: plainTile, widen: plainWiden, softmax: plainSoftmax, silu: plainSiLU, gate: plainGate, add: plainAdd, addGated: plainAddGated,
+		toward: plainToward, guide: plainGuide, norm: plainNorm, rope: plainRope, prelu: plainPReLU, transpose: plainTranspose, peak: plainPeak,
+	}}
+}
+
+func plainTile(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
+	i := 0
+	for ; i+2 <= m; i += 2 {
+		for j := 0; j < 16; j += 4 {
+			plain2x4(k, a[i*lda:], a[(i+1)*lda:], b[j:], ldb, c[i*ldc+j:], c[(i+1)*ldc+j:], from[i*ldf+j:], from[(i+1)*ldf+j:])
+		}
+	}
+	if i < m {
+		var spare [4]float32
+		for j := 0; j < 16; j += 4 {
+			plain2x4(k, a[i*lda:], a[i*lda:], b[j:], ldb, c[i*ldc+j:], spare[:], from[i*ldf+j:], from[i*ldf+j:])
+		}
+	}
+}
+
+// plain2x4 is as large a tile as the registers of a processor hold without
+// vectors.
+func plain2x4(k int, a0, a1, b []float32, ldb int, c0, c1, f0, f1 []float32) {
+	f0, f1 = f0[:4], f1[:4]
+	s00, s01, s02, s03 := f0[0], f0[1], f0[2], f0[3]
+	s10, s11, s12, s13 := f1[0], f1[1], f1[2], f1[3]
+	a0, a1 = a0[:k], a1[:k]
+	for p, x := range a0 {
+		y := a1[p]
+		r := (*[4]float32)(b[p*ldb:])
+		s00 += float32(x * r[0])
+		s01 += float32(x * r[1])
+		s02 += float32(x * r[2])
+		s03 += float32(x * r[3])
+		s10 += float32(y * r[0])
+		s11 += float32(y * r[1])
+		s12 += float32(y * r[2])
+		s13 += float32(y * r[3])
+	}
+	c0, c1 = c0[:4], c1[:4]
+	c0[0], c0[1], c0[2], c0[3] = s00, s01, s02, s03
+	c1[0], c1[1], c1[2], c1[3] = s10, s11, s12, s13
+}
+
+func plainWiden(k int, dst []float32, w string, scale []float32) {
+	for i := range k {
+		row, from := dst[i*16:i*16+16], w[i*Lane:i*Lane+16]
+		for j := range row {
+			row[j] = float32(int8(from[j])) * scale[j]
+		}
+	}
+}
+
+// The numbers of the exponential function stand in build/kernels as well.
+const (
+	expLow, expHigh = -86.5, 88.0
+	log2e           = 1.44269504088896341
+	ln2High, ln2Low = 0.693359375, -2.12194440e-4
+	nearest         = 3 << 22 // what is added to this loses its fraction
+)
+
+var expPoly = [...]float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1}
+
+// exp is e to the x, never below the smallest normal numbers.
+func exp(x float32) float32 {
+	x = max(min(x, expHigh), expLow)
+	t := float32(float32(x*log2e)+nearest) - nearest
+	x -= float32(t * ln2High)
+	x -= float32(t * ln2Low)
+	r := expPoly[0]
+	for _, c := range expPoly[1:] {
+		r = float32(r*x) + c
+	}
+	return math.Float32frombits(math.Float32bits(r) + uint32(int32(t))<<23)
+}
+
+// fold adds sixteen lanes, halves onto halves.
+func fold(l *[16]float32) float32 {
+	for h := 8; h > 0; h /= 2 {
+		for i := range h {
+			l[i] += l[i+h]
+		}
+	}
+	return l[0]
+}
+
+func plainSoftmax(x []float32) {
+	top := float32(-math.MaxFloat32)
+	for _, v := range x {
+		top = max(top, v)
+	}
+	var lanes [16]float32
+	for i, v := range x {
+		x[i] = exp(v - top)
+		lanes[i&15] += x[i]
+	}
+	inverse := 1 / fold(&lanes)
+	for i := range x {
+		x[i] *= inverse
+	}
+}
+
+func plainSiLU(x []float32) {
+	for i, v := range x {
+		x[i] = v / (1 + exp(-v))
+	}
+}
+
+func plainGate(dst, a, b []float32) {
+	for i, v := range a {
+		dst[i] = v / (1 + exp(-v)) * b[i]
+	}
+}
+
+func plainAdd(x, v []float32) {
+	for i := range x {
+		x[i] += v[i]
+	}
+}
+
+func plainAddGated(x, g, v []float32) {
+	for i := range x {
+		x[i] += float32(g[i] * v[i])
+	}
+}
+
+func plainToward(z, x []float32, share, limit float32) {
+	for i, v := range x {
+		z[i] += float32((max(min(v, limit), -limit) - z[i]) * share)
+	}
+}
+
+func plainGuide(x, u []float32, by float32) {
+	for i, v := range x {
+		x[i] = u[i] + float32((v-u[i])*by)
+	}
+}
+
+// inverse is one over the root mean square, from the sum of squares.
+func inverse(sum float32, n int) float32 {
+	return 1 / float32(math.Sqrt(float64(sum/float32(n)+1e-6)))
+}
+
+func plainNorm(dst, x, gain, shift []float32) {
+	var lanes [16]float32
+	for i, v := range x {
+		lanes[i&15] += float32(v * v)
+	}
+	inv := inverse(fold(&lanes), len(x))
+	for i, v := range x {
+		dst[i] = float32(float32(v*inv)*gain[i]) + shift[i]
+	}
+}
+
+func plainRope(dst, x, gain, cos, sin []float32) {
+	var lanes [16]float32
+	half := len(x) / 2
+	for _, part := range [][]float32{x[:half], x[half:]} {
+		for i, v := range part {
+			lanes[i&15] += float32(v * v)
+		}
+	}
+	inv := inverse(fold(&lanes), len(x))
+	for i := range half {
+		a, b := x[i]*inv*gain[i], x[half+i]*inv*gain[half+i]
+		dst[i] = float32(a*cos[i]) - float32(b*sin[i])
+		dst[half+i] = float32(b*cos[i]) + float32(a*sin[i])
+	}
+}
+
+func plainPReLU(x, slope []float32) {
+	for len(x) > 0 {
+		for i, s := range slope {
+			if x[i] < 0 {
+				x[i] *= s
+			}
+		}
+		x = x[len(slope):]
+	}
+}
+
+func plainTranspose(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
+	for r := range rows {
+		for c := range cols {
+			dst[c*ldd+r] = src[r*lds+c]
+		}
+	}
+}
+
+func plainPeak(n int) int {
+	x, y := float32(1), float32(1e-30)
+	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+	for range n {
+		s0 += float32(x * y)
+		s1 += float32(x * y)
+		s2 += float32(x * y)
+		s3 += float32(x * y)
+		s4 += float32(x * y)
+		s5 += float32(x * y)
+		s6 += float32(x * y)
+		s7 += float32(x * y)
+		x = s0 // so that the compiler computes the products each time
+	}
+	if s0+s1+s2+s3+s4+s5+s6+s7 < 0 {
+		return 0
+	}
+	return n * 16
+}
