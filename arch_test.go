@@ -29,6 +29,8 @@ var layers = []map[string][]string{
 		"internal/media": nil, "internal/person": nil, "internal/policy": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/report": nil, "internal/run": nil,
 		"internal/session": nil, "internal/throttle": nil, "internal/webhook": nil,
 		"internal/hub": nil, "internal/engine": nil, "internal/engine/pixels": {"internal/engine"}, "internal/engine/raster": {"internal/engine", "internal/engine/pixels"}, "internal/engine/script": {"internal/engine"},
+		"internal/engine/tiny/kernel": nil, "internal/engine/tiny/neural": {"internal/engine/tiny/kernel"},
+		"internal/engine/tiny":   {"internal/engine", "internal/engine/pixels", "internal/engine/tiny/neural"},
 		"internal/engine/sketch": nil, "internal/engine/backend": {"internal/engine"}, "internal/engine/child": {"internal/engine"}, "internal/engine/sound": nil,
 		"internal/engine/cog":       {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
 		"internal/engine/comfyui":   {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},

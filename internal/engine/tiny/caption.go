@@ -1,0 +1,98 @@
+package tiny
+
+import (
+	"fmt"
+	"strings"
+)
+
+// styles and backgrounds are words that the captions of the training pictures
+// end with, in this order: "red fox, flat emoji in the snow". The network knows
+// them best in these very words, so the article stays as it is there before a
+// vowel, too.
+var (
+	styles = map[string]string{
+		"3d":      ", 3d emoji",
+		"glossy":  ", glossy emoji",
+		"flat":    ", flat emoji",
+		"cartoon": ", cartoon emoji",
+		"simple":  ", simple emoji",
+	}
+	backgrounds = map[string]string{
+		"white":      " on a white background",
+		"red":        " on a red background",
+		"orange":     " on a orange background",
+		"yellow":     " on a yellow background",
+		"green":      " on a green background",
+		"teal":       " on a teal background",
+		"blue":       " on a blue background",
+		"purple":     " on a purple background",
+		"pink":       " on a pink background",
+		"brown":      " on a brown background",
+		"beige":      " on a beige background",
+		"gray":       " on a gray background",
+		"black":      " on a black background",
+		"grass":      " in a grassy field",
+		"night":      " at night",
+		"space":      " in space",
+		"beach":      " on the beach",
+		"sea":        " on the sea",
+		"underwater": " underwater",
+		"sunset":     " at sunset",
+		"desert":     " in the desert",
+		"snow":       " in the snow",
+		"forest":     " in the forest",
+		"sky":        " in the sky",
+		"moon":       " on the moon",
+	}
+)
+
+// caption is the prompt with the words for the style and the background. A
+// choice that is not known adds nothing.
+func (t *task) caption(prompt string) string {
+	style, _ := t.Values["style"].(string)
+	background, _ := t.Values["background"].(string)
+	return strings.TrimRight(strings.TrimSpace(prompt), " .,;:!?") + styles[style] + backgrounds[background]
+}
+
+// namedBytes is how much of a note may be words of the prompt.
+const namedBytes = 350
+
+// note says which words of a prompt the network does not know, "" where it knows
+// them all.
+func (t *task) note(prompt string) string {
+	unknown, words := t.model.Unknown(prompt)
+	switch {
+	case words == 0:
+		return "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English."
+	case len(unknown) == 0:
+		return ""
+	case len(unknown) >= words && words == 1:
+		return "The only word is unknown to this model, so the picture has nothing to do with the prompt: " + listed(unknown) + "."
+	case len(unknown) >= words:
+		return fmt.Sprintf("All %d words are unknown to this model, so the picture has nothing to do with the prompt: %s.", words, listed(unknown))
+	case len(unknown) == 1:
+		return fmt.Sprintf("1 of %d words is unknown to this model and was left out of the drawing: %s.", words, listed(unknown))
+	}
+	return fmt.Sprintf("%d of %d words are unknown to this model and were left out of the drawing: %s.", len(unknown), words, listed(unknown))
+}
+
+// listed names words once each, as many as there is room for.
+func listed(words []string) string {
+	var b strings.Builder
+	seen := map[string]bool{}
+	for _, w := range words {
+		if seen[w] {
+			continue
+		}
+		seen[w] = true
+		if b.Len() > 0 {
+			b.WriteString(", ")
+		}
+		if b.Len()+len(w) > namedBytes {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(w)
+	}
+	return b.String()
+}
