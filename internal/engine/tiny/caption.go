@@ -2,7 +2,9 @@ package tiny
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // styles and backgrounds are words that the captions of the training pictures
@@ -46,21 +48,58 @@ var (
 	}
 )
 
-// caption is the prompt with the words for the style and the background. A
-// choice that is not known adds nothing.
-func (t *task) caption(prompt string) string {
+// caption is as much of the prompt as the network reads, with the words for the
+// style and the background, which have to fit in as well. A choice that is not
+// known adds nothing.
+func (t *task) caption(prompt string) (caption, read string) {
 	style, _ := t.Values["style"].(string)
 	background, _ := t.Values["background"].(string)
-	return strings.TrimRight(strings.TrimSpace(prompt), " .,;:!?") + styles[style] + backgrounds[background]
+	more := styles[style] + backgrounds[background]
+	read = first(prompt, t.model.Words()-t.count(more), t.count)
+	return strings.TrimRight(read, " .,;:!?") + more, read
+}
+
+func (t *task) count(text string) int {
+	_, words := t.model.Unknown(text)
+	return words
+}
+
+// first cuts a text after so many words, between two spaces.
+func first(text string, most int, count func(string) int) string {
+	fields := strings.Fields(text)
+	for len(fields) > 1 && count(strings.Join(fields, " ")) > most {
+		fields = fields[:len(fields)-1]
+	}
+	return strings.Join(fields, " ")
 }
 
 // namedBytes is how much of a note may be words of the prompt.
 const namedBytes = 350
 
-// note says which words of a prompt the network does not know, "" where it knows
-// them all.
-func (t *task) note(prompt string) string {
-	unknown, words := t.model.Unknown(prompt)
+// note says how much of a prompt the network read and which words of that it does
+// not know, "" where it read all and knows them.
+func (t *task) note(prompt, read string) string {
+	note := about(t.model.Unknown(once(read)))
+	if n := t.count(read); n < t.count(prompt) {
+		note = strings.TrimSpace(fmt.Sprintf("Only the first %d words were read. %s", n, note))
+	}
+	return note
+}
+
+// once is a text with each word once, so that repeated ones count once.
+func once(text string) string {
+	var all []string
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) && r != '-' && r != '\'' }) {
+		if !slices.Contains(all, w) {
+			all = append(all, w)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// about says what a picture does not show: those of so many words that the
+// network does not know.
+func about(unknown []string, words int) string {
 	switch {
 	case words == 0:
 		return "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English."
@@ -76,15 +115,10 @@ func (t *task) note(prompt string) string {
 	return fmt.Sprintf("%d of %d words are unknown to this model and were left out of the drawing: %s.", len(unknown), words, listed(unknown))
 }
 
-// listed names words once each, as many as there is room for.
+// listed names words, as many as there is room for.
 func listed(words []string) string {
 	var b strings.Builder
-	seen := map[string]bool{}
 	for _, w := range words {
-		if seen[w] {
-			continue
-		}
-		seen[w] = true
 		if b.Len() > 0 {
 			b.WriteString(", ")
 		}

@@ -27,8 +27,9 @@ func sketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, s
 		return nil, "", err
 	}
 	prompt, _ := t.Values["prompt"].(string)
+	caption, read := t.caption(prompt)
 	order := neural.Order{
-		Prompt: t.caption(prompt), Seed: uint64(t.SeedOf(i)),
+		Prompt: caption, Seed: uint64(t.SeedOf(i)),
 		Steps:    int(t.Number("steps", float64(t.model.Steps()), 1, mostSteps)),
 		Guidance: float32(t.Number("guidance", 1, 1, mostGuidance)),
 	}
@@ -66,7 +67,7 @@ func sketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, s
 			return nil, "", err
 		}
 	}
-	return m, t.note(prompt), nil
+	return m, t.note(prompt, read), nil
 }
 
 // large tells whether the result goes through the upscaler.

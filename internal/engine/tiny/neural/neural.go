@@ -124,6 +124,10 @@ func (m *Model) Side() int { return m.core.config.Res }
 // Steps is how many steps the model was made for.
 func (m *Model) Steps() int { return m.sampler.Steps }
 
+// Words is how many words of a prompt are read. What comes after them is passed
+// over.
+func (m *Model) Words() int { return m.core.length }
+
 // Unknown gives the words of a prompt that the model has never seen, and how
 // many words it has in all.
 func (m *Model) Unknown(prompt string) (unknown []string, words int) {
