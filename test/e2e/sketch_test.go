@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"atelier/client"
-	"atelier/internal/witness"
 )
 
 // easel is an installation whose only engine is the picture model in the binary.
@@ -143,18 +142,17 @@ func TestACancelledDrawing(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		e := newEasel(t, s)
 		run := e.begin("Sketch", 8, map[string]any{"prompt": "cat", "steps": 12, "guidance": 4})
-		witness.Until(t, "the first step", func() bool {
-			now := e.node.json("/api/v2/generate/" + run.ID)
-			progress, _ := now["progress"].(float64)
-			return progress > 0
-		})
-		asked := time.Now()
-		if _, err := e.client.Cancel(t.Context(), run.ID); err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		run, err := e.client.Follow(ctx, run.ID, func(float64) {})
+		var asked time.Time
+		run, err := e.client.Follow(ctx, run.ID, func(progress float64) {
+			if progress > 0 && asked.IsZero() { // the first step is done
+				asked = time.Now()
+				if _, err := e.client.Cancel(ctx, run.ID); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 		if err != nil || run.Status != "cancelled" || run.TokensCharged != 0 || len(run.Outputs) != 0 {
 			t.Errorf("run = %+v, %v", run, err)
 		}
