@@ -177,7 +177,7 @@ type table struct {
 func (t table) add(dst []float32, i int) {
 	scale := math.Float32frombits(binary.LittleEndian.Uint32([]byte(t.scales[4*i : 4*i+4])))
 	row := t.q[i*t.width : (i+1)*t.width]
-	for j := range len(row) { // bytes, not characters
+	for j := range len(row) { // not over the runes of a string
 		dst[j] += float32(float32(int8(row[j])) * scale)
 	}
 }

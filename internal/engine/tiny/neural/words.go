@@ -43,7 +43,7 @@ func openWords(list, vectors string, norm float64) (vocabulary, error) {
 func (v vocabulary) vector(dst []float32, number int) {
 	row := v.vectors[number*vectorSize : (number+1)*vectorSize]
 	var sum float64
-	for i := range len(row) { // bytes, not characters
+	for i := range len(row) {
 		c := float64(int8(row[i]))
 		sum += c * c
 	}
@@ -51,7 +51,7 @@ func (v vocabulary) vector(dst []float32, number int) {
 	if sum > 0 {
 		scale = v.norm / math.Sqrt(sum)
 	}
-	for i := range len(row) { // bytes, not characters
+	for i := range len(row) {
 		dst[i] = float32(float64(int8(row[i])) * scale)
 	}
 }
