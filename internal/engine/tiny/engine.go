@@ -34,7 +34,7 @@ type Options struct {
 
 // Engine runs jobs, one at a time.
 type Engine struct {
-	Options
+	with  Options
 	turn  chan struct{} // held by who works with the model
 	model *neural.Model // nil: not open
 }
@@ -43,7 +43,7 @@ var _ engine.Engine = (*Engine)(nil)
 
 // New makes the engine. It opens nothing yet.
 func New(o Options) *Engine {
-	return &Engine{Options: o, turn: make(chan struct{}, 1)}
+	return &Engine{with: o, turn: make(chan struct{}, 1)}
 }
 
 // Close lets go of the model once nobody works with it. The next job opens it
@@ -98,10 +98,10 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := ctx.Err(); err != nil { // both may have been ready
 		return err
 	}
-	w := &watch{now: e.Now}
+	w := &watch{now: e.with.Now}
 	w.begin()
 	if e.model == nil {
-		m, err := e.Open()
+		m, err := e.with.Open()
 		if err != nil {
 			return engine.Fail(engine.Failed, "The picture model could not be opened.").Because(err)
 		}
@@ -112,7 +112,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := t.all(ctx, do); err != nil {
 		return err
 	}
-	e.Log.Info("a picture was drawn", append([]any{"run", j.RunID, "operation", with.Operation, "results", j.NumResults}, w.attrs()...)...)
+	e.with.Log.Info("a picture was drawn", append([]any{"run", j.RunID, "operation", with.Operation, "results", j.NumResults}, w.attrs()...)...)
 	return nil
 }
 

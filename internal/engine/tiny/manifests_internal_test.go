@@ -1,18 +1,13 @@
 package tiny
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 
-	"atelier/internal/engine"
-	"atelier/internal/engine/tiny/kernel"
-	"atelier/internal/engine/tiny/neural"
 	"atelier/tools"
 )
 
@@ -95,49 +90,5 @@ func TestEveryChoiceHasItsWords(t *testing.T) {
 				t.Errorf("%s: two choices add the same words", f.Key)
 			}
 		}
-	}
-}
-
-func TestCaptions(t *testing.T) {
-	t.Parallel()
-	m, err := neural.Open(kernel.Best(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	for _, tt := range []struct{ prompt, style, background, want string }{
-		{"red fox", "", "", "red fox"},
-		{"red fox", "any", "prompt", "red fox"},
-		{" Red fox. ", "flat", "snow", "Red fox, flat emoji in the snow"},
-		{"two cats!", "", "blue", "two cats on a blue background"},
-		{"", "3d", "moon", ", 3d emoji on the moon"},
-	} {
-		task := &task{Job: engine.Job{Values: map[string]any{"style": tt.style, "background": tt.background}}, model: m}
-		if got, read := task.caption(tt.prompt); got != tt.want || read != strings.TrimSpace(tt.prompt) {
-			t.Errorf("caption = %q of %q, want %q", got, read, tt.want)
-		}
-	}
-}
-
-// TestLongPrompts leaves room for the words of the style and the background, and
-// says what was not read.
-func TestLongPrompts(t *testing.T) {
-	t.Parallel()
-	m, err := neural.Open(kernel.Best(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	task := &task{Job: engine.Job{Values: map[string]any{"style": "flat", "background": "snow"}}, model: m}
-	prompt := strings.TrimSpace(strings.Repeat("red fox, blue car; ", 15))
-	caption, read := task.caption(prompt)
-	if n := task.count(caption); n != m.Words() || !strings.HasSuffix(caption, ", flat emoji in the snow") || !strings.HasPrefix(prompt, read) {
-		t.Errorf("caption = %q with %d words of %d", caption, n, m.Words())
-	}
-	if note, want := task.note(prompt, read), fmt.Sprintf("Only the first %d words were read.", m.Words()-5); note != want {
-		t.Errorf("note = %q, want %q", note, want)
-	}
-	if note := task.note("blorptangle, Blorptangle", "blorptangle, Blorptangle"); !strings.HasPrefix(note, "The only word is unknown") {
-		t.Errorf("note = %q", note)
 	}
 }
