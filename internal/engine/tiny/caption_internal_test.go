@@ -64,7 +64,7 @@ func TestNotes(t *testing.T) {
 		"blorptangle, Blorptangle!":   "The only word is unknown to this model, so the picture has nothing to do with the prompt: blorptangle.",
 		"blorptangle quuxes":          "All 2 words are unknown to this model, so the picture has nothing to do with the prompt: blorptangle, quuxes.",
 		"🦊":                           "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.",
-		"лиса":                        "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.",
+		"лиса":                        "The only word is unknown to this model, so the picture has nothing to do with the prompt: лиса.",
 		"":                            "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.",
 	} {
 		if got := task.note(prompt, prompt); got != want {
