@@ -144,22 +144,12 @@ func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 }
 
 // openModel opens the picture model of our own for so many threads, 0 for all
-// cores.
-//
-// A goroutine that computes gives its place up only when it is told to, after ten
-// milliseconds; with all places taken by the model, every request would wait
-// that long to be noticed. So there are as many more places as the model has
-// threads. These have less weight with the operating system than the others,
-// which is what shares the cores out.
+// cores. It sees to it that requests do not wait for a turn behind them.
 func openModel(cores, threads int) (*neural.Model, error) {
 	if threads == 0 {
 		threads = cores
 	}
-	m, err := neural.Open(kernel.Best(), threads)
-	if err == nil {
-		runtime.GOMAXPROCS(cores + threads)
-	}
-	return m, err
+	return neural.Open(kernel.Best(), threads)
 }
 
 // backends reads the file of model servers, where one is named.

@@ -119,7 +119,7 @@ func (n *core) lay(a *arena) {
 		{&w.time, 2 * timeWaves}, {&w.hidden, c.D}, {&w.condition, c.D},
 		{&w.modulation, modulations * c.D}, {&w.block, modulations * c.D}, {&w.end, 2 * c.D},
 		{&w.patches, pixels * 3}, {&w.narrow, n.grid * n.grid * c.Bott},
-		{&w.rows, n.tokens * c.D}, {&w.y, n.tokens * c.D}, {&w.qkv, n.tokens * 3 * c.D}, {&w.gated, n.tokens * c.Hid}, {&w.keys, c.D * wide(n.tokens)},
+		{&w.rows, n.tokens * c.D}, {&w.y, n.tokens * c.D}, {&w.qkv, n.tokens * apart(3*c.D)}, {&w.gated, n.tokens * apart(c.Hid)}, {&w.keys, c.D * wide(n.tokens)},
 		{&w.out, pixels * c.Ch}, {&w.features, padded * (c.Ch + 3)}, {&w.first, padded * max(c.Cw, wide(taps*3))}, {&w.second, padded * c.Cw},
 	} {
 		a.lay(p.to, p.n)
@@ -143,14 +143,14 @@ func (m *Model) pass(z []float32, t float32, text *encoded, x []float32) {
 	m.condition(t, text)
 	m.patches(z)
 	copy(w.rows[:n.length*d], text.rows)
-	m.apply(&n.patch1, n.grid*n.grid, w.patches, w.narrow)
-	m.apply(&n.patch2, n.grid*n.grid, w.narrow, w.rows[n.length*d:])
+	m.apply(&n.patch1, n.grid*n.grid, w.patches, w.narrow, n.config.Bott)
+	m.apply(&n.patch2, n.grid*n.grid, w.narrow, w.rows[n.length*d:], d)
 	for i := range n.blocks {
 		m.block(&n.blocks[i])
 	}
 	gain(w.end[:d])
 	m.normed(n.grid*n.grid, d, w.rows[n.length*d:], w.end[:d], w.end[d:], w.y)
-	m.apply(&n.pixels, n.grid*n.grid, w.y, w.out)
+	m.apply(&n.pixels, n.grid*n.grid, w.y, w.out, n.pixels.w.N)
 	m.smooth(z, x)
 }
 
@@ -161,13 +161,13 @@ func (m *Model) condition(t float32, text *encoded) {
 		a := float64(float32(float32(t*1000) * f))
 		w.time[i], w.time[timeWaves+i] = float32(math.Cos(a)), float32(math.Sin(a))
 	}
-	m.apply(&n.time1, 1, w.time, w.hidden)
+	m.apply(&n.time1, 1, w.time, w.hidden, 0)
 	m.k.SiLU(w.hidden)
-	m.apply(&n.time2, 1, w.hidden, w.condition)
+	m.apply(&n.time2, 1, w.hidden, w.condition, 0)
 	m.k.Add(w.condition, text.all)
 	m.k.SiLU(w.condition)
-	m.apply(&n.modulate, 1, w.condition, w.modulation)
-	m.apply(&n.last, 1, w.condition, w.end)
+	m.apply(&n.modulate, 1, w.condition, w.modulation, 0)
+	m.apply(&n.last, 1, w.condition, w.end, 0)
 }
 
 // gain makes a factor of a scale, which is what is added to one.
@@ -198,12 +198,12 @@ func (m *Model) block(b *coreBlock) {
 	gain(of(scale1))
 	gain(of(scale2))
 	m.normed(rows, d, w.rows, of(scale1), of(shift1), w.y)
-	m.apply(&b.attention.in, rows, w.y, w.qkv)
+	m.apply(&b.attention.in, rows, w.y, w.qkv, apart(3*d))
 	m.attend(&b.attention, rows, d, w.qkv, n.turn, w.keys, w.y)
-	m.residual(&b.attention.out, rows, w.y, of(gate1), w.rows)
+	m.residual(&b.attention.out, rows, w.y, d, of(gate1), w.rows)
 	m.normed(rows, d, w.rows, of(scale2), of(shift2), w.y)
 	m.gated(&b.up, rows, w.y, w.gated)
-	m.residual(&b.down, rows, w.gated, of(gate2), w.rows)
+	m.residual(&b.down, rows, w.gated, apart(n.config.Hid), of(gate2), w.rows)
 }
 
 // smooth makes pixels of patches: what the transformer says about each pixel,

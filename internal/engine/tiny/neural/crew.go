@@ -16,7 +16,9 @@ import (
 // waits looks again and again for a short while before it lies down.
 //
 // Each thread is the crew's own and asks the system to come after others, so
-// that requests are answered while it draws.
+// that requests are answered while it draws. Go's scheduler knows nothing of
+// that and would let goroutines wait for a turn behind the crew; so it gets as
+// many more turns to give as the crew takes.
 type crew struct {
 	hands   []*hand
 	tasks   chan func()
@@ -52,6 +54,7 @@ const looks, pause = 100, 8
 func newCrew(hands []*hand) *crew {
 	c := &crew{hands: hands, tasks: make(chan func())}
 	c.current.Store(&phase{})
+	moreTurns(len(hands))
 	for i, h := range hands {
 		h.wake = make(chan struct{}, 1)
 		c.ended.Add(1)
@@ -188,4 +191,14 @@ func (c *crew) end() {
 		h.rouse()
 	}
 	c.ended.Wait()
+	moreTurns(-len(c.hands))
+}
+
+var turning sync.Mutex
+
+// moreTurns changes how many goroutines run at the same time.
+func moreTurns(n int) {
+	turning.Lock()
+	defer turning.Unlock()
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
 }

@@ -75,20 +75,28 @@ func (m *Model) enlarge(ctx context.Context, p *image.NRGBA, side int, tell func
 		filled = fill(p)
 	}
 	across, down := (width+side-1)/side, (height+side-1)/side
-	for i := range across * down {
+	stages := len(m.up.convs) + 1
+	for i := range across * down * stages {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		x, y := i%across*side, i/across*side
-		tile := area{x, y, min(width, x+side), min(height, y+side)}
-		if err := m.crew.run(func() { m.enlargeTile(ctx, filled, tile, out) }); err != nil {
-			return nil, err
-		}
-		if err := ctx.Err(); err != nil { // then the tile was left half way
+		x, y := i/stages%across*side, i/stages/across*side
+		t := m.up.tile(filled, area{x, y, min(width, x+side), min(height, y+side)})
+		if err := m.crew.run(func() {
+			stage := i % stages
+			if stage == 0 {
+				m.read(t)
+			}
+			if stage < len(m.up.convs) {
+				m.layer(t, stage)
+			} else {
+				m.show(t, out)
+			}
+		}); err != nil {
 			return nil, err
 		}
 		if tell != nil {
-			tell(float64(i+1) / float64(across*down))
+			tell(float64(i+1) / float64(across*down*stages))
 		}
 	}
 	if opaque {
@@ -100,48 +108,78 @@ func (m *Model) enlarge(ctx context.Context, p *image.NRGBA, side int, tell func
 	return out, m.crew.run(func() { m.enlargeAlpha(p, out) })
 }
 
-// enlargeTile computes one tile. Each layer covers a pixel less round it than
-// the one before, as far as there is a picture; beyond are zeros.
-func (m *Model) enlargeTile(ctx context.Context, p *image.NRGBA, tile area, out *image.NRGBA) {
-	u := &m.up
-	width, height := p.Rect.Dx(), p.Rect.Dy()
+// tile is a part of a picture on its way through the layers. Each layer covers
+// a pixel less round it than the one before, as far as there is a picture;
+// beyond are zeros.
+type tile struct {
+	picture   *image.NRGBA
+	own       area
+	left, top int // where memory begins in the picture
+	halo      int
+	stride    int
+}
+
+func (u *upscaler) tile(p *image.NRGBA, own area) tile {
 	halo := u.halo()
-	stride := tileSide + 2*halo
-	left, top := tile.x0-halo, tile.y0-halo // where the memory begins in the picture
-	within := func(round int) area {
-		return area{max(0, tile.x0-round) - left, max(0, tile.y0-round) - top, min(width, tile.x1+round) - left, min(height, tile.y1+round) - top}
+	return tile{p, own, own.x0 - halo, own.y0 - halo, halo, tileSide + 2*halo}
+}
+
+// within is the tile and some pixels round it, as it lies in memory.
+func (t tile) within(round int) area {
+	width, height := t.picture.Rect.Dx(), t.picture.Rect.Dy()
+	return area{
+		max(0, t.own.x0-round) - t.left, max(0, t.own.y0-round) - t.top,
+		min(width, t.own.x1+round) - t.left, min(height, t.own.y1+round) - t.top,
 	}
-	colours := u.work.colours
+}
+
+// read makes numbers from 0 to 1 of colours.
+func (m *Model) read(t tile) {
+	colours := m.up.work.colours
 	clear(colours)
-	in := within(halo)
+	in := t.within(t.halo)
 	for y := in.y0; y < in.y1; y++ {
-		row, to := p.Pix[(y+top)*p.Stride:], colours[y*stride*3:]
+		row, to := t.picture.Pix[(y+t.top)*t.picture.Stride:], colours[y*t.stride*3:]
 		for x := in.x0; x < in.x1; x++ {
-			from := row[(x+left)*4:]
+			from := row[(x+t.left)*4:]
 			for c := range 3 {
 				to[x*3+c] = float32(from[c]) / math.MaxUint8
 			}
 		}
 	}
-	from, fromWidth := colours, 3
-	to, other := u.work.a, u.work.b
-	for i := range u.convs {
-		if ctx.Err() != nil {
-			return
-		}
-		var finish func([]float32)
-		if i < len(u.slopes) {
-			finish = func(row []float32) { m.k.PReLU(row, u.slopes[i]) }
-		}
-		m.convolve(&u.convs[i], from, fromWidth, to, u.channels, stride, within(len(u.convs)-1-i), finish)
-		from, fromWidth = to, u.channels
-		to, other = other, to
+}
+
+// layer computes convolution i. Layers go from one half of memory to the
+// other and back.
+func (m *Model) layer(t tile, i int) {
+	u := &m.up
+	from, width := u.work.colours, 3
+	if i > 0 {
+		from, width = u.result(i-1), u.channels
 	}
-	m.crew.each(tile.y1-tile.y0, func(_ *hand, i int) {
-		y := tile.y0 + i
-		for x := tile.x0; x < tile.x1; x++ {
-			at := (y-top)*stride + x - left
-			base, detail := colours[at*3:][:3], from[at*u.channels:][:3*scale*scale]
+	var finish func([]float32)
+	if i < len(u.slopes) {
+		finish = func(row []float32) { m.k.PReLU(row, u.slopes[i]) }
+	}
+	m.convolve(&u.convs[i], from, width, u.result(i), u.channels, t.stride, t.within(len(u.convs)-1-i), finish)
+}
+
+func (u *upscaler) result(layer int) []float32 {
+	if layer%2 == 0 {
+		return u.work.a
+	}
+	return u.work.b
+}
+
+// show adds what the last layer says to the colours there were.
+func (m *Model) show(t tile, out *image.NRGBA) {
+	u := &m.up
+	result := u.result(len(u.convs) - 1)
+	m.crew.each(t.own.y1-t.own.y0, func(_ *hand, i int) {
+		y := t.own.y0 + i
+		for x := t.own.x0; x < t.own.x1; x++ {
+			at := (y-t.top)*t.stride + x - t.left
+			base, detail := u.work.colours[at*3:][:3], result[at*u.channels:][:3*scale*scale]
 			for dy := range scale {
 				row := out.Pix[(y*scale+dy)*out.Stride+x*scale*4:][:scale*4]
 				for dx := range scale {

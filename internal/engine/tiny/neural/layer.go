@@ -39,22 +39,22 @@ func (m *Model) product(panels, rows int, work func(h *hand, panel, row, rows in
 	})
 }
 
-// apply sets c to a·w + bias, row by row.
-func (m *Model) apply(l *linear, rows int, a []float32, c []float32) {
-	k, n := l.w.K, l.w.N
+// apply sets c to a·w + bias, row by row; rows of c lie ldc apart.
+func (m *Model) apply(l *linear, rows int, a, c []float32, ldc int) {
+	k := l.w.K
 	m.product(m.k.Panels(l.w), rows, func(h *hand, p, row, rows int) {
 		at := p * m.k.Cols()
-		m.k.Panel(l.w, p, rows, a[row*k:], k, c[row*n+at:], n, l.bias[at:], 0, h.room)
+		m.k.Panel(l.w, p, rows, a[row*k:], k, c[row*ldc+at:], ldc, l.bias[at:], 0, h.room)
 	})
 }
 
 // residual adds a·w, times a gate for each column, to x. Without a gate it
-// adds the product as it is.
-func (m *Model) residual(l *linear, rows int, a []float32, gate []float32, x []float32) {
-	k, n, cols := l.w.K, l.w.N, m.k.Cols()
+// adds the product as it is. Rows of a lie lda apart.
+func (m *Model) residual(l *linear, rows int, a []float32, lda int, gate, x []float32) {
+	n, cols := l.w.N, m.k.Cols()
 	m.product(m.k.Panels(l.w), rows, func(h *hand, p, row, rows int) {
 		at := p * cols
-		m.k.Panel(l.w, p, rows, a[row*k:], k, h.tile, cols, l.bias[at:], 0, h.room)
+		m.k.Panel(l.w, p, rows, a[row*lda:], lda, h.tile, cols, l.bias[at:], 0, h.room)
 		for r := range rows {
 			to, v := x[(row+r)*n+at:][:cols], h.tile[r*cols:]
 			if gate == nil {
@@ -67,8 +67,8 @@ func (m *Model) residual(l *linear, rows int, a []float32, gate []float32, x []f
 }
 
 // gated sets c to SiLU(a·w1)·(a·w2), where the columns of w1 and w2 lie side
-// by side in one matrix.
-func (m *Model) gated(l *linear, rows int, a []float32, c []float32) {
+// by side in one matrix. Rows of c lie apart(n) apart.
+func (m *Model) gated(l *linear, rows int, a, c []float32) {
 	k, n, cols := l.w.K, l.w.N/2, m.k.Cols()
 	half := n / cols
 	m.product(half, rows, func(h *hand, p, row, rows int) {
@@ -76,10 +76,14 @@ func (m *Model) gated(l *linear, rows int, a []float32, c []float32) {
 		m.k.Panel(l.w, p, rows, a[row*k:], k, h.tile, cols, l.bias[at:], 0, h.room)
 		m.k.Panel(l.w, half+p, rows, a[row*k:], k, second, cols, l.bias[n+at:], 0, h.room)
 		for r := range rows {
-			m.k.Gate(c[(row+r)*n+at:][:cols], h.tile[r*cols:], second[r*cols:])
+			m.k.Gate(c[(row+r)*apart(n)+at:][:cols], h.tile[r*cols:], second[r*cols:])
 		}
 	})
 }
+
+// apart is how far rows of n numbers should lie apart. Rows that are a multiple
+// of a page apart would drive each other out of the nearest cache.
+func apart(n int) int { return n + lineNumbers }
 
 // chunk is how many rows are taken at once where rows are independent.
 const chunk = 40
@@ -123,16 +127,17 @@ func openAttention(s *store, name string, width, heads int) attention {
 // attentionRows is how many rows of attention one hand computes at a time.
 func attentionRows(k kernel.Kernel) int { return (70 + k.Rows() - 1) / k.Rows() * k.Rows() }
 
-// attend lets rows look at each other: qkv is rows of three widths, y gets
-// rows of one. turn tells how far each row is turned, keys is room.
+// attend lets rows look at each other: qkv is rows of three widths, apart of
+// that apart, y gets rows of one. turn tells how far each row is turned, keys
+// is room.
 func (m *Model) attend(a *attention, rows, width int, qkv []float32, turn turns, keys, y []float32) {
-	size, ld := width/a.heads, wide(rows)
+	size, ld, ldq := width/a.heads, wide(rows), apart(3*width)
 	chunks := (rows + chunk - 1) / chunk
 	m.crew.each(a.heads*chunks, func(h *hand, i int) {
 		head, first := i/chunks, i%chunks*chunk
 		n := min(chunk, rows-first)
 		for r := range n {
-			row := qkv[(first+r)*3*width+head*size:]
+			row := qkv[(first+r)*ldq+head*size:]
 			cos, sin := turn.of(first + r)
 			m.k.Rope(row[:size], row, a.qGain, cos, sin)
 			m.k.Rope(h.rows[r*size:][:size], row[width:], a.kGain, cos, sin)
@@ -145,16 +150,16 @@ func (m *Model) attend(a *attention, rows, width int, qkv []float32, turn turns,
 	m.crew.each(a.heads*pieces, func(h *hand, i int) {
 		head, first := i/pieces, i%pieces*piece
 		n := min(piece, rows-first)
-		q, k := qkv[first*3*width+head*size:], keys[head*size*ld:][:size*ld]
+		q, k := qkv[first*ldq+head*size:], keys[head*size*ld:][:size*ld]
 		for at := 0; at < ld; at += cols {
-			m.k.Tile(n, size, q, 3*width, k[at:], ld, h.rows[at:], ld, m.zeros, 0)
+			m.k.Tile(n, size, q, ldq, k[at:], ld, h.rows[at:], ld, m.zeros, 0)
 		}
 		for r := range n {
 			m.k.Softmax(h.rows[r*ld:][:rows])
 		}
 		v := qkv[2*width+head*size:]
 		for at := 0; at < size; at += cols {
-			m.k.Tile(n, rows, h.rows, ld, v[at:], 3*width, y[first*width+head*size+at:], width, m.zeros, 0)
+			m.k.Tile(n, rows, h.rows, ld, v[at:], ldq, y[first*width+head*size+at:], width, m.zeros, 0)
 		}
 	})
 }

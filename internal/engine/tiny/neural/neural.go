@@ -105,7 +105,7 @@ func (m *Model) take(workers int) {
 	}
 	var draw, enlarge arena
 	m.core.lay(&draw)
-	m.text.lay(&draw, c.D)
+	m.text.lay(&draw)
 	m.up.lay(&enlarge)
 	shared := block(max(draw.size, enlarge.size))
 	draw.use(shared)

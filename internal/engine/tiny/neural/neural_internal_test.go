@@ -26,15 +26,6 @@ func openModel(t testing.TB, k kernel.Kernel, workers int) *Model {
 	return m
 }
 
-func named(t testing.TB, name string) kernel.Kernel {
-	t.Helper()
-	k, err := kernel.Named(name)
-	if err != nil {
-		t.Skip(err)
-	}
-	return k
-}
-
 // formula gives the numbers that reference.py starts from.
 func formula(v []float32) {
 	state := uint32(12345)

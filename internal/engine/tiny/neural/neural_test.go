@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"math"
 	"testing"
+	"time"
 
 	"atelier/internal/engine/tiny/kernel"
 	"atelier/internal/engine/tiny/neural"
@@ -285,6 +286,19 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// measure repeats work, and gives the time of the fastest round as well: what
+// is left when nobody else uses the machine.
+func measure(b *testing.B, work func()) {
+	b.Helper()
+	fastest := time.Duration(math.MaxInt64)
+	for b.Loop() {
+		began := time.Now()
+		work()
+		fastest = min(fastest, time.Since(began))
+	}
+	b.ReportMetric(float64(fastest.Microseconds())/1000, "fastest-ms")
+}
+
 // BenchmarkDraw gives the seconds of a picture.
 func BenchmarkDraw(b *testing.B) {
 	for _, k := range kernel.All() {
@@ -293,9 +307,7 @@ func BenchmarkDraw(b *testing.B) {
 				m := open(b, k, workers)
 				o := penguin
 				o.Steps = m.Steps()
-				for b.Loop() {
-					draw(b, m, o)
-				}
+				measure(b, func() { draw(b, m, o) })
 			})
 		}
 	}
@@ -311,11 +323,11 @@ func BenchmarkEnlarge(b *testing.B) {
 				for i := range p.Pix {
 					p.Pix[i] = uint8(i) | 0xff>>(8*uint(min(1, (i+1)%4)))
 				}
-				for b.Loop() {
+				measure(b, func() {
 					if _, err := m.Enlarge(b.Context(), p, nil); err != nil {
 						b.Fatal(err)
 					}
-				}
+				})
 			})
 		}
 	}

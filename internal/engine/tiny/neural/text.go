@@ -44,13 +44,13 @@ func openText(s *store, c config, length int) textEncoder {
 	return t
 }
 
-func (t *textEncoder) lay(a *arena, _ int) {
+func (t *textEncoder) lay(a *arena) {
 	w := &t.work
 	a.lay(&w.vectors, t.length*vectorSize)
 	a.lay(&w.x, t.length*t.width)
 	a.lay(&w.y, t.length*t.width)
-	a.lay(&w.qkv, t.length*3*t.width)
-	a.lay(&w.hidden, t.length*t.hidden)
+	a.lay(&w.qkv, t.length*apart(3*t.width))
+	a.lay(&w.hidden, t.length*apart(t.hidden))
 	a.lay(&w.keys, t.width*wide(t.length))
 	a.lay(&w.mean, t.width)
 }
@@ -63,7 +63,7 @@ func (m *Model) encode(prompt string, to *encoded) {
 	for i, token := range t.tokens {
 		m.words.vector(w.vectors[i*vectorSize:], token)
 	}
-	m.apply(&t.project, n, w.vectors, w.x)
+	m.apply(&t.project, n, w.vectors, w.x, width)
 	for i, token := range t.tokens {
 		row := w.x[i*width:][:width]
 		if token >= t.learned {
@@ -75,12 +75,12 @@ func (m *Model) encode(prompt string, to *encoded) {
 	for i := range t.blocks {
 		b := &t.blocks[i]
 		m.normed(n, width, w.x, b.gain1, m.zeros, w.y)
-		m.apply(&b.attention.in, n, w.y, w.qkv)
+		m.apply(&b.attention.in, n, w.y, w.qkv, apart(3*width))
 		m.attend(&b.attention, n, width, w.qkv, t.turn, w.keys, w.y)
-		m.residual(&b.attention.out, n, w.y, nil, w.x)
+		m.residual(&b.attention.out, n, w.y, width, nil, w.x)
 		m.normed(n, width, w.x, b.gain2, m.zeros, w.y)
 		m.gated(&b.up, n, w.y, w.hidden)
-		m.residual(&b.down, n, w.hidden, nil, w.x)
+		m.residual(&b.down, n, w.hidden, apart(t.hidden), nil, w.x)
 	}
 	m.normed(n, width, w.x, t.gain, m.zeros, w.y)
 	clear(w.mean)
@@ -94,6 +94,6 @@ func (m *Model) encode(prompt string, to *encoded) {
 	for i := range w.mean {
 		w.mean[i] /= float32(max(1, count))
 	}
-	m.apply(&t.out, n, w.y, to.rows)
-	m.apply(&t.pool, 1, w.mean, to.all)
+	m.apply(&t.out, n, w.y, to.rows, t.out.w.N)
+	m.apply(&t.pool, 1, w.mean, to.all, t.pool.w.N)
 }
