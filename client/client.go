@@ -140,6 +140,7 @@ type Output struct {
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size_bytes"`
 	SHA256   string `json:"sha256"`
+	Note     string `json:"note"` // what the tool says about it, "" for nothing
 }
 
 // Failure is why a run made nothing.

@@ -10,6 +10,10 @@ type icon struct {
 }
 
 var icons = map[string]icon{
+	// Drawn by the model.
+	"sketch":              {320, sketch},
+	"sketch-from-picture": {312, sketchFromPicture},
+	"upscale-art":         {298, upscaleArt},
 	// Made out of nothing.
 	"gradient": {305, gradient},
 	"pattern":  {290, pattern},
@@ -36,6 +40,49 @@ var icons = map[string]icon{
 }
 
 const middle = side / 2
+
+// pencil is its body and its tip, pointing down to the left.
+func pencil(tip point, size float64) (body, lead shape) {
+	// Along it and across, in parts of its size.
+	at := func(along, across float64) point {
+		const slant = math.Sqrt2 / 2
+		return point{tip.x + size*slant*(along-across), tip.y - size*slant*(along+across)}
+	}
+	body = polygon(3, at(0.3, -0.14), at(1, -0.14), at(1, 0.14), at(0.3, 0.14))
+	lead = polygon(2, at(0, 0), at(0.25, -0.13), at(0.25, 0.13))
+	return body, lead
+}
+
+// smile is a face as emoji have it.
+func smile(c *canvas, cx, cy, r float64) {
+	c.paint(disc(cx, cy, r), c.white)
+	for _, x := range []float64{cx - r*0.33, cx + r*0.33} {
+		c.paint(ellipse(x, cy-r*0.2, r*0.11, r*0.16), c.deep)
+	}
+	c.paint(arc(cx, cy, r*0.55, r*0.16, 25, 155), c.deep)
+}
+
+func sketch(c *canvas) {
+	smile(c, 112, 140, 70)
+	body, lead := pencil(point{132, 134}, 112)
+	c.clear(grown(union(body, lead), 9))
+	c.paint(body, c.light)
+	c.paint(lead, c.white)
+}
+
+func sketchFromPicture(c *canvas) {
+	photo(c, 118, 130, 148, 132)
+	body, lead := pencil(point{126, 140}, 112)
+	c.clear(grown(union(body, lead), 9))
+	c.paint(body, c.light)
+	c.paint(lead, c.white)
+}
+
+func upscaleArt(c *canvas) {
+	c.paint(outline(box(middle, middle, 160, 160, 24), 14), c.light)
+	smile(c, 105, 151, 39)
+	c.paint(arrow(point{144, 112}, point{176, 80}, 18, 34), c.white)
+}
 
 func gradient(c *canvas) {
 	c.shade(disc(middle, middle, 78), func(x, y float64) (tone, float64) {

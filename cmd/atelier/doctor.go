@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (c doctorCmd) Run(p *program) error {
 // examine looks at every engine that ships, at every server of the settings,
 // and at the tools whether each has an engine.
 func (p *program) examine(ctx context.Context) ([]finding, error) {
-	engines, err := p.openEngines()
+	engines, err := p.openEngines(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,10 @@ func (p *program) examine(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []finding{{Name: "image", Kind: "shipped", State: "ok", Detail: "in the program"}}
+	var all []finding
+	for _, name := range []string{"image", "tiny"} {
+		all = append(all, finding{Name: name, Kind: "shipped", State: "ok", Detail: "in the program"})
+	}
 	have := needs(p.cfg)
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		f := finding{Name: name, Kind: "shipped", State: "ok"}

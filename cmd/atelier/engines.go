@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/base64"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"os"
@@ -26,6 +27,9 @@ import (
 	"atelier/internal/engine/raster"
 	"atelier/internal/engine/replicate"
 	"atelier/internal/engine/speech"
+	"atelier/internal/engine/tiny"
+	"atelier/internal/engine/tiny/kernel"
+	"atelier/internal/engine/tiny/neural"
 	"atelier/internal/engine/video"
 )
 
@@ -89,7 +93,7 @@ func closeEach(all []func()) {
 
 // openEngines builds the engines of this node: those that ship, and those of
 // the operator's servers.
-func (p *program) openEngines() (*engines, error) {
+func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 	c := p.cfg
 	parallel := func(own int) int {
 		if c.Runs.Parallel > 0 {
@@ -99,6 +103,9 @@ func (p *program) openEngines() (*engines, error) {
 	}
 	cores := runtime.GOMAXPROCS(0)
 	all := &engines{pools: map[string]engine.Pool{"image": {Engine: raster.New(), Parallel: parallel(cores)}}}
+	sketcher := tiny.New(tiny.Options{Open: func() (*neural.Model, error) { return openModel(cores, c.Engines.Threads) }, Log: log, Now: time.Now})
+	all.pools["tiny"] = engine.Pool{Engine: sketcher, Parallel: 1, Trained: true} // it uses all cores for one picture
+	all.close = append(all.close, sketcher.Close)
 	have := needs(c)
 	if n := have[speechEngine]; len(missing(n)) == 0 {
 		all.pools[speechEngine] = engine.Pool{Engine: speech.New(n[0].Path, speech.Options{Folder: c.Engines.Folder}), Parallel: parallel(cores)}
@@ -134,6 +141,15 @@ func (p *program) openEngines() (*engines, error) {
 		all.pools[name] = engine.Pool{Engine: e, Parallel: most, Trained: trained}
 	}
 	return all, nil
+}
+
+// openModel opens the picture model of our own for so many threads, 0 for all
+// cores. It sees to it that requests do not wait for a turn behind them.
+func openModel(cores, threads int) (*neural.Model, error) {
+	if threads == 0 {
+		threads = cores
+	}
+	return neural.Open(kernel.Best(), threads)
 }
 
 // backends reads the file of model servers, where one is named.

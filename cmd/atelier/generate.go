@@ -20,7 +20,9 @@ import (
 	"github.com/google/uuid"
 
 	"atelier/client"
+	"atelier/internal/engine"
 	"atelier/internal/engine/sketch"
+	"atelier/internal/plain"
 )
 
 type generateCmd struct {
@@ -243,7 +245,8 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 	if err := os.MkdirAll(c.Out, 0o755); err != nil { //nolint:gosec // for its person to share
 		return err
 	}
-	var paths, ids []string
+	var paths, ids, notes []string
+	said := false
 	for i, o := range run.Outputs {
 		name := cmp.Or(c.As, sketch.Slug(tool.Name))
 		if len(run.Outputs) > 1 {
@@ -253,11 +256,19 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 		if err := save(p.ctx, service, o, path); err != nil {
 			return err
 		}
-		paths, ids = append(paths, path), append(ids, o.ID)
+		paths, ids, notes = append(paths, path), append(ids, o.ID), append(notes, o.Note)
+		if o.Note != "" {
+			said = true
+			fmt.Fprintf(p.stderr, "%s: %s\n", path, plain.Line(o.Note, engine.MaxRemark)) // of a service that nobody here knows
+		}
 	}
-	return p.print(c.JSON, map[string]any{
+	answer := map[string]any{
 		"request_id": run.ID, "status": run.Status, "seed": run.Seed, "tokens_charged": run.TokensCharged, "files": paths, "results": ids,
-	}, strings.Join(paths, "\n"))
+	}
+	if said {
+		answer["notes"] = notes // one for each file
+	}
+	return p.print(c.JSON, answer, strings.Join(paths, "\n"))
 }
 
 // save puts an output into a file. It is there as a whole and as it was made, or

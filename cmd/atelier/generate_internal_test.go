@@ -34,7 +34,7 @@ func studio(t *testing.T, picture, promised string, whole bool) *httptest.Server
 	answer("GET /api/v2/tools/two", `{"id": "two", "name": "声", "fields": []}`)
 	answer("POST /api/v2/generate", `{"request_id": "r", "status": "pending"}`)
 	answer("GET /api/v2/generate/r/events", "event: progress\ndata: {\"progress\": 1.5}\n\nevent: progress\ndata: {\"progress\": -1}\n\n"+
-		"event: done\ndata: {\"request_id\": \"r\", \"status\": \"succeeded\", \"outputs\": [{\"url\": \"$AT/file\", \"mime_type\": \"image/png\", \"sha256\": %q}]}\n\n",
+		"event: done\ndata: {\"request_id\": \"r\", \"status\": \"succeeded\", \"outputs\": [{\"url\": \"$AT/file\", \"mime_type\": \"image/png\", \"sha256\": %q, \"note\": \"1 of 2 words\\n\\u001b is unknown.\"}]}\n\n",
 		hex.EncodeToString(digest[:]))
 	mux.HandleFunc("GET /file", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
@@ -73,7 +73,7 @@ func TestGenerateKeepsWholeFiles(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(out, "tool.png")); err != nil || string(text) != "picture" {
 			t.Errorf("file = %q, %v", text, err)
 		}
-		if strings.Contains(stderr, "\r") || strings.Count(stderr, "\n") != 2 {
+		if strings.Contains(stderr, "\r") || strings.Count(stderr, "\n") != 3 || !strings.Contains(stderr, "tool.png: 1 of 2 words\ufffd\ufffd is unknown.\n") {
 			t.Errorf("stderr = %q, which is no terminal", stderr)
 		}
 	})

@@ -91,7 +91,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	if !c.Has("worker") {
 		return rs, nil
 	}
-	if rs.engines, err = p.openEngines(); err != nil {
+	if rs.engines, err = p.openEngines(log); err != nil {
 		return nil, err
 	}
 	// Only a process that was killed left any.

@@ -47,6 +47,7 @@ func asOutput(l library.Links, r run.Run, o run.Output, viewerID string) wire.Ge
 	out := wire.GenerationOutput{
 		ID: r.LibraryID + ":" + o.ID, Type: wire.Medium(o.Type), MimeType: o.MimeType, Width: countOrNull(o.Width), Height: countOrNull(o.Height),
 		DurationSeconds: playing(o.Duration), SizeBytes: o.Size, Sha256: o.SHA256, Blurhash: orNull(o.Blurhash), Expired: o.Expired,
+		Note: orNull(o.Note),
 	}
 	if o.Expired {
 		return out

@@ -93,7 +93,7 @@ func (s *Server) asItem(i library.Item, viewerID string) wire.LibraryItem {
 		ID: i.ID, Type: wire.Medium(i.Type), MimeType: i.MimeType, URL: s.Links.URL(library.OfResult, i.ResultID, library.Whole, viewerID),
 		ThumbURL: link(s.Links, i.HasThumb, library.OfResult, i.ResultID, library.Thumb, viewerID),
 		ToolID:   i.ToolID, TeamID: orNull(i.TeamID), RequestID: i.RequestID, Created: moment(i.Created), Width: countOrNull(int64(i.Width)), Height: countOrNull(int64(i.Height)),
-		DurationSeconds: playing(i.Duration), SizeBytes: i.Size, Favorited: i.Favorited, Prompt: orNull(i.Prompt),
+		DurationSeconds: playing(i.Duration), SizeBytes: i.Size, Favorited: i.Favorited, Prompt: orNull(i.Prompt), Note: orNull(i.Note),
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *Server) getLibraryItem(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, wire.LibraryItemDetail{
 		ID: one.ID, Type: one.Type, MimeType: one.MimeType, URL: one.URL, ThumbURL: one.ThumbURL, ToolID: one.ToolID, TeamID: one.TeamID, RequestID: one.RequestID,
 		Created: one.Created, Width: one.Width, Height: one.Height, DurationSeconds: one.DurationSeconds, SizeBytes: one.SizeBytes, Favorited: one.Favorited,
-		Prompt: one.Prompt, Inputs: json.RawMessage(i.Inputs),
+		Prompt: one.Prompt, Note: one.Note, Inputs: json.RawMessage(i.Inputs),
 	})
 }
 

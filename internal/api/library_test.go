@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -101,6 +102,9 @@ func TestLibraryFilters(t *testing.T) {
 		if !item.Favorited || item.Prompt == nil || *item.Prompt != "p" || !strings.Contains(string(item.Inputs), `"prompt":"p"`) || item.RequestID != wide.RequestID || item.TeamID != nil || *item.Width != 160 {
 			t.Errorf("item = %+v", item)
 		}
+		if item.Note != nil {
+			t.Errorf("note = %q, want none", *item.Note)
+		}
 		if got := get[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id(text)); got.Type != "TEXT" {
 			t.Errorf("a text by its id = %+v", got)
 		}
@@ -111,6 +115,36 @@ func TestLibraryFilters(t *testing.T) {
 		again := m.create(m.body("one", `,"inputs":{"picture":{"kind":"LIBRARY_REF","id":"`+id(wide)+`"},"script":"[{\"output\":{\"echo\":\"picture\"}}]"}`)).want(t, "a run with a result", 202, "")
 		if rec := m.finish("", read[wire.GenerationCreated](t, again).RequestID); len(rec.Outputs) != 1 || rec.Outputs[0].Sha256 != wide.Outputs[0].Sha256 {
 			t.Errorf("the echo of a result = %+v", rec)
+		}
+	})
+}
+
+// TestNotes follows what a tool says about a result wherever the result is shown.
+func TestNotes(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		m.work()
+		const note = `1 of 2 words is unknown: "<b>zeppelin</b>".`
+		text, err := json.Marshal(note)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := m.done("", m.body("wide", `,"num_results":2`+steps(`[{"output":{"kind":"png","note":`+string(text)+`}},{"output":{"kind":"png","width":9}}]`)))
+		if len(run.Outputs) != 2 || run.Outputs[0].Note == nil || *run.Outputs[0].Note != note || run.Outputs[1].Note != nil {
+			t.Fatalf("outputs = %+v", run.Outputs)
+		}
+		id := run.Outputs[0].ID
+		if one := get[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id); one.Note == nil || *one.Note != note {
+			t.Errorf("item = %+v", one)
+		}
+		for _, one := range m.library("", 10, func() {}) {
+			if (one.ID == id) != (one.Note != nil) {
+				t.Errorf("listed = %+v", one)
+			}
+		}
+		m.call("DELETE", "/api/v2/library/"+id).want(t, "delete", 204, "")
+		run = get[wire.Generation](m.service, "/api/v2/generate/"+run.RequestID)
+		if o := run.Outputs[0]; !o.Expired || o.Note != nil {
+			t.Errorf("a deleted result = %+v", o)
 		}
 	})
 }

@@ -262,7 +262,7 @@ func TestAtOnce(t *testing.T) {
 					_, _, err := h.site.Desk.CreateAccessToken(ctx, identity.Actor{PersonID: id}, id, "x")
 					return err
 				},
-				func() error { _, err := h.Library.AddUpload(ctx, u, id, "x", taken[0]); return err },
+				func() error { _, err := h.Library.AddUpload(ctx, u, id, "x", taken[0].Taken); return err },
 				func() error {
 					_, err := h.site.Directory.SetTeamMember(ctx, directory.Operator, team, id, "maker")
 					return err

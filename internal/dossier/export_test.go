@@ -37,7 +37,7 @@ func TestExportHasEverything(t *testing.T) {
 			"audit.jsonl":        {"session.signed_in", "session.sign_in_failed", "device.signed_in", "person.exported"},
 			"runs.jsonl":         {prompt, "mezcal", hook, plugin, "a chair", l.team, l.own.ID, l.work.ID},
 			"uploads.jsonl":      {filename, l.upload, "files/uploads/" + l.upload + ".png"},
-			"library.jsonl":      {l.item.ID, `"favorited":true`, "files/results/" + l.item.ResultID + ".png"},
+			"library.jsonl":      {l.item.ID, `"favorited":true`, "files/results/" + l.item.ResultID + ".png", `"note":"No idea what this is: ` + prompt},
 			"favorites.jsonl":    {l.item.ResultID},
 			"boards.jsonl":       {note, `"kind":"TEXT"`},
 		} {

@@ -266,8 +266,11 @@ func (e *export) library(ctx context.Context, w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return e.eachKept(ctx, func(k library.Kept) error {
-		return encoder.Encode(aboutFile(k.Asset, object{"id": k.ID, "request_id": k.RequestID, "tool_id": k.ToolID, "favorited": k.Favorited,
-			"created": when(k.Created), "file": resultFile(k)}))
+		o := object{"id": k.ID, "request_id": k.RequestID, "tool_id": k.ToolID, "favorited": k.Favorited, "created": when(k.Created), "file": resultFile(k)}
+		if k.Note != "" {
+			o["note"] = k.Note
+		}
+		return encoder.Encode(aboutFile(k.Asset, o))
 	})
 }
 

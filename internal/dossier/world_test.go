@@ -191,7 +191,9 @@ func (h *house) make(who generation.Caller, change func(*generation.Draft)) run.
 	change(&d)
 	h.Create(d)
 	r := h.Claim("w")
-	h.OK(h.Runs.End(h.Context(), r, generation.Ending{State: run.Succeeded, Results: h.Results(1), Took: time.Second}))
+	made := h.Results(1)
+	made[0].Note = "No idea what this is: " + r.Prompt
+	h.OK(h.Runs.End(h.Context(), r, generation.Ending{State: run.Succeeded, Results: made, Took: time.Second}))
 	return r
 }
 

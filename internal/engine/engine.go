@@ -107,7 +107,7 @@ type Sink interface {
 	// Output stores one result. The type is what the bytes are, whatever the
 	// engine thinks. An error means that the result was not taken, and is to be
 	// returned from Run: it is the sink's reason, not the engine's.
-	Output(ctx context.Context, r io.Reader) error
+	Output(ctx context.Context, r Result) error
 	// Leave notes what another worker has to know if this one dies now, such as
 	// the name of work that goes on elsewhere. It is stored when Leave returns,
 	// and replaces the note before; "" is none. At most MaxNote bytes.
@@ -116,6 +116,19 @@ type Sink interface {
 
 // MaxNote bounds what an engine can leave.
 const MaxNote = 4 << 10
+
+// Result is something that an engine made.
+type Result struct {
+	Data io.Reader
+	// Note is for the people who see the result, such as which part of the prompt
+	// it does not show; "" for none. One line of plain text: the sink makes it
+	// one, and cuts it after MaxRemark bytes. It may repeat what was asked for,
+	// so it is kept and forgotten with the result and never logged.
+	Note string
+}
+
+// MaxRemark bounds a result's note.
+const MaxRemark = 500
 
 // Code says what kind of failure ended a job. Codes are public API.
 type Code string

@@ -26,8 +26,14 @@ type Ending struct {
 	State     run.State
 	ErrorCode string // of failed runs
 	ErrorText string
-	Results   []intake.Taken // of succeeded ones
-	Took      time.Duration  // of the attempt that succeeded
+	Results   []Made        // of succeeded ones
+	Took      time.Duration // of the attempt that succeeded
+}
+
+// Made is a result that lies in the store.
+type Made struct {
+	intake.Taken
+	Note string // for whoever sees it, "" for none
 }
 
 // ErrOver is for a worker whose run is no longer its own.
@@ -68,7 +74,7 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 			return err
 		}
 		o.Results = append(o.Results, run.Result{
-			ID: uuid.NewString(), AssetID: a.ID, Type: a.Type,
+			ID: uuid.NewString(), AssetID: a.ID, Type: a.Type, Note: taken.Note,
 			Shape: library.Shape(a.Width, a.Height), Resolution: library.Resolution(a.Width, a.Height),
 		})
 	}

@@ -75,7 +75,9 @@ func TestWhatARunCosts(t *testing.T) {
 				if err := h.Runs.End(h.Context(), r, again); !errors.Is(err, generation.ErrOver) {
 					h.Errorf("%s, then %s: %v", c.name, again.State, err)
 				}
-				h.Intake.Drop(h.Context(), again.Results...)
+				for _, one := range again.Results {
+					h.Intake.Drop(h.Context(), one.Taken)
+				}
 			}
 			// Whether the first try came through is not known to who tries again
 			// with the same files: they must not be dropped.
@@ -138,7 +140,9 @@ func TestEndingAtOnce(t *testing.T) {
 			case err == nil:
 				ended.Add(1)
 			case errors.Is(err, generation.ErrOver):
-				h.Intake.Drop(h.Context(), endings[i].Results...)
+				for _, one := range endings[i].Results {
+					h.Intake.Drop(h.Context(), one.Taken)
+				}
 			default:
 				h.Errorf("end: %v", err)
 			}

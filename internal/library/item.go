@@ -33,7 +33,8 @@ type Item struct {
 	Blurhash       string
 	HasThumb       bool
 	HasPreview     bool
-	Expired        bool // the bytes are gone
+	Expired        bool   // the bytes are gone
+	Note           string // what its tool says about it, "" for nothing
 
 	Favorited bool // by the viewer
 }

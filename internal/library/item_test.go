@@ -35,7 +35,7 @@ func TestItems(t *testing.T) {
 		want := library.Item{
 			ID: r.library + ":" + r.results[0], ResultID: r.results[0], AccountID: team, RequestID: r.run, PersonID: anna, ToolID: tool, TeamID: team,
 			Created: w.Now(), Prompt: "a fox", Type: "IMG", MimeType: "image/png", Width: 64, Height: 36, Size: a.Size, SHA256: a.SHA256,
-			Blurhash: a.Blurhash, HasThumb: true,
+			Blurhash: a.Blurhash, HasThumb: true, Note: "Not quite: a fox",
 		}
 		if a.Blurhash == "" || a.SHA256 != sum(b) {
 			w.Errorf("asset = %+v", a)

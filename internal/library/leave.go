@@ -16,6 +16,7 @@ type Kept struct {
 	Created      time.Time
 	Asset        asset.Asset // as far as it describes the bytes
 	Expired      bool        // which are gone
+	Note         string      // what its tool said about it
 	Favorited    bool        // by its owner
 	Place        KeptPlace
 }

@@ -57,7 +57,7 @@ func ofAccounts(v Viewer, inputs string) *query {
 	q.add(`
 		SELECT r.id, r.account_id, r.tool_id, r.created, n.library_id, n.id, n.person_id, coalesce(n.team_id, ''), n.prompt, `, inputs, `,
 			a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.sha256, a.blurhash,
-			a.thumb <> '', a.preview <> '', a.gone IS NOT NULL, `, marked(q.arg(v.PersonID)), `
+			a.thumb <> '', a.preview <> '', a.gone IS NOT NULL, r.note, `, marked(q.arg(v.PersonID)), `
 		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id
 		WHERE r.deleted IS NULL AND r.account_id IN `, q.list(v.AccountIDs))
 	return q
@@ -74,7 +74,7 @@ func scanItem(row sqldb.Scanner) (i Item, err error) {
 	var run string
 	err = row.Scan(&i.ResultID, &i.AccountID, &i.ToolID, &created, &run, &i.RequestID, &i.PersonID, &i.TeamID, &i.Prompt, &i.Inputs,
 		&i.Type, &i.MimeType, &i.Width, &i.Height, &ms, &i.Size, &i.SHA256, &i.Blurhash,
-		&i.HasThumb, &i.HasPreview, &i.Expired, &i.Favorited)
+		&i.HasThumb, &i.HasPreview, &i.Expired, &i.Note, &i.Favorited)
 	i.ID, i.Created, i.Duration = run+":"+i.ResultID, created.Time, time.Duration(ms)*time.Millisecond
 	return i, err
 }
@@ -129,7 +129,7 @@ func setFavorite(ctx context.Context, tx *sqldb.Tx, personID, resultID string, o
 }
 
 func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (deleted bool, err error) {
-	n, err := tx.Exec(ctx, `UPDATE result SET deleted = $2 WHERE id = $1 AND deleted IS NULL`, id, sqldb.At(tx.Now))
+	n, err := tx.Exec(ctx, `UPDATE result SET deleted = $2, note = '' WHERE id = $1 AND deleted IS NULL`, id, sqldb.At(tx.Now))
 	return n == 1, err
 }
 
@@ -199,7 +199,7 @@ func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	for some := range slices.Chunk(results, batch) {
 		q := &query{}
 		now := q.arg(sqldb.At(tx.Now))
-		if _, err := tx.Exec(ctx, `UPDATE result SET deleted = `+now+` WHERE deleted IS NULL AND id IN `+q.list(some), q.args...); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE result SET deleted = `+now+`, note = '' WHERE deleted IS NULL AND id IN `+q.list(some), q.args...); err != nil {
 			return err
 		}
 		q = &query{}
@@ -224,7 +224,7 @@ func plainAssets(ctx context.Context, tx *sqldb.Tx, ids []string) error {
 func kept(ctx context.Context, tx *sqldb.Tx, accountID string, after KeptPlace, limit int) ([]Kept, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT n.created, n.id, n.library_id, n.tool_id, r.place, r.id, r.created, a.type, a.mime_type, a.size_bytes, a.sha256,
-			coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blob, a.gone IS NOT NULL,
+			coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blob, a.gone IS NOT NULL, r.note,
 			EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = $1 AND f.result_id = r.id)
 		FROM run n JOIN result r ON r.run_id = n.id JOIN asset a ON a.id = r.asset_id
 		WHERE n.account_id = $1 AND r.deleted IS NULL AND (n.created, n.id) >= ($2, $3) AND (n.created, n.id, r.place) > ($2, $3, $4)
@@ -234,7 +234,7 @@ func kept(ctx context.Context, tx *sqldb.Tx, accountID string, after KeptPlace, 
 			var library string
 			var ms int64
 			err = row.Scan(&started, &k.RequestID, &library, &k.ToolID, &k.Place.place, &k.ResultID, &created, &k.Asset.Type, &k.Asset.MimeType, &k.Asset.Size, &k.Asset.SHA256,
-				&k.Asset.Width, &k.Asset.Height, &ms, &k.Asset.Blob, &k.Expired, &k.Favorited)
+				&k.Asset.Width, &k.Asset.Height, &ms, &k.Asset.Blob, &k.Expired, &k.Note, &k.Favorited)
 			k.ID, k.Created, k.Asset.Duration = library+":"+k.ResultID, created.Time, time.Duration(ms)*time.Millisecond
 			k.Place.created, k.Place.runID = started.Time, k.RequestID
 			return k, err
@@ -336,11 +336,14 @@ func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored
 
 // The end of things.
 
+// words are the columns of things that go when the thing is deleted.
+var words = map[string]string{"upload": "", "result": ", note = ''"}
+
 // expire marks what was created before a time as deleted, some of it, and says
 // of how much.
 func expire(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) (int64, error) {
 	return tx.Exec(ctx, `
-		UPDATE `+table+` SET deleted = $1 WHERE deleted IS NULL AND id IN (
+		UPDATE `+table+` SET deleted = $1`+words[table]+` WHERE deleted IS NULL AND id IN (
 			SELECT id FROM `+table+` WHERE deleted IS NULL AND created < $2 ORDER BY created LIMIT $3)`, sqldb.At(tx.Now), before.UnixMicro(), batch)
 }
 
@@ -429,6 +432,8 @@ var Checks = []sqldb.Check{
 		WHERE n.id IS NULL OR n.account_id <> r.account_id OR n.tool_id <> r.tool_id`},
 	{Name: "the bytes of a result are there until it is deleted", Query: `
 		SELECT 'result ' || r.id FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.deleted IS NULL AND a.gone IS NOT NULL`},
+	{Name: "a deleted result has no note", Query: `
+		SELECT 'result ' || id FROM result WHERE deleted IS NOT NULL AND note <> ''`},
 	{Name: "a run that succeeded has its results, first to last", Query: `
 		SELECT 'run ' || n.id FROM run n LEFT JOIN result r ON r.run_id = n.id WHERE n.status = 'succeeded'
 		GROUP BY n.id, n.num_results HAVING count(r.id) < 1 OR count(r.id) > n.num_results OR min(r.place) <> 0 OR max(r.place) <> count(r.id) - 1`},

@@ -71,6 +71,7 @@ func TestChecksFind(t *testing.T) {
 			{"a result has the account and the tool of its run", `UPDATE run SET account_id = $2 WHERE id = $1`, []any{r.run, bert}},
 			{"a result has the account and the tool of its run", `UPDATE result SET tool_id = $2 WHERE id = $1`, []any{r.results[0], tool}},
 			{"the bytes of a result are there until it is deleted", `UPDATE asset SET gone = 5 WHERE id = $1`, []any{r.assets[0].ID}},
+			{"a deleted result has no note", `UPDATE result SET deleted = 5, note = 'a fox' WHERE id = $1`, []any{r.results[0]}},
 			{"a run that succeeded has its results, first to last", `DELETE FROM result WHERE run_id = $1`, []any{r.run}},
 			{"a run that succeeded has its results, first to last", `DELETE FROM result WHERE id = $1`, []any{r.results[0]}},
 			{"a run that succeeded has its results, first to last", `UPDATE result SET place = 2 WHERE id = $1`, []any{r.results[1]}},

@@ -49,9 +49,9 @@ func (w world) succeed(r run.Run, n int) {
 	e := generation.Ending{State: run.Succeeded, Took: time.Second}
 	for range n {
 		id := ident.New()
-		e.Results = append(e.Results, intake.Taken{Asset: asset.Asset{
+		e.Results = append(e.Results, generation.Made{Taken: intake.Taken{Asset: asset.Asset{
 			ID: id, Type: "IMG", MimeType: "image/png", Size: 1, SHA256: ident.Hash(id), Width: 8, Height: 8, Blob: intake.Key(id, "", "png"),
-		}})
+		}}})
 	}
 	w.OK(w.Runs.End(w.Context(), r, e))
 }

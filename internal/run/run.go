@@ -110,6 +110,7 @@ type Result struct {
 	ID                      string // a UUID
 	AssetID                 string
 	Type, Shape, Resolution string
+	Note                    string // for whoever sees it, empty: none
 }
 
 // Output is a result as its run shows it.
@@ -122,9 +123,10 @@ type Output struct {
 	Size          int64
 	SHA256        string
 	Blurhash      string
-	Thumb         bool // there is a small picture of it
-	Preview       bool // there is a first frame of it
-	Expired       bool // the bytes are gone, or it was deleted
+	Thumb         bool   // there is a small picture of it
+	Preview       bool   // there is a first frame of it
+	Expired       bool   // the bytes are gone, or it was deleted
+	Note          string // for whoever sees it, empty: none
 }
 
 // Outcome is how a run ends.

@@ -409,9 +409,9 @@ func forgetPolls(ctx context.Context, tx *sqldb.Tx, runID string) error {
 
 func insertResult(ctx context.Context, tx *sqldb.Tx, r Run, place int, one Result) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, created)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		one.ID, r.ID, int64(place), one.AssetID, r.AccountID, r.ToolID, one.Type, one.Shape, one.Resolution, sqldb.At(tx.Now))
+		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		one.ID, r.ID, int64(place), one.AssetID, r.AccountID, r.ToolID, one.Type, one.Shape, one.Resolution, one.Note, sqldb.At(tx.Now))
 	return err
 }
 
@@ -425,12 +425,12 @@ func outputs(ctx context.Context, tx *sqldb.Tx, runIDs []string) (map[string][]O
 	all := make(map[string][]Output, len(runIDs))
 	err := tx.Each(ctx, `
 		SELECT r.run_id, r.id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, a.thumb <> '', a.preview <> '',
-			r.deleted IS NOT NULL OR a.gone IS NOT NULL
+			r.deleted IS NOT NULL OR a.gone IS NOT NULL, r.note
 		FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.run_id IN (`+places+`) ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
 		var runID string
 		var o Output
 		var width, height, ms *int64
-		if err := row.Scan(&runID, &o.ID, &o.Type, &o.MimeType, &width, &height, &ms, &o.Size, &o.SHA256, &o.Blurhash, &o.Thumb, &o.Preview, &o.Expired); err != nil {
+		if err := row.Scan(&runID, &o.ID, &o.Type, &o.MimeType, &width, &height, &ms, &o.Size, &o.SHA256, &o.Blurhash, &o.Thumb, &o.Preview, &o.Expired, &o.Note); err != nil {
 			return err
 		}
 		if width != nil && height != nil {

@@ -313,12 +313,12 @@ func decodeValues(text string) (map[string]any, error) {
 		return nil, err
 	}
 	for key, v := range values {
-		values[key] = plain(v)
+		values[key] = native(v)
 	}
 	return values, nil
 }
 
-func plain(v any) any {
+func native(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
@@ -328,11 +328,11 @@ func plain(v any) any {
 		return f
 	case []any:
 		for i := range v {
-			v[i] = plain(v[i])
+			v[i] = native(v[i])
 		}
 	case map[string]any:
 		for key := range v {
-			v[key] = plain(v[key])
+			v[key] = native(v[key])
 		}
 	}
 	return v

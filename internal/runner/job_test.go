@@ -127,7 +127,7 @@ func TestFailures(t *testing.T) {
 			if err := picture(ctx, out, 1); err != nil {
 				return err
 			}
-			return out.Output(ctx, bytes.NewReader(data))
+			return out.Output(ctx, engine.Result{Data: bytes.NewReader(data)})
 		}
 	}
 	for name, c := range map[string]struct {
@@ -151,7 +151,9 @@ func TestFailures(t *testing.T) {
 		"words":             {"many", raw([]byte("Here is your picture.")), "OUTPUT_INVALID", "no result"},
 		"a sound":           {"many", raw(generationtest.WAV()), "OUTPUT_INVALID", "no result"},
 		"a picture of text": {"words", raw(generationtest.PNG(1)), "OUTPUT_INVALID", "no result"},
-		"a flood":           {"words", func(ctx context.Context, _ engine.Job, out engine.Sink) error { return out.Output(ctx, endless{}) }, "OUTPUT_INVALID", "too large"},
+		"a flood": {"words", func(ctx context.Context, _ engine.Job, out engine.Sink) error {
+			return out.Output(ctx, engine.Result{Data: endless{}})
+		}, "OUTPUT_INVALID", "too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			worlds(t, func(h *house) {
@@ -174,10 +176,45 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("x"), len(p))), nil }
 
+// TestNotes has results say something about themselves: it is made one line, is
+// kept with the result, and is no part of what an earlier try left behind.
+func TestNotes(t *testing.T) {
+	worlds(t, func(h *house) {
+		long := strings.Repeat("é", engine.MaxRemark)
+		work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
+			notes := []string{"1 of 2 words is unknown: <b>zeppelin</b>.", "", "two\nlines\x00\u202e", long}
+			if j.Try == 0 {
+				notes = []string{"of the first try"}
+			}
+			for i, note := range notes {
+				if err := out.Output(ctx, engine.Result{Data: bytes.NewReader(generationtest.PNG(i)), Note: note}); err != nil {
+					return err
+				}
+			}
+			if j.Try == 0 {
+				return engine.Again(engine.Failed, "Once more.")
+			}
+			return nil
+		}), func(p *runner.Parts) { p.Retry = []time.Duration{time.Millisecond} })
+		four := int64(4)
+		made := create(h, "many", func(d *generation.Draft) { d.NumResults = &four })
+		r := ended(h, made.ID)
+		rec, err := h.Runs.Status(h.Context(), r.AccountID, r.ID)
+		if err != nil || r.State != run.Succeeded || len(rec.Outputs) != 4 {
+			h.Fatalf("record = %+v, %v", rec, err)
+		}
+		for i, want := range []string{"1 of 2 words is unknown: <b>zeppelin</b>.", "", "two\ufffdlines\ufffd\ufffd", long[:engine.MaxRemark]} {
+			if got := rec.Outputs[i].Note; got != want {
+				h.Errorf("note %d = %q, want %q", i, got, want)
+			}
+		}
+	})
+}
+
 func TestWords(t *testing.T) {
 	worlds(t, func(h *house) {
 		work(h, script(func(ctx context.Context, _ engine.Job, out engine.Sink) error {
-			return out.Output(ctx, strings.NewReader("a fox"))
+			return out.Output(ctx, engine.Result{Data: strings.NewReader("a fox")})
 		}), nil)
 		made := create(h, "words", nil)
 		r := ended(h, made.ID)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"sync"
@@ -14,8 +13,10 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/failpoint"
 	"atelier/internal/fault"
+	"atelier/internal/generation"
 	"atelier/internal/intake"
 	"atelier/internal/media"
+	"atelier/internal/plain"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 )
@@ -29,7 +30,7 @@ type sink struct {
 	mu       sync.Mutex
 	want     media.Type
 	mark     []byte // what results say about themselves
-	taken    []intake.Taken
+	taken    []generation.Made
 	progress *int64
 	picture  []byte   // a preview to be stored
 	moved    bool     // something is to be told
@@ -76,7 +77,7 @@ func (s *sink) Preview(picture []byte) {
 	s.picture, s.moved = bytes.Clone(picture), true
 }
 
-func (s *sink) Output(ctx context.Context, r io.Reader) error {
+func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	s.mu.Lock()
 	want, mark, late, full := s.want, s.mark, s.closed, s.full()
 	s.mu.Unlock()
@@ -86,7 +87,7 @@ func (s *sink) Output(ctx context.Context, r io.Reader) error {
 	case full:
 		return nil // more than was asked for is not kept, and not paid
 	}
-	one, err := s.r.Intake.Take(ctx, r, intake.Want{MaxBytes: s.r.OutputBytes, Types: []media.Type{want}, Text: want == media.Text, Mark: mark, Frame: true})
+	one, err := s.r.Intake.Take(ctx, r.Data, intake.Want{MaxBytes: s.r.OutputBytes, Types: []media.Type{want}, Text: want == media.Text, Mark: mark, Frame: true})
 	if err != nil {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Unavailable {
 			return engine.Fail(engine.Invalid, "The tool made something that is no result: "+f.Message).Because(err)
@@ -97,7 +98,7 @@ func (s *sink) Output(ctx context.Context, r io.Reader) error {
 	// Others may have come first while this one was stored.
 	late, full = s.closed, s.full()
 	if !late && !full {
-		s.taken = append(s.taken, one)
+		s.taken = append(s.taken, generation.Made{Taken: one, Note: plain.Line(r.Note, engine.MaxRemark)})
 	}
 	first := len(s.taken) == 1
 	s.mu.Unlock()
@@ -159,7 +160,7 @@ func (s *sink) count() int {
 }
 
 // end gives the results, and takes no more.
-func (s *sink) end() []intake.Taken {
+func (s *sink) end() []generation.Made {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -172,7 +173,9 @@ func (s *sink) drop(ctx context.Context) {
 	taken := s.taken
 	s.taken, s.progress, s.moved = nil, nil, s.moved || s.progress != nil
 	s.mu.Unlock()
-	s.r.Intake.Drop(ctx, taken...)
+	for _, one := range taken {
+		s.r.Intake.Drop(ctx, one.Taken)
+	}
 }
 
 // report writes down what has changed until the sink is closed.

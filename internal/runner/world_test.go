@@ -25,7 +25,7 @@ func (s script) Run(ctx context.Context, j engine.Job, out engine.Sink) error { 
 
 // picture hands over one result.
 func picture(ctx context.Context, out engine.Sink, n int) error {
-	return out.Output(ctx, bytes.NewReader(generationtest.PNG(n)))
+	return out.Output(ctx, engine.Result{Data: bytes.NewReader(generationtest.PNG(n))})
 }
 
 // paints makes all results.

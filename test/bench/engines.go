@@ -190,7 +190,7 @@ type drain struct{}
 func (drain) Progress(float64)                    {}
 func (drain) Preview([]byte)                      {}
 func (drain) Leave(context.Context, string) error { return nil }
-func (drain) Output(_ context.Context, r io.Reader) error {
-	_, err := io.Copy(io.Discard, r)
+func (drain) Output(_ context.Context, r engine.Result) error {
+	_, err := io.Copy(io.Discard, r.Data)
 	return err
 }

@@ -76,6 +76,7 @@ var parts = []struct {
 	{"reports", (*bench).reports},
 	{"memory", (*bench).memory},
 	{"engines", (*bench).engines},
+	{"drawing", (*bench).drawing},
 }
 
 func execute(ctx context.Context) error {

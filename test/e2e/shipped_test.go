@@ -16,6 +16,9 @@ import (
 // kinds are what ffprobe calls results.
 var kinds = map[string]string{".png": "png", ".jpg": "mjpeg", ".gif": "gif", ".wav": "pcm_s16le", ".mp4": "h264"}
 
+// learned are the tools whose results come from a model.
+var learned = map[string]bool{"sketch": true, "sketch-from-picture": true, "upscale-4-art": true}
+
 // gallery gives the commands of the README's gallery, as words.
 func gallery(t *testing.T) [][]string {
 	t.Helper()
@@ -136,7 +139,11 @@ func look(t *testing.T, tool, file, requestID string) (kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"digitalsourcetype/algorithmicMedia", requestID} {
+	source := "digitalsourcetype/algorithmicMedia"
+	if learned[tool] {
+		source = "digitalsourcetype/trainedAlgorithmicMedia"
+	}
+	for _, want := range []string{source, requestID} {
 		if !bytes.Contains(data, []byte(want)) {
 			t.Errorf("%s: the result does not say %q", tool, want)
 		}

@@ -60,7 +60,7 @@ func Hand(ctx context.Context, r io.Reader, out engine.Sink) error {
 	if _, err := buffered.Peek(1); errors.Is(err, io.EOF) {
 		return ErrNothing
 	}
-	err := out.Output(ctx, buffered)
+	err := out.Output(ctx, engine.Result{Data: buffered})
 	if err != nil && from.err != nil {
 		return Failure(ctx, from.err)
 	}

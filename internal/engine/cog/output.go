@@ -114,7 +114,7 @@ func leaves(raw json.RawMessage, depth int, give func(text string, quoted bool))
 // hand gives one result to the sink.
 func (e *Engine) hand(ctx context.Context, as shape, result string, out engine.Sink) error {
 	if !as.files {
-		return out.Output(ctx, strings.NewReader(result))
+		return out.Output(ctx, engine.Result{Data: strings.NewReader(result)})
 	}
 	return e.c.Deliver(ctx, result, out)
 }

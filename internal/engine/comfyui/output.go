@@ -92,7 +92,7 @@ func (t *task) deliver(ctx context.Context, e entry) error {
 
 func (t *task) hand(ctx context.Context, r result) error {
 	if r.text != "" {
-		return t.out.Output(ctx, strings.NewReader(r.text))
+		return t.out.Output(ctx, engine.Result{Data: strings.NewReader(r.text)})
 	}
 	q := url.Values{"filename": {r.Filename}, "subfolder": {r.Subfolder}, "type": {r.Type}}
 	res, err := t.server.Do(ctx, backend.Request{Path: "/view?" + q.Encode()})

@@ -115,7 +115,7 @@ func (n *news) take(ctx context.Context, name string) error {
 	}
 	defer f.Close()
 	n.announced[path.Clean(name)] = true
-	if err := n.out.Output(ctx, f); err != nil {
+	if err := n.out.Output(ctx, engine.Result{Data: f}); err != nil {
 		return err
 	}
 	n.taken++

@@ -3,7 +3,6 @@ package enginetest
 import (
 	"bytes"
 	"context"
-	"io"
 	"slices"
 	"sync"
 
@@ -26,6 +25,7 @@ type Recorder struct {
 	progress []float64
 	previews [][]byte
 	outputs  [][]byte
+	remarks  []string
 	asked    int  // outputs that were offered
 	busy     int  // outputs being taken
 	overlap  bool // two were, at once
@@ -52,7 +52,7 @@ func (r *Recorder) Preview(picture []byte) {
 }
 
 // Output keeps what the reader gives. It takes nothing once ctx has ended.
-func (r *Recorder) Output(ctx context.Context, src io.Reader) error {
+func (r *Recorder) Output(ctx context.Context, made engine.Result) error {
 	n := r.begin()
 	defer r.end()
 	if r.OnOutput != nil {
@@ -64,13 +64,13 @@ func (r *Recorder) Output(ctx context.Context, src io.Reader) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b, err := bounded(src, r.Most)
+	b, err := bounded(made.Data, r.Most)
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outputs = append(r.outputs, b)
+	r.outputs, r.remarks = append(r.outputs, b), append(r.remarks, made.Note)
 	return nil
 }
 
@@ -109,6 +109,13 @@ func (r *Recorder) Outputs() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.outputs)
+}
+
+// Remarks are the notes of the results, in order, "" for none.
+func (r *Recorder) Remarks() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.remarks)
 }
 
 // Offered is how many results the engine tried to hand over.

@@ -29,7 +29,7 @@ func (t *task) deliver(ctx context.Context, answer json.RawMessage) error {
 			var text string
 			if json.Unmarshal(v, &text) == nil && text != "" {
 				t.given++
-				return t.out.Output(ctx, strings.NewReader(text))
+				return t.out.Output(ctx, engine.Result{Data: strings.NewReader(text)})
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := out.Output(ctx, bytes.NewReader(file)); err != nil {
+		if err := out.Output(ctx, engine.Result{Data: bytes.NewReader(file)}); err != nil {
 			return err
 		}
 		part.At(1)

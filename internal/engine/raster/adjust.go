@@ -5,17 +5,18 @@ import (
 	"math"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // adjust: picture, exposure, contrast, saturation, warmth, mono.
-func adjust(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
+func adjust(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
-	p, err := read(ctx, s.Part(0, 0.4), f)
+	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	change := toner{
 		gain:     gains(t.Number("exposure", 0, -10, 10), t.Number("warmth", 0, -1, 1)),
@@ -25,7 +26,7 @@ func adjust(ctx context.Context, t task, s engine.Span, _ uint32) (picture, erro
 	}
 	change.prepare()
 	m := p.NRGBA
-	err = rows(ctx, s.Part(0.4, 1), m.Rect.Dy(), func(y int) {
+	err = pixels.Rows(ctx, s.Part(0.4, 1), m.Rect.Dy(), func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
 		for i := 0; i < len(pix); i += 4 {
 			change.apply(pix[i:][:3])
@@ -69,7 +70,7 @@ func (t *toner) prepare() {
 		// The index grows with the square root of light, so dark greys keep
 		// steps of their own.
 		v := float64(i) / float64(len(t.grey)-1)
-		t.grey[i] = byteOf(float32(255 * steepen(encode(v*v), t.contrast)))
+		t.grey[i] = pixels.Byte(float32(255 * steepen(encode(v*v), t.contrast)))
 	}
 }
 
@@ -98,5 +99,5 @@ func (t *toner) apply(p []uint8) {
 		grey := 0.2126*r + 0.7152*g + 0.0722*b
 		r, g, b = grey+(r-grey)*t.colour, grey+(g-grey)*t.colour, grey+(b-grey)*t.colour
 	}
-	p[0], p[1], p[2] = byteOf(r), byteOf(g), byteOf(b)
+	p[0], p[1], p[2] = pixels.Byte(r), pixels.Byte(g), pixels.Byte(b)
 }

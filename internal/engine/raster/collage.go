@@ -10,61 +10,62 @@ import (
 	"golang.org/x/image/draw"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // manyPictures is from how many pictures on a collage shows a preview.
 const manyPictures = 4
 
 // collage: pictures, layout, gap, width, background.
-func collage(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
+func collage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	files := t.Files["pictures"]
 	if len(files) == 0 {
-		return picture{}, engine.Fail(engine.Failed, "At least one picture is needed.")
+		return pixels.Picture{}, engine.Fail(engine.Failed, "At least one picture is needed.")
 	}
 	text := t.text("background", "#ffffff")
 	background, ok := parseColour(text)
 	if !ok {
-		return picture{}, engine.Fail(engine.Failed, fmt.Sprintf("The background %q is not a colour: write it as #rrggbb.", text))
+		return pixels.Picture{}, engine.Fail(engine.Failed, fmt.Sprintf("The background %q is not a colour: write it as #rrggbb.", text))
 	}
 	shapes := make([]float64, len(files))
 	for i, f := range files {
-		w, h, err := dimensions(ctx, f)
+		w, h, err := pixels.Size(ctx, f)
 		if err != nil {
-			return picture{}, err
+			return pixels.Picture{}, err
 		}
 		shapes[i] = float64(w) / float64(h)
 	}
 	plan, err := arrange(t.text("layout", "grid"), shapes, t.Number("width", 2048, 16, 16384), t.Number("gap", 16, 0, 1024))
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	if err := fits(plan.w, plan.h); err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	sheet := newSheet(plan.w, plan.h, background)
-	result := formatJPEG
+	result := pixels.JPEG
 	for i, f := range files {
 		part := s.Part(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
-		p, err := read(ctx, part.Part(0, 0.5), f)
+		p, err := pixels.Read(ctx, part.Part(0, 0.5), f)
 		if err != nil {
-			return picture{}, err
+			return pixels.Picture{}, err
 		}
-		if p.format != formatJPEG {
-			result = formatPNG
+		if p.Format != pixels.JPEG {
+			result = pixels.PNG
 		}
 		r := plan.places[i]
 		small, err := scale(ctx, part.Part(0.5, 1), draw.CatmullRom, p.NRGBA, cut(p.NRGBA, float64(r.Dx()), float64(r.Dy()), 0.5, 0.5), r.Dx(), r.Dy())
 		if err != nil {
-			return picture{}, err
+			return pixels.Picture{}, err
 		}
 		over(sheet, r, small)
 		if i+1 == len(files)/2 && len(files) >= manyPictures {
 			if err := t.preview(ctx, sheet); err != nil {
-				return picture{}, err
+				return pixels.Picture{}, err
 			}
 		}
 	}
-	return picture{sheet, result}, nil
+	return pixels.Picture{NRGBA: sheet, Format: result}, nil
 }
 
 func newSheet(w, h int, background color.NRGBA) *image.NRGBA {
@@ -87,9 +88,9 @@ func over(sheet *image.NRGBA, r image.Rectangle, m *image.NRGBA) {
 				continue
 			}
 			for c := range 3 {
-				to[i+c] = byteOf((float32(from[i+c])*a + float32(to[i+c])*under*(1-a)) / sum)
+				to[i+c] = pixels.Byte((float32(from[i+c])*a + float32(to[i+c])*under*(1-a)) / sum)
 			}
-			to[i+3] = byteOf(sum * 255)
+			to[i+3] = pixels.Byte(sum * 255)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"atelier/internal/engine/pixels"
 )
 
 // tables translate between stored bytes and linear light (IEC 61966-2-1).
@@ -24,7 +26,7 @@ var light = sync.OnceValue(func() *tables {
 		t.linear[i] = float32(decode(float64(i) / 255))
 	}
 	for i := range t.encoded {
-		t.encoded[i] = byteOf(float32(encode(float64(i)/65535) * 255))
+		t.encoded[i] = pixels.Byte(float32(encode(float64(i)/65535) * 255))
 	}
 	for i := range t.exact {
 		root := float64(i) / float64(len(t.exact)-1)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // pages are the sizes of a contact sheet; those of A4 have 150 dots per inch.
@@ -31,21 +32,21 @@ var papers = map[string]paper{
 }
 
 // contact: pictures, title, columns, page, background, numbers.
-func contact(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
+func contact(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	files := t.Files["pictures"]
 	if len(files) == 0 {
-		return picture{}, engine.Fail(engine.Failed, "At least one picture is needed.")
+		return pixels.Picture{}, engine.Fail(engine.Failed, "At least one picture is needed.")
 	}
 	size, known := pages[t.text("page", "a4-portrait")]
 	tones, chosen := papers[t.text("background", "light")]
 	if !known || !chosen {
-		return picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrSetup
 	}
 	shapes := make([]image.Point, len(files))
 	for i, f := range files {
-		w, h, err := dimensions(ctx, f)
+		w, h, err := pixels.Size(ctx, f)
 		if err != nil {
-			return picture{}, err
+			return pixels.Picture{}, err
 		}
 		shapes[i] = image.Pt(w, h)
 	}
@@ -53,33 +54,33 @@ func contact(ctx context.Context, t task, s engine.Span, _ uint32) (picture, err
 	g := newContactGrid(size, shapes, int(t.Number("columns", 0, 0, 12)), title != "", t.flag("numbers", true))
 	sheet := newSheet(size.X, size.Y, tones.sheet)
 	if err := g.letter(sheet, tones, title, len(files)); err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
-	result := formatJPEG
+	result := pixels.JPEG
 	for i, f := range files {
 		part := s.Part(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
-		p, err := read(ctx, part.Part(0, 0.5), f)
+		p, err := pixels.Read(ctx, part.Part(0, 0.5), f)
 		if err != nil {
-			return picture{}, err
+			return pixels.Picture{}, err
 		}
-		if p.format != formatJPEG {
-			result = formatPNG
+		if p.Format != pixels.JPEG {
+			result = pixels.PNG
 		}
 		cell := g.cell(i)
 		fill(sheet, cell, tones.cell)
 		at := centred(cell.Inset(g.gap/4), shapes[i])
 		small, err := scale(ctx, part.Part(0.5, 1), draw.CatmullRom, p.NRGBA, whole(p.NRGBA), at.Dx(), at.Dy())
 		if err != nil {
-			return picture{}, err
+			return pixels.Picture{}, err
 		}
 		over(sheet, at, small)
 		if i+1 == len(files)/2 && len(files) >= manyPictures {
 			if err := t.preview(ctx, sheet); err != nil {
-				return picture{}, err
+				return pixels.Picture{}, err
 			}
 		}
 	}
-	return picture{sheet, result}, nil
+	return pixels.Picture{NRGBA: sheet, Format: result}, nil
 }
 
 // contactGrid says where things lie on a sheet: cells of one size in rows, with
@@ -172,5 +173,5 @@ func centred(box image.Rectangle, shape image.Point) image.Rectangle {
 
 // fill paints a box.
 func fill(m *image.NRGBA, box image.Rectangle, c color.NRGBA) {
-	draw.Draw(asRGBA(m), box, image.NewUniform(c), image.Point{}, draw.Src)
+	draw.Draw(pixels.Opaque(m), box, image.NewUniform(c), image.Point{}, draw.Src)
 }

@@ -7,6 +7,7 @@ import (
 	"image/color"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // cutout: picture, tolerance, soften, holes, background.
@@ -14,32 +15,32 @@ import (
 // The colour of the background is learned from the border. From there it is
 // followed inwards as far as it goes (ground), and along the edge of what is
 // left, pixels are taken apart into subject and background (matte).
-func cutout(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
+func cutout(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	under, err := t.ground("background")
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
-	p, err := read(ctx, s.Part(0, 0.2), f)
+	p, err := pixels.Read(ctx, s.Part(0, 0.2), f)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	m := p.NRGBA
 	wall, err := learn(m)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	// A distance in Oklab: 0.02 is what people just tell apart.
 	tolerance := 0.02 + 0.2*t.Number("tolerance", 0.3, 0, 1)
 	area, err := follow(ctx, s.Part(0.2, 0.6), m, wall, tolerance, t.flag("holes", false))
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	if err := matte(ctx, s.Part(0.6, 0.95), m, area, t.Number("soften", 0.5, 0, 8)); err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	if under.A > 0 {
 		err = bands(ctx, s.Part(0.95, 1), m.Rect.Dy(), 16, func(from, to int) {
@@ -48,7 +49,7 @@ func cutout(ctx context.Context, t task, s engine.Span, _ uint32) (picture, erro
 			}
 		})
 	}
-	return picture{m, formatPNG}, err
+	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
 // ground reads what the subject is set on.
@@ -80,9 +81,9 @@ func lay(pix []uint8, under color.NRGBA) {
 			continue
 		}
 		for c := range 3 {
-			pix[i+c] = byteOf((float32(pix[i+c])*a + below[c]*share*(1-a)) / sum)
+			pix[i+c] = pixels.Byte((float32(pix[i+c])*a + below[c]*share*(1-a)) / sum)
 		}
-		pix[i+3] = byteOf(sum * 255)
+		pix[i+3] = pixels.Byte(sum * 255)
 	}
 }
 

@@ -1,6 +1,10 @@
 package raster
 
-import "image"
+import (
+	"image"
+
+	"atelier/internal/engine/pixels"
+)
 
 // edge takes the pixels at a subject's edge apart.
 type edge struct {
@@ -79,7 +83,7 @@ func (e *edge) apart(y int, alphas []float32, colours []uint8) {
 				mine := (float32(p[c]) - (1-share)*back[c]) / share
 				own += (mine - own) * share
 			}
-			to[c] = byteOf(own)
+			to[c] = pixels.Byte(own)
 		}
 	}
 }
@@ -171,7 +175,7 @@ func (e *edge) fade(y int, alphas block, colours []uint8, kernel []float32) {
 				}
 			}
 		}
-		if p[3] = byteOf(255 * sum / whole); p[3] == 0 {
+		if p[3] = pixels.Byte(255 * sum / whole); p[3] == 0 {
 			p[0], p[1], p[2] = 0, 0, 0
 			continue
 		}

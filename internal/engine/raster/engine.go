@@ -15,9 +15,9 @@ package raster
 import (
 	"bytes"
 	"context"
-	"image"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // Engine runs the operations. It keeps nothing between jobs.
@@ -28,14 +28,8 @@ func New() *Engine { return &Engine{} }
 
 var _ engine.Engine = (*Engine)(nil)
 
-// picture is pixels and the format that they came in or should go out in.
-type picture struct {
-	*image.NRGBA
-	format format
-}
-
 // operation makes the result for a seed.
-type operation func(ctx context.Context, t task, s engine.Span, seed uint32) (picture, error)
+type operation func(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error)
 
 // operations are what a manifest can name.
 var operations = map[string]struct {
@@ -85,7 +79,7 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := out.Output(ctx, bytes.NewReader(file)); err != nil {
+		if err := out.Output(ctx, engine.Result{Data: bytes.NewReader(file)}); err != nil {
 			return err
 		}
 		s.At(1)
@@ -117,20 +111,3 @@ func stir(h uint32) uint32 {
 
 // unit is scatter as a number from 0 to 1.
 func unit(seed, x, y uint32) float64 { return float64(scatter(seed, x, y)) / (1 << 32) }
-
-// rows does work for rows 0 to n-1. It looks at ctx every few of them, so that
-// the largest picture is left soon.
-func rows(ctx context.Context, s engine.Span, n int, do func(y int)) error {
-	const band = 16
-	for y := range n {
-		if y%band == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			s.At(float64(y) / float64(n))
-		}
-		do(y)
-	}
-	s.At(1)
-	return ctx.Err()
-}

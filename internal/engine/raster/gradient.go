@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // random gives the numbers that follow from a seed.
@@ -16,16 +17,16 @@ func random(seed uint32) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 
 
 // gradient: style, colours, size, grain. The seed decides the direction, the
 // centre or the places of the colours, and the colours where none are given.
-func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (picture, error) {
+func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
 	w, h, err := t.size("size", 1024, 1024)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	r := random(seed)
 	chosen := harmony(r, 3) // always, so that giving colours changes nothing else
 	colours, err := parseColours(t.text("colours", ""))
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	if colours == nil {
 		colours = chosen
@@ -39,11 +40,11 @@ func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (picture,
 	case "mesh":
 		blend = meshBlend(r, colours, float64(w), float64(h))
 	default:
-		return picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrSetup
 	}
 	grain := float32(26 * t.Number("grain", 0.1, 0, 1)) // levels
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
-	err = rows(ctx, s, h, func(y int) {
+	err = pixels.Rows(ctx, s, h, func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*w]
 		for x := range w {
 			c := blend(float64(x)+0.5, float64(y)+0.5).rgb()
@@ -55,7 +56,7 @@ func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (picture,
 			p[0], p[1], p[2], p[3] = shown(c.r, noise), shown(c.g, noise), shown(c.b, noise), 255
 		}
 	})
-	return picture{m, formatPNG}, err
+	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
 // shown encodes light and adds noise. The table alone would round first, and
@@ -64,7 +65,7 @@ func shown(v, noise float32) uint8 {
 	if noise == 0 {
 		return light().encodedByte(v)
 	}
-	return byteOf(light().encodedExact(v) + noise)
+	return pixels.Byte(light().encodedExact(v) + noise)
 }
 
 // parseColours reads two to four colours, none from an empty text.

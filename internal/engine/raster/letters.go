@@ -10,6 +10,8 @@ import (
 	"golang.org/x/image/font/gofont/gomono"
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
+
+	"atelier/internal/engine/pixels"
 )
 
 var mono = sync.OnceValues(func() (*opentype.Font, error) { return opentype.Parse(gomono.TTF) })
@@ -31,7 +33,7 @@ func letters(size float64) (font.Face, error) {
 // in dots.
 func write(m *image.NRGBA, face font.Face, c color.NRGBA, box image.Rectangle, text string) {
 	// The sheet is opaque, so both kinds of alpha are the same.
-	d := font.Drawer{Dst: asRGBA(m), Src: image.NewUniform(c), Face: face}
+	d := font.Drawer{Dst: pixels.Opaque(m), Src: image.NewUniform(c), Face: face}
 	runes := []rune(text)
 	for n := len(runes); n > 0 && d.MeasureString(text) > fixed.I(box.Dx()); {
 		n--

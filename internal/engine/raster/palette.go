@@ -14,31 +14,32 @@ import (
 	"golang.org/x/image/math/fixed"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // palette: picture, colours, labels.
-func palette(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
+func palette(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
-	p, err := read(ctx, s.Part(0, 0.4), f)
+	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	seen, err := count(ctx, s.Part(0.4, 0.8), p.NRGBA)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	if len(seen) == 0 {
-		return picture{}, engine.Fail(engine.Failed, "The picture has no colours: all of it is transparent.")
+		return pixels.Picture{}, engine.Fail(engine.Failed, "The picture has no colours: all of it is transparent.")
 	}
 	found, err := group(ctx, seen, int(t.Number("colours", 6, 1, 64)))
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	m, err := card(found, t.flag("labels", true))
-	return picture{m, formatPNG}, err
+	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
 // shade is a colour and how much of the picture has it.
@@ -52,7 +53,7 @@ func count(ctx context.Context, s engine.Span, m *image.NRGBA) ([]shade, error) 
 	const bits = 5
 	type bin struct{ r, g, b, weight uint64 }
 	bins := make([]bin, 1<<(3*bits))
-	err := rows(ctx, s, m.Rect.Dy(), func(y int) {
+	err := pixels.Rows(ctx, s, m.Rect.Dy(), func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
 		for i := 0; i < len(pix); i += 4 {
 			r, g, b, a := pix[i], pix[i+1], pix[i+2], uint64(pix[i+3])
@@ -208,7 +209,7 @@ func roundSquare(side int, radius float64) *image.Alpha {
 		for x := range side {
 			dx := max(math.Abs(float64(x)+0.5-half)-(half-radius), 0)
 			dy := max(math.Abs(float64(y)+0.5-half)-(half-radius), 0)
-			m.Pix[y*m.Stride+x] = byteOf(float32(255 * min(max(radius-math.Hypot(dx, dy)+0.5, 0), 1)))
+			m.Pix[y*m.Stride+x] = pixels.Byte(float32(255 * min(max(radius-math.Hypot(dx, dy)+0.5, 0), 1)))
 		}
 	}
 	return m

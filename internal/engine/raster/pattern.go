@@ -7,15 +7,16 @@ import (
 	"math/rand/v2"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // pattern: motif, scale, size. Every motif is drawn on a torus: whole numbers
 // of cells lie across and down, and the cells count modulo those numbers, so
 // copies of the picture fit side by side.
-func pattern(ctx context.Context, t task, s engine.Span, seed uint32) (picture, error) {
+func pattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
 	w, h, err := t.size("size", 1024, 1024)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	g := newGrid(w, h, t.Number("scale", 8, 2, 256), seed)
 	r := random(seed)
@@ -30,11 +31,11 @@ func pattern(ctx context.Context, t task, s engine.Span, seed uint32) (picture, 
 	case "clouds":
 		at = g.clouds(r)
 	default:
-		return picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrSetup
 	}
 	table := light()
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
-	err = rows(ctx, s, h, func(y int) {
+	err = pixels.Rows(ctx, s, h, func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*w]
 		v := (float64(y) + 0.5) * g.pixelV
 		for x := range w {
@@ -43,7 +44,7 @@ func pattern(ctx context.Context, t task, s engine.Span, seed uint32) (picture, 
 			p[0], p[1], p[2], p[3] = table.encodedByte(c.r), table.encodedByte(c.g), table.encodedByte(c.b), 255
 		}
 	})
-	return picture{m, formatPNG}, err
+	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
 // grid divides a picture into cells, as many along the shorter side as the

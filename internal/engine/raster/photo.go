@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 const (
@@ -29,32 +30,32 @@ const (
 //   - fine contrast is raised, by less where it may be noise;
 //   - no pixel leaves the range of the source round it, so that there are no
 //     halos.
-func photoUpscale(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
+func photoUpscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	factor := int(math.Round(t.Number("factor", 2, 2, 4)))
-	w, h, err := dimensions(ctx, f)
+	w, h, err := pixels.Size(ctx, f)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	w, h = w*factor, h*factor
 	if err := fits(w, h); err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
-	p, err := read(ctx, s.Part(0, 0.15), f)
+	p, err := pixels.Read(ctx, s.Part(0, 0.15), f)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	if w*h >= bigResult {
 		if err := t.preview(ctx, p.NRGBA); err != nil {
-			return picture{}, err
+			return pixels.Picture{}, err
 		}
 	}
 	noise, err := noiseOf(ctx, p.NRGBA)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	e := enlarger{
 		src: p.NRGBA, dst: image.NewNRGBA(image.Rect(0, 0, w, h)),
@@ -386,9 +387,9 @@ func (t *tile) store() {
 		for x := range t.core.Dx() * f {
 			p := pix[4*x:][:4]
 			if t.opaque {
-				p[0], p[1], p[2], p[3] = byteOf(t.large[0].v[i]*255), byteOf(t.large[1].v[i]*255), byteOf(t.large[2].v[i]*255), 255
+				p[0], p[1], p[2], p[3] = pixels.Byte(t.large[0].v[i]*255), pixels.Byte(t.large[1].v[i]*255), pixels.Byte(t.large[2].v[i]*255), 255
 			} else if a := t.large[3].v[i]; a >= 1.0/510 {
-				p[0], p[1], p[2], p[3] = byteOf(t.large[0].v[i]/a*255), byteOf(t.large[1].v[i]/a*255), byteOf(t.large[2].v[i]/a*255), byteOf(a*255)
+				p[0], p[1], p[2], p[3] = pixels.Byte(t.large[0].v[i]/a*255), pixels.Byte(t.large[1].v[i]/a*255), pixels.Byte(t.large[2].v[i]/a*255), pixels.Byte(a*255)
 			}
 			i++
 		}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // lanczos is the sharpest of the usual filters, for enlarging.
@@ -176,9 +177,9 @@ func store(pix []uint8, row []float32, t *tables, linear bool) {
 			if v := row[i+c] / a; linear {
 				pix[i+c] = t.encodedByte(v)
 			} else {
-				pix[i+c] = byteOf(v * 255)
+				pix[i+c] = pixels.Byte(v * 255)
 			}
 		}
-		pix[i+3] = byteOf(a * 255)
+		pix[i+3] = pixels.Byte(a * 255)
 	}
 }

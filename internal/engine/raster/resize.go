@@ -11,6 +11,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // bigResult is from how many pixels on a preview is worth its time.
@@ -36,32 +37,32 @@ func cut(m *image.NRGBA, w, h, focusX, focusY float64) area {
 }
 
 // resize: picture, size, fit.
-func resize(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
+func resize(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	w, h, err := t.size("size", 1024, 1024)
 	fit := t.text("fit", "inside")
 	if err != nil && fit != "inside" { // what lies inside may be smaller
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
-	p, err := read(ctx, s.Part(0, 0.3), f)
+	p, err := pixels.Read(ctx, s.Part(0, 0.3), f)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	part := whole(p.NRGBA)
 	switch fit {
 	case "inside":
 		w, h = inside(p.Rect.Dx(), p.Rect.Dy(), w, h)
 		if err := fits(w, h); err != nil {
-			return picture{}, err
+			return pixels.Picture{}, err
 		}
 	case "cover":
 		part = cut(p.NRGBA, float64(w), float64(h), 0.5, 0.5)
 	case "stretch":
 	default:
-		return picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrSetup
 	}
 	p.NRGBA, err = scale(ctx, s.Part(0.3, 1), draw.CatmullRom, p.NRGBA, part, w, h)
 	return p, err
@@ -69,18 +70,18 @@ func resize(ctx context.Context, t task, s engine.Span, _ uint32) (picture, erro
 
 // crop: picture, ratio, horizontal, vertical. It moves no pixel, so a PNG loses
 // nothing.
-func crop(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
+func crop(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	w, h, err := ratio(t.text("ratio", "1:1"))
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
-	p, err := read(ctx, s, f)
+	p, err := pixels.Read(ctx, s, f)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	a := cut(p.NRGBA, w, h, t.Number("horizontal", 0.5, 0, 1), t.Number("vertical", 0.5, 0, 1))
 	x, y := int(math.Round(a.x)), int(math.Round(a.y))
@@ -106,31 +107,31 @@ func ratio(s string) (w, h float64, err error) {
 }
 
 // upscale: picture, factor, sharpen.
-func upscale(ctx context.Context, t task, s engine.Span, _ uint32) (picture, error) {
+func upscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.file("picture")
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	factor := t.Number("factor", 2, 1, 8)
-	w, h, err := dimensions(ctx, f)
+	w, h, err := pixels.Size(ctx, f)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	w, h = int(math.Round(float64(w)*factor)), int(math.Round(float64(h)*factor))
 	if err := fits(w, h); err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
-	p, err := read(ctx, s.Part(0, 0.2), f)
+	p, err := pixels.Read(ctx, s.Part(0, 0.2), f)
 	if err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	if w*h >= bigResult {
 		if err := t.preview(ctx, p.NRGBA); err != nil {
-			return picture{}, err
+			return pixels.Picture{}, err
 		}
 	}
 	if p.NRGBA, err = scale(ctx, s.Part(0.2, 0.6), lanczos, p.NRGBA, whole(p.NRGBA), w, h); err != nil {
-		return picture{}, err
+		return pixels.Picture{}, err
 	}
 	return p, sharpen(ctx, s.Part(0.6, 1), p.NRGBA, t.Number("sharpen", 0.3, 0, 1), factor)
 }

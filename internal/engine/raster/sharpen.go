@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // sharpen raises the contrast of edges as wide as the factor by which the
@@ -82,7 +83,7 @@ func (b *blur) sharpen(y int, amount, limit, noise float32) {
 		d := luma(p) - sum/weight
 		d *= d * d / (d*d + noise*noise) * amount
 		d = min(max(d, -limit), limit)
-		p[0], p[1], p[2] = byteOf(float32(p[0])+d), byteOf(float32(p[1])+d), byteOf(float32(p[2])+d)
+		p[0], p[1], p[2] = pixels.Byte(float32(p[0])+d), pixels.Byte(float32(p[1])+d), pixels.Byte(float32(p[2])+d)
 	}
 }
 

@@ -4,10 +4,8 @@ import (
 	"fmt"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
-
-// maxPixels is how large a picture may be, coming in or going out.
-const maxPixels = 50_000_000
 
 // task is a job with ways to ask for its inputs. The catalog has checked them
 // against the manifest, but a manifest may leave fields out or allow more than
@@ -38,7 +36,7 @@ func (t task) size(key string, width, height int) (w, h int, err error) {
 		return width, height, fits(width, height)
 	}
 	side := func(name string) int {
-		return int(engine.Job{Values: m}.Number(name, 0, 0, maxPixels))
+		return int(engine.Job{Values: m}.Number(name, 0, 0, pixels.Most))
 	}
 	w, h = side("width"), side("height")
 	if w < 1 || h < 1 {
@@ -49,8 +47,8 @@ func (t task) size(key string, width, height int) (w, h int, err error) {
 
 // fits refuses results that are too large.
 func fits(w, h int) error {
-	if n := int64(w) * int64(h); n > maxPixels {
-		return engine.Fail(engine.Failed, fmt.Sprintf("The result would be %d by %d pixels; at most %d megapixels are possible.", w, h, maxPixels/1_000_000))
+	if n := int64(w) * int64(h); n > pixels.Most {
+		return engine.Fail(engine.Failed, fmt.Sprintf("The result would be %d by %d pixels; at most %d megapixels are possible.", w, h, pixels.Most/1_000_000))
 	}
 	return nil
 }

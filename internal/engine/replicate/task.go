@@ -227,7 +227,7 @@ func (t *task) deliver(ctx context.Context, p prediction) (int, error) {
 	}
 	refs := backend.Made(p.Output, t.job.Values)
 	if text := words(p.Output, len(refs)); t.job.OutputType == "TEXT" && text != "" {
-		return 1, t.out.Output(ctx, strings.NewReader(text))
+		return 1, t.out.Output(ctx, engine.Result{Data: strings.NewReader(text)})
 	}
 	refs = backend.Pick(refs, t.job.OutputType)
 	want := 1

@@ -32,7 +32,8 @@ type output struct {
 	Echo  string `json:"echo"`
 	Index int    `json:"index"`
 
-	Times int `json:"times"` // 0 is once
+	Note  string `json:"note"`  // what the result says beside itself
+	Times int    `json:"times"` // 0 is once
 }
 
 // widest is the longest side of a picture and the most seconds of a sound.
@@ -68,7 +69,7 @@ func (p *player) output(ctx context.Context, o *output) error {
 		if err != nil {
 			return err
 		}
-		err = p.out.Output(ctx, r)
+		err = p.out.Output(ctx, engine.Result{Data: r, Note: o.Note})
 		if c, ok := r.(io.Closer); ok {
 			err = errors.Join(err, c.Close())
 		}

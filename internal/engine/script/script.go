@@ -180,7 +180,7 @@ func noScript(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := out.Output(ctx, bytes.NewReader(picture(8, 8, colour(j.Seed, i)))); err != nil {
+		if err := out.Output(ctx, engine.Result{Data: bytes.NewReader(picture(8, 8, colour(j.Seed, i)))}); err != nil {
 			return err
 		}
 		out.Progress(float64(i+1) / float64(j.NumResults))

@@ -194,7 +194,7 @@ func (w *work) hand(ctx context.Context, name string) error {
 		return errMaking.Because(err)
 	}
 	defer r.Close()
-	return w.out.Output(ctx, r)
+	return w.out.Output(ctx, engine.Result{Data: r})
 }
 
 // boxes goes through the outer boxes of an MP4 (ISO 14496-12): they fill the

@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"slices"
 
+	"atelier/internal/generation"
 	"atelier/internal/intake"
 	"atelier/internal/library"
 	"atelier/internal/sqldb"
@@ -40,10 +41,10 @@ func (h *House) Take(data []byte) intake.Taken {
 }
 
 // Results stores so many pictures, as an engine would make them.
-func (h *House) Results(n int) (all []intake.Taken) {
+func (h *House) Results(n int) (all []generation.Made) {
 	h.Helper()
 	for i := range n {
-		all = append(all, h.Take(PNG(i)))
+		all = append(all, generation.Made{Taken: h.Take(PNG(i))})
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package raster
+package pixels
 
 import (
 	"bytes"
@@ -16,20 +16,10 @@ import (
 	"atelier/internal/engine"
 )
 
-// format is a kind of picture file.
-type format string
-
-const (
-	formatJPEG format = "jpeg"
-	formatPNG  format = "png"
-	formatWebP format = "webp"
-	formatGIF  format = "gif"
-)
-
 // codec reads a format. Formats are told apart here and not by the registry of
 // the standard library, which knows whatever the program happens to import.
 type codec struct {
-	format format
+	format Format
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
 }
@@ -37,13 +27,13 @@ type codec struct {
 func codecOf(start []byte) (codec, bool) {
 	switch {
 	case bytes.HasPrefix(start, []byte("\xff\xd8\xff")):
-		return codec{formatJPEG, jpeg.DecodeConfig, jpeg.Decode}, true
+		return codec{JPEG, jpeg.DecodeConfig, jpeg.Decode}, true
 	case bytes.HasPrefix(start, []byte("\x89PNG\r\n\x1a\n")):
-		return codec{formatPNG, png.DecodeConfig, png.Decode}, true
+		return codec{PNG, png.DecodeConfig, png.Decode}, true
 	case bytes.HasPrefix(start, []byte("GIF8")):
-		return codec{formatGIF, gif.DecodeConfig, gif.Decode}, true
+		return codec{GIF, gif.DecodeConfig, gif.Decode}, true
 	case len(start) >= 12 && string(start[:4]) == "RIFF" && string(start[8:12]) == "WEBP":
-		return codec{formatWebP, webp.DecodeConfig, webp.Decode}, true
+		return codec{WebP, webp.DecodeConfig, webp.Decode}, true
 	}
 	return codec{}, false
 }
@@ -126,19 +116,19 @@ func (s *source) header() error {
 	if c.Width < 1 || c.Height < 1 {
 		return s.stored.because(fmt.Errorf("a picture of %d by %d pixels", c.Width, c.Height))
 	}
-	if int64(c.Width)*int64(c.Height) > maxPixels {
-		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels are possible.", c.Width, c.Height, maxPixels/1_000_000))
+	if int64(c.Width)*int64(c.Height) > Most {
+		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels are possible.", c.Width, c.Height, Most/1_000_000))
 	}
 	s.width, s.height, s.turn = c.Width, c.Height, upright
-	if s.format == formatJPEG {
+	if s.format == JPEG {
 		s.turn = orientationOf(seen.Bytes())
 	}
 	s.body = io.MultiReader(&seen, s.stored)
 	return nil
 }
 
-// dimensions gives the size of a picture as people see it.
-func dimensions(ctx context.Context, f engine.File) (w, h int, err error) {
+// Size gives the size of a picture as people see it.
+func Size(ctx context.Context, f engine.File) (w, h int, err error) {
 	s, err := open(ctx, f)
 	if err != nil {
 		return 0, 0, err
@@ -150,28 +140,28 @@ func dimensions(ctx context.Context, f engine.File) (w, h int, err error) {
 	return s.width, s.height, nil
 }
 
-// read decodes a picture, the first one of a GIF, and turns it upright.
-func read(ctx context.Context, s engine.Span, f engine.File) (picture, error) {
+// Read decodes a picture, the first one of a GIF, and turns it upright.
+func Read(ctx context.Context, s engine.Span, f engine.File) (Picture, error) {
 	src, err := open(ctx, f)
 	if err != nil {
-		return picture{}, err
+		return Picture{}, err
 	}
 	defer src.stored.Close()
 	m, err := src.decode(src.body)
 	if err != nil {
-		return picture{}, src.stored.because(err)
+		return Picture{}, src.stored.because(err)
 	}
 	s.At(0.5)
 	flat, err := straight(ctx, m, image.Rect(0, 0, src.width, src.height), src.format)
 	if err != nil {
-		return picture{}, err
+		return Picture{}, err
 	}
 	s.At(1)
-	return picture{src.turn.apply(flat), src.format}, ctx.Err()
+	return Picture{src.turn.apply(flat), src.format}, ctx.Err()
 }
 
 // straight gives the picture with straight alpha, on the canvas of its file.
-func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from format) (*image.NRGBA, error) {
+func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from Format) (*image.NRGBA, error) {
 	none := engine.Span{}
 	switch src := m.(type) {
 	case *image.NRGBA:
@@ -183,12 +173,12 @@ func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from f
 			return &image.NRGBA{Pix: src.Pix, Stride: src.Stride, Rect: src.Rect}, nil
 		}
 	case *image.YCbCr:
-		if from == formatWebP {
+		if from == WebP {
 			return videoRange(ctx, src, nil, 0)
 		}
 		// Drawing into RGBA is the fast way, and without alpha it is the same.
 		dst := image.NewRGBA(canvas)
-		err := rows(ctx, none, canvas.Dy(), func(y int) {
+		err := Rows(ctx, none, canvas.Dy(), func(y int) {
 			draw.Draw(dst, image.Rect(0, y, canvas.Dx(), y+1), src, image.Pt(src.Rect.Min.X, src.Rect.Min.Y+y), draw.Src)
 		})
 		return &image.NRGBA{Pix: dst.Pix, Stride: dst.Stride, Rect: dst.Rect}, err
@@ -197,7 +187,7 @@ func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from f
 	}
 	dst := image.NewNRGBA(canvas)
 	part := m.Bounds().Intersect(canvas)
-	err := rows(ctx, none, part.Dy(), func(y int) {
+	err := Rows(ctx, none, part.Dy(), func(y int) {
 		y += part.Min.Y
 		for x := part.Min.X; x < part.Max.X; x++ {
 			dst.Set(x, y, m.At(x, y))
@@ -212,15 +202,15 @@ func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from f
 func videoRange(ctx context.Context, src *image.YCbCr, alpha []byte, alphaStride int) (*image.NRGBA, error) {
 	r := src.Rect
 	dst := image.NewNRGBA(image.Rect(0, 0, r.Dx(), r.Dy()))
-	err := rows(ctx, engine.Span{}, r.Dy(), func(y int) {
+	err := Rows(ctx, engine.Span{}, r.Dy(), func(y int) {
 		to := dst.Pix[y*dst.Stride:]
 		for x := range r.Dx() {
 			c := src.COffset(r.Min.X+x, r.Min.Y+y)
 			l := 1.164383 * (float32(src.Y[src.YOffset(r.Min.X+x, r.Min.Y+y)]) - 16)
 			u, v := float32(src.Cb[c])-128, float32(src.Cr[c])-128
-			to[4*x] = byteOf(l + 1.596027*v)
-			to[4*x+1] = byteOf(l - 0.391762*u - 0.812968*v)
-			to[4*x+2] = byteOf(l + 2.017232*u)
+			to[4*x] = Byte(l + 1.596027*v)
+			to[4*x+1] = Byte(l - 0.391762*u - 0.812968*v)
+			to[4*x+2] = Byte(l + 2.017232*u)
 			to[4*x+3] = 255
 			if alpha != nil {
 				to[4*x+3] = alpha[y*alphaStride+x]
@@ -229,6 +219,3 @@ func videoRange(ctx context.Context, src *image.YCbCr, alpha []byte, alphaStride
 	})
 	return dst, err
 }
-
-// byteOf rounds and clamps.
-func byteOf(v float32) uint8 { return uint8(min(max(v+0.5, 0), 255)) }

@@ -1,4 +1,4 @@
-package raster
+package pixels
 
 import (
 	"encoding/binary"

@@ -1,0 +1,38 @@
+package tiny
+
+import (
+	"context"
+	"fmt"
+	"image"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
+)
+
+// mostArt is how many pixels a picture may have that is enlarged: the result has
+// sixteen times as many.
+const mostArt = 2_000_000
+
+// upscaleArt makes a picture four times as wide and as high. Every result is the
+// same.
+func upscaleArt(ctx context.Context, t *task, s engine.Span, _ int) (*image.NRGBA, string, error) {
+	f, err := t.file()
+	if err != nil {
+		return nil, "", err
+	}
+	w, h, err := pixels.Size(ctx, f)
+	if err != nil {
+		return nil, "", err
+	}
+	if w*h > mostArt {
+		return nil, "", engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels can be enlarged.", w, h, mostArt/1_000_000))
+	}
+	t.watch.begin()
+	p, err := pixels.Read(ctx, s.Part(0, 0.05), f)
+	if err != nil {
+		return nil, "", err
+	}
+	t.watch.end("read")
+	m, err := t.enlarge(ctx, p.NRGBA, s.Part(0.05, 1))
+	return m, "", err
+}

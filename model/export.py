@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Make the files that the program embeds out of what training wrote (numpy only).
+
+  export.py --model DIR --words DIR --out internal/engine/tiny/neural/weights
+  export.py --upscaler DIR --out ...          (DIR holds upscale.json or model.json and its files)
+  export.py --random-upscaler --out ...       (an untrained one, for tests before there is a trained one)
+
+--model DIR holds model.json and the files it names, in float16 or int8 by rows; --words DIR holds
+vocab.json and glove_i8.npy. What is written:
+
+  model.json                 config, sampler, size and SHA-256 of each file, and where each tensor lies
+  model.0.bin model.1.bin    the tensors; none straddles two files, each begins at a multiple of 64
+  words.txt words.bin        the vocabulary in order, and an int8 vector of 100 per word (two rows before
+                             the words: nothing, and an unknown word)
+  upscale.json upscale.bin   the network that enlarges
+
+Kinds of tensors:
+
+  matrix  weights of a linear layer, k inputs and n outputs: a float32 scale per column, then int8 in
+          panels of 32 columns ([n/32][k][32]); scales and columns are filled up with zeros to whole panels
+  rows    a table: a float32 scale per row, then int8 rows
+  half    float16 as it is; weights of a convolution as [ky][kx][input][output]
+"""
+import argparse
+import hashlib
+import json
+import os
+import re
+
+import numpy as np
+
+PANEL, ALIGN, PART = 32, 64, 15 * 2 ** 20
+
+
+def read(folder, name):
+    """The tensors of a training export, as float32, with their scales where they were int8 already."""
+    with open(os.path.join(folder, name)) as f:
+        index = json.load(f)
+    blob = b''.join(open(os.path.join(folder, f), 'rb').read() for f in index['files'])
+    tensors = {}
+    for t in index['tensors']:
+        n, at = int(np.prod(t['shape'])), t['offset']
+        if t.get('dtype') == 'int8-row':
+            rows = t['shape'][0]
+            scale = np.frombuffer(blob, '<f4', rows, at)
+            q = np.frombuffer(blob, np.int8, n, at + 4 * rows).reshape(rows, -1)
+            tensors[t['name']] = ((q * scale[:, None]).astype(np.float32).reshape(t['shape']), (q, scale))
+        else:
+            tensors[t['name']] = (np.frombuffer(blob, '<f2', n, at).astype(np.float32).reshape(t['shape']), None)
+    return index, tensors
+
+
+def quantise(v, known):
+    """int8 rows and a scale for each; rows that were int8 before keep their numbers."""
+    if known:
+        return known
+    rows = v.reshape(v.shape[0], -1)
+    scale = (np.maximum(np.abs(rows).max(1), 1e-8) / 127).astype(np.float32)
+    return np.clip(np.round(rows / scale[:, None]), -127, 127).astype(np.int8), scale
+
+
+def matrix(q, scale):
+    """q is [n][k], as PyTorch keeps it."""
+    n, k = q.shape
+    panels = -(-n // PANEL)
+    wide = np.zeros((panels * PANEL, k), np.int8)
+    wide[:n] = q
+    scales = np.zeros(panels * PANEL, '<f4')
+    scales[:n] = scale
+    return scales.tobytes() + np.ascontiguousarray(wide.reshape(panels, PANEL, k).transpose(0, 2, 1)).tobytes()
+
+
+def half(v):
+    h = v.astype('<f2')
+    if not np.isfinite(h).all():
+        raise SystemExit('a tensor has numbers that float16 does not hold')
+    return np.ascontiguousarray(h).tobytes()
+
+
+class Files:
+    """Parts of at most PART bytes that tensors are laid into."""
+
+    def __init__(self, out, pattern):
+        self.out, self.pattern, self.parts, self.tensors = out, pattern, [b''], []
+
+    def put(self, name, kind, shape, data):
+        last = self.parts[-1]
+        if len(last) + len(data) + ALIGN > PART and last:
+            self.parts.append(b'')
+        at = -(-len(self.parts[-1]) // ALIGN) * ALIGN
+        self.parts[-1] = self.parts[-1].ljust(at, b'\0') + data
+        self.tensors.append(dict(name=name, kind=kind, shape=list(shape), file=len(self.parts) - 1, offset=at))
+
+    def write(self):
+        return [put(self.out, self.pattern % i if '%' in self.pattern else self.pattern, p) for i, p in enumerate(self.parts)]
+
+
+def put(out, name, data):
+    with open(os.path.join(out, name), 'wb') as f:
+        f.write(data)
+    return dict(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+
+
+def save(out, name, index):
+    """JSON with a line for each tensor, so that two versions can be compared."""
+    lines = json.dumps(index['tensors']).replace('}, {', '},\n  {')
+    index = dict(index, tensors='@')
+    with open(os.path.join(out, name), 'w') as f:
+        f.write(json.dumps(index, indent=1).replace('"@"', lines) + '\n')
+
+
+def model(folder, words, out):
+    index, tensors = read(folder, 'model.json')
+    files = Files(out, 'model.%d.bin')
+    for name in sorted(tensors, key=natural):
+        v, known = tensors[name]
+        if name == 'text.emb.weight':
+            q, scale = quantise(v, known)
+            files.put(name, 'rows', v.shape, scale.astype('<f4').tobytes() + q.tobytes())
+        elif v.ndim == 2 and name.endswith('.weight'):
+            q, scale = quantise(v, known)
+            files.put(name, 'matrix', v.shape[::-1], matrix(q, scale))
+        elif v.ndim == 4:
+            v = v.transpose(2, 3, 1, 0)
+            files.put(name, 'half', v.shape, half(v))
+        else:
+            files.put(name, 'half', v.shape, half(v))
+    with open(os.path.join(words, 'vocab.json')) as f:
+        vocabulary = json.load(f)
+    vectors = np.load(os.path.join(words, 'glove_i8.npy'))
+    assert vectors.shape == (len(vocabulary['words']) + 2, 100) and vectors.dtype == np.int8
+    assert not any('\n' in w for w in vocabulary['words'])
+    assert vocabulary['learned'] == index['config']['learned'], 'words of another model'
+    listed = files.write()
+    listed.append(put(out, 'words.txt', '\n'.join(vocabulary['words']).encode() + b'\n'))
+    listed.append(put(out, 'words.bin', vectors.tobytes()))
+    save(out, 'model.json', dict(format='atelier-tiny-2', config=index['config'], text_len=index['text_len'],
+                                 vector_norm=index.get('glove_row_norm', 10.), sampler=index['sampler'], files=listed, tensors=files.tensors))
+    report(listed)
+
+
+def natural(name):
+    return [int(p) if p.isdigit() else p for p in re.split(r'(\d+)', name)]
+
+
+def upscaler(tensors, out):
+    """Convolutions and slopes in the order of their names, whatever the layers are called."""
+    names = sorted(tensors, key=natural)
+    convolutions = [n for n in names if tensors[n].ndim == 4]
+    slopes = [n for n in names if tensors[n].ndim == 1 and not n.endswith('.bias')]
+    assert len(slopes) == len(convolutions) - 1, 'a slope after each convolution but the last'
+    files = Files(out, 'upscale.bin')
+    for i, n in enumerate(convolutions):
+        v = tensors[n].transpose(2, 3, 1, 0)
+        files.put('convs.%d.weight' % i, 'half', v.shape, half(v))
+        files.put('convs.%d.bias' % i, 'half', tensors[n[:-len('weight')] + 'bias'].shape, half(tensors[n[:-len('weight')] + 'bias']))
+        if i < len(slopes):
+            files.put('slopes.%d' % i, 'half', tensors[slopes[i]].shape, half(tensors[slopes[i]]))
+    listed = files.write()
+    assert len(listed) == 1
+    channels = tensors[convolutions[0]].shape[0]
+    save(out, 'upscale.json', dict(format='atelier-upscale-1', config=dict(channels=channels, layers=len(convolutions) - 2, scale=4),
+                                   files=listed, tensors=files.tensors))
+    report(listed)
+
+
+def random_upscaler(channels=64, layers=8):
+    """Small numbers, so that the picture stays what it was, more or less."""
+    rng, tensors = np.random.RandomState(1), {}
+    shapes = [(channels, 3)] + [(channels, channels)] * layers + [(48, channels)]
+    for i, (co, ci) in enumerate(shapes):
+        gain = .02 if i == len(shapes) - 1 else 1.
+        tensors['body.%d.weight' % (2 * i)] = (rng.randn(co, ci, 3, 3) * gain * (2 / (9 * ci)) ** .5).astype(np.float32)
+        tensors['body.%d.bias' % (2 * i)] = (rng.randn(co) * .01).astype(np.float32)
+        if i < len(shapes) - 1:
+            tensors['body.%d.weight' % (2 * i + 1)] = (.25 + rng.randn(co) * .05).astype(np.float32)
+    return tensors
+
+
+def report(files):
+    for f in files:
+        print('%-12s %10d bytes' % (f['name'], f['size']))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--out', required=True)
+    p.add_argument('--model')
+    p.add_argument('--words')
+    p.add_argument('--upscaler')
+    p.add_argument('--random-upscaler', action='store_true')
+    a = p.parse_args()
+    os.makedirs(a.out, exist_ok=True)
+    if a.model:
+        model(a.model, a.words or a.model, a.out)
+    if a.upscaler:
+        name = 'upscale.json' if os.path.exists(os.path.join(a.upscaler, 'upscale.json')) else 'model.json'
+        upscaler({n: v for n, (v, _) in read(a.upscaler, name)[1].items()}, a.out)
+    if a.random_upscaler:
+        upscaler(random_upscaler(), a.out)
+
+
+if __name__ == '__main__':
+    main()

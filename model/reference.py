@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Write what PyTorch makes of the embedded weights, for the Go tests to compare with.
+
+  reference.py                    (reads internal/engine/tiny/neural/weights, writes .../testdata)
+  reference.py --train DIR        (train.py, which has the class Net, lies elsewhere)
+
+The weights are taken as the program has them, after export, so that only the arithmetic differs.
+Run it again whenever the weights change.
+"""
+import argparse
+import json
+import os
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGE = os.path.join(HERE, '..', 'internal', 'engine', 'tiny', 'neural')
+PROMPT = 'a red apple next to two zzzunknown cats'
+PANEL = 32
+
+
+def load(folder, name):
+    """The tensors of an export, as PyTorch keeps them."""
+    with open(os.path.join(folder, name)) as f:
+        index = json.load(f)
+    parts = [open(os.path.join(folder, f['name']), 'rb').read() for f in index['files']]
+    out = {}
+    for t in index['tensors']:
+        shape, data, at = t['shape'], parts[t['file']], t['offset']
+        n = int(np.prod(shape))
+        if t['kind'] == 'matrix':
+            k, n = shape
+            panels = -(-n // PANEL)
+            scale = np.frombuffer(data, '<f4', panels * PANEL, at)
+            q = np.frombuffer(data, np.int8, panels * PANEL * k, at + 4 * panels * PANEL).reshape(panels, k, PANEL)
+            v = q.transpose(0, 2, 1).reshape(-1, k)[:n] * scale[:n, None]
+        elif t['kind'] == 'rows':
+            scale = np.frombuffer(data, '<f4', shape[0], at)
+            v = np.frombuffer(data, np.int8, n, at + 4 * shape[0]).reshape(shape) * scale[:, None]
+        else:
+            v = np.frombuffer(data, '<f2', n, at).reshape(shape)
+            if len(shape) == 4:
+                v = v.transpose(3, 2, 0, 1)
+        out[t['name']] = torch.from_numpy(np.ascontiguousarray(v.astype(np.float32)))
+    return index, out
+
+
+def formula(n):
+    """Numbers about as large as noise, that Go makes as well: a linear congruential generator."""
+    state, out = 12345, np.zeros(n, np.float32)
+    for i in range(n):
+        state = (state * 1664525 + 1013904223) & 0xffffffff
+        out[i] = np.float32(state >> 8) / np.float32(1 << 22) - np.float32(2)
+    return out
+
+
+def encode(words, length, prompt):
+    numbers = {w: i + 2 for i, w in enumerate(words)}
+    tokens = [0] * length
+    for i, w in enumerate(prompt.split()):
+        tokens[i] = next((numbers[c] for c in (w, w[:-1] if w.endswith('s') else w, w[:-2] if w.endswith('es') else w) if c in numbers), 1)
+    return torch.tensor([tokens])
+
+
+def write(name, v):
+    np.ascontiguousarray(v.detach().numpy() if torch.is_tensor(v) else v).astype('<f4').tofile(os.path.join(PACKAGE, 'testdata', name))
+
+
+def pictures(z):
+    """(1,3,R,R) to [y][x][channel]."""
+    return z[0].permute(1, 2, 0)
+
+
+@torch.no_grad()
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--train', default=HERE)
+    a = p.parse_args()
+    sys.path.insert(0, a.train)
+    from train import Net
+    weights = os.path.join(PACKAGE, 'weights')
+    os.makedirs(os.path.join(PACKAGE, 'testdata'), exist_ok=True)
+    index, tensors = load(weights, 'model.json')
+    words = open(os.path.join(weights, 'words.txt')).read().split('\n')[:-1]
+    q = np.fromfile(os.path.join(weights, 'words.bin'), np.int8).reshape(-1, 100).astype(np.float64)
+    norm = np.linalg.norm(q, axis=1, keepdims=True)
+    vectors = torch.from_numpy(np.where(norm > 0, q / np.maximum(norm, 1e-6) * index['vector_norm'], 0).astype(np.float32))
+    c = index['config']
+    net = Net(c, vectors).eval()
+    net.load_state_dict(tensors)
+
+    tokens = encode(words, index['text_len'], PROMPT)
+    rows, pooled = net.text(tokens)
+    write('text.f32', torch.cat([rows[0].reshape(-1), pooled[0]]))
+    side = c['res']
+    z = torch.from_numpy(formula(side * side * 3)).view(1, side, side, 3).permute(0, 3, 1, 2).contiguous()
+    write('core.f32', pictures(net.core(z, torch.tensor([.37]), rows, pooled)))
+
+    steps, shift = index['sampler']['steps'], index['sampler']['shift']
+    times = [u / (u + shift * (1 - u)) for u in np.linspace(0, 1, steps + 1)]
+    for a0, a1 in zip(times, times[1:]):
+        x = net.core(z, torch.tensor([a0], dtype=torch.float32), rows, pooled).clamp(-1.2, 1.2)
+        z = z + (x - z) * ((a1 - a0) / (1 - a0))
+    picture = ((z.clamp(-1, 1) + 1) * 127.5 + .5).byte()
+    pictures(picture).contiguous().numpy().tofile(os.path.join(PACKAGE, 'testdata', 'picture.rgb'))
+
+    index, up = load(weights, 'upscale.json')
+    x = torch.from_numpy(np.floor(((formula(40 * 28 * 3) + 2) / 4) * 255.99)).float().view(1, 28, 40, 3).permute(0, 3, 1, 2) / 255
+    y, last = x, index['config']['layers'] + 1
+    for i in range(last + 1):
+        y = F.conv2d(y, up['convs.%d.weight' % i], up['convs.%d.bias' % i], padding=1)
+        if i < last:
+            y = F.prelu(y, up['slopes.%d' % i])
+    y = F.pixel_shuffle(y, 4) + F.interpolate(x, scale_factor=4, mode='nearest')
+    (pictures(y).clamp(0, 1) * 255 + .5).byte().contiguous().numpy().tofile(os.path.join(PACKAGE, 'testdata', 'upscale.rgb'))
+
+
+if __name__ == '__main__':
+    main()
