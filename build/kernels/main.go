@@ -271,6 +271,11 @@ func (s *set) reduce(op string) {
 // lost; the result is in r.
 func (s *set) exp(v, t, r vec) {
 	s.op("VMINPS", expHigh, v, v)
+	s.expBelow(v, t, r)
+}
+
+// expBelow is exp for numbers that are not large.
+func (s *set) expBelow(v, t, r vec) {
 	s.op("VMAXPS", expLow, v, v)
 	s.op("VMULPS", log2e, v, t)
 	if s.wide {
@@ -461,6 +466,21 @@ func (s *set) softmax() {
 	s.p("MOVQ DX, CX")
 	s.p("MOVQ DI, SI")
 	s.op("VMOVUPS", -math.MaxFloat32, vec(0))
+	// Two maxima at a time, so that one need not wait for the other; their
+	// order does not matter.
+	s.op("VMOVUPS", vec(0), vec(3))
+	pairs, rest := s.label("pairs"), s.label("rest")
+	s.at(pairs)
+	s.p("CMPQ CX, $32")
+	s.p("JLT %s", rest)
+	s.op("VMAXPS", "(SI)", vec(0), vec(0))
+	s.p("ADDQ $64, SI")
+	s.op("VMAXPS", "(SI)", vec(3), vec(3))
+	s.p("ADDQ $64, SI")
+	s.p("SUBQ $32, CX")
+	s.p("JMP %s", pairs)
+	s.at(rest)
+	s.op("VMAXPS", vec(3), vec(0), vec(0))
 	s.each([]string{"SI"}, func(masked bool) {
 		switch {
 		case !masked:
@@ -485,7 +505,7 @@ func (s *set) softmax() {
 	s.each([]string{"SI"}, func(masked bool) {
 		s.load("(SI)", 1, masked)
 		s.op("VSUBPS", vec(4), vec(1), vec(1))
-		s.exp(1, 2, 3)
+		s.expBelow(1, 2, 3)
 		s.store(3, "(SI)", masked)
 		if masked {
 			s.clear(3)

@@ -23,6 +23,9 @@ func Relax(n int) {
 	relax256(n)
 }
 
+// bytes gives the start of weights, which assembly reads and never writes.
+func bytes(w string) *byte { return unsafe.StringData(w) } //nolint:gosec // their length was checked
+
 type tileFunc = func(k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, from *float32, ldf int)
 
 // tiles goes down m rows with the highest tile there is, then with one for
@@ -30,7 +33,7 @@ type tileFunc = func(k int, a *float32, lda int, b *float32, ldb int, c *float32
 func tiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 	high := len(part) - 1
 	return func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
-		pa, pb := unsafe.SliceData(a), unsafe.SliceData(b)
+		pa, pb := &a[0], &b[0]
 		for i := 0; i < m; i += high {
 			r := min(high, m-i)
 			part[r](k, pa, lda, pb, ldb, &c[i*ldc], ldc, &from[i*ldf], ldf)
@@ -62,7 +65,7 @@ func avx512() Kernel {
 		tile: tiles([]tileFunc{nil, tile1x512, tile2x512, tile3x512, tile4x512, tile5x512, tile6x512, tile7x512, tile8x512,
 			tile9x512, tile10x512, tile11x512, tile12x512, tile13x512, tile14x512}),
 		widen: func(k int, dst []float32, w string, scale []float32) {
-			widen512(k, &dst[0], unsafe.StringData(w), &scale[0])
+			widen512(k, &dst[0], bytes(w), &scale[0])
 		},
 		softmax:  func(x []float32) { softmax512(len(x), &x[0]) },
 		silu:     func(x []float32) { silu512(len(x), &x[0]) },
@@ -87,7 +90,7 @@ func avx2() Kernel {
 	return Kernel{"avx2", 6, 16, ops{
 		tile: tiles([]tileFunc{nil, tile1x256, tile2x256, tile3x256, tile4x256, tile5x256, tile6x256}),
 		widen: func(k int, dst []float32, w string, scale []float32) {
-			widen256(k, &dst[0], unsafe.StringData(w), &scale[0])
+			widen256(k, &dst[0], bytes(w), &scale[0])
 		},
 		softmax:  func(x []float32) { softmax256(len(x), &x[0]) },
 		silu:     func(x []float32) { silu256(len(x), &x[0]) },

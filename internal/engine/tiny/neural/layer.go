@@ -75,8 +75,9 @@ func (m *Model) gated(l *linear, rows int, a, c []float32) {
 		at, second := p*cols, h.tile[rows*cols:]
 		m.k.Panel(l.w, p, rows, a[row*k:], k, h.tile, cols, l.bias[at:], 0, h.room)
 		m.k.Panel(l.w, half+p, rows, a[row*k:], k, second, cols, l.bias[n+at:], 0, h.room)
+		m.k.Gate(h.tile[:rows*cols], h.tile, second)
 		for r := range rows {
-			m.k.Gate(c[(row+r)*apart(n)+at:][:cols], h.tile[r*cols:], second[r*cols:])
+			copy(c[(row+r)*apart(n)+at:][:cols], h.tile[r*cols:])
 		}
 	})
 }

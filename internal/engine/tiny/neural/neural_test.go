@@ -3,11 +3,15 @@ package neural_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"math"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +82,27 @@ func TestSameOrderSamePicture(t *testing.T) {
 		}
 	}
 }
+
+// After a restart the same order gives the same bits as well.
+func TestAnotherProcessDrawsTheSame(t *testing.T) {
+	t.Parallel()
+	o := penguin
+	o.Steps = 1
+	sum := fmt.Sprintf("%x", sha256.Sum256(draw(t, open(t, kernel.Best(), 2), o).Pix))
+	if os.Getenv(child) != "" {
+		fmt.Println("drawn " + sum)
+		return
+	}
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAnotherProcessDrawsTheSame$")
+	c.Env = append(os.Environ(), child+"=1")
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "drawn "+sum) {
+		t.Errorf("%v: %s, want %s", err, out, sum)
+	}
+}
+
+// child is set where the test has started itself.
+const child = "ATELIER_TEST_CHILD"
 
 // Without vectors sums are rounded elsewhere; the picture stays the same to
 // the eye.

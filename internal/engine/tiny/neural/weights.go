@@ -101,13 +101,12 @@ func openStore(name, format string, files map[string]string) (*store, error) {
 	}
 	for _, f := range s.index.Files {
 		data, ok := files[f.Name]
-		sum := sha256.Sum256([]byte(data))
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("weights: %s is missing", f.Name)
 		case len(data) != f.Size:
 			return nil, fmt.Errorf("weights: %s is damaged: it has %d bytes instead of %d", f.Name, len(data), f.Size)
-		case hex.EncodeToString(sum[:]) != f.SHA256:
+		case digest(data) != f.SHA256:
 			return nil, fmt.Errorf("weights: %s is damaged: its content has changed", f.Name)
 		}
 		s.parts = append(s.parts, data)
@@ -116,6 +115,18 @@ func openStore(name, format string, files map[string]string) (*store, error) {
 		s.tensors[t.Name] = t
 	}
 	return s, nil
+}
+
+// digest is the SHA-256 of a file, without a copy of all of it.
+func digest(data string) string {
+	h := sha256.New()
+	var part [1 << 15]byte
+	for len(data) > 0 {
+		n := copy(part[:], data)
+		h.Write(part[:n])
+		data = data[n:]
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // data finds a tensor of a kind and shape and gives its bytes.
