@@ -2,11 +2,10 @@
 """Make the files that the program embeds out of what training wrote (numpy only).
 
   export.py --model DIR --words DIR --out internal/engine/tiny/neural/weights
-  export.py --upscaler DIR --out ...          (DIR holds upscale.json or model.json and its files)
-  export.py --random-upscaler --out ...       (an untrained one, for tests before there is a trained one)
+  export.py --upscaler DIR --out internal/engine/tiny/neural/weights
 
---model DIR holds model.json and the files it names, in float16 or int8 by rows; --words DIR holds
-vocab.json and glove_i8.npy. What is written:
+--model DIR holds model.json and the files it names, in float16 or int8 by rows (train.py); --words DIR
+holds vocab.json and glove_i8.npy; --upscaler DIR holds upscale.npz (upscaler.py). What is written:
 
   model.json                 config, sampler, size and SHA-256 of each file, and where each tensor lies
   model.0.bin model.1.bin    the tensors; none straddles two files, each begins at a multiple of 64
@@ -143,38 +142,22 @@ def natural(name):
     return [int(p) if p.isdigit() else p for p in re.split(r'(\d+)', name)]
 
 
-def upscaler(tensors, out):
-    """Convolutions and slopes in the order of their names, whatever the layers are called."""
-    names = sorted(tensors, key=natural)
-    convolutions = [n for n in names if tensors[n].ndim == 4]
-    slopes = [n for n in names if tensors[n].ndim == 1 and not n.endswith('.bias')]
-    assert len(slopes) == len(convolutions) - 1, 'a slope after each convolution but the last'
+def upscaler(folder, out):
+    with np.load(os.path.join(folder, 'upscale.npz')) as f:
+        tensors = {n: f[n].astype(np.float32) for n in f.files}
+    layers = sum(v.ndim == 4 for v in tensors.values())
     files = Files(out, 'upscale.bin')
-    for i, n in enumerate(convolutions):
-        v = tensors[n].transpose(2, 3, 1, 0)
+    for i in range(layers):
+        v = tensors['convs.%d.weight' % i].transpose(2, 3, 1, 0)
         files.put('convs.%d.weight' % i, 'half', v.shape, half(v))
-        files.put('convs.%d.bias' % i, 'half', tensors[n[:-len('weight')] + 'bias'].shape, half(tensors[n[:-len('weight')] + 'bias']))
-        if i < len(slopes):
-            files.put('slopes.%d' % i, 'half', tensors[slopes[i]].shape, half(tensors[slopes[i]]))
+        files.put('convs.%d.bias' % i, 'half', tensors['convs.%d.bias' % i].shape, half(tensors['convs.%d.bias' % i]))
+        if i < layers - 1:
+            files.put('slopes.%d' % i, 'half', tensors['slopes.%d.weight' % i].shape, half(tensors['slopes.%d.weight' % i]))
     listed = files.write()
-    assert len(listed) == 1
-    channels = tensors[convolutions[0]].shape[0]
-    save(out, 'upscale.json', dict(format='atelier-upscale-1', config=dict(channels=channels, layers=len(convolutions) - 2, scale=4),
+    channels = tensors['convs.0.weight'].shape[0]
+    save(out, 'upscale.json', dict(format='atelier-upscale-1', config=dict(channels=channels, layers=layers - 2, scale=4),
                                    files=listed, tensors=files.tensors))
     report(listed)
-
-
-def random_upscaler(channels=64, layers=8):
-    """Small numbers, so that the picture stays what it was, more or less."""
-    rng, tensors = np.random.RandomState(1), {}
-    shapes = [(channels, 3)] + [(channels, channels)] * layers + [(48, channels)]
-    for i, (co, ci) in enumerate(shapes):
-        gain = .02 if i == len(shapes) - 1 else 1.
-        tensors['body.%d.weight' % (2 * i)] = (rng.randn(co, ci, 3, 3) * gain * (2 / (9 * ci)) ** .5).astype(np.float32)
-        tensors['body.%d.bias' % (2 * i)] = (rng.randn(co) * .01).astype(np.float32)
-        if i < len(shapes) - 1:
-            tensors['body.%d.weight' % (2 * i + 1)] = (.25 + rng.randn(co) * .05).astype(np.float32)
-    return tensors
 
 
 def report(files):
@@ -188,16 +171,12 @@ def main():
     p.add_argument('--model')
     p.add_argument('--words')
     p.add_argument('--upscaler')
-    p.add_argument('--random-upscaler', action='store_true')
     a = p.parse_args()
     os.makedirs(a.out, exist_ok=True)
     if a.model:
         model(a.model, a.words or a.model, a.out)
     if a.upscaler:
-        name = 'upscale.json' if os.path.exists(os.path.join(a.upscaler, 'upscale.json')) else 'model.json'
-        upscaler({n: v for n, (v, _) in read(a.upscaler, name)[1].items()}, a.out)
-    if a.random_upscaler:
-        upscaler(random_upscaler(), a.out)
+        upscaler(a.upscaler, a.out)
 
 
 if __name__ == '__main__':

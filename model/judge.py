@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A judge that needs no eye: a small network that says what a picture shows.
 
-    judge.py prompts DATA                    writes prompts.json: 512 prompts, 384 of them combinations kept from training
+    judge.py prompts DATA                    writes prompts.json and prompts.txt, 512 prompts, 384 of them combinations
+                                             kept from training, and sheet.txt, the 48 of the contact sheet
     judge.py train   DATA OUT --minutes 1    trains the judge, writes judge.json and judge.bin
     judge.py network DATA JUDGE WEIGHTS      draws all prompts with exported weights, and scores them
     judge.py score   DATA JUDGE PICTURES     scores 000.png, 001.png … that something else drew
@@ -25,7 +26,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from captions import DRAWN_FROM, NUMBERS, SCENES, TINTS, COLOUR_WORDS, Vocab, held, prompt_for, read_meta, words_of
+from scenes import DRAWN_FROM, NUMBERS, SCENES, TINTS, COLOUR_WORDS, Vocab, held, prompt_for, read_meta, sheet_prompts, words_of
 from network import Net, as_shipped, import_weights, load_glove
 from pictures import compose, load_sprites
 
@@ -290,6 +291,9 @@ def prompts(a):
     chosen = pick_prompts(read_meta(a.data))
     with open(PROMPTS, 'w') as f:
         f.write('[\n' + ',\n'.join(json.dumps(p) for p in chosen) + '\n]\n')
+    for name, lines in (('prompts.txt', [p['prompt'] for p in chosen]), ('sheet.txt', sheet_prompts())):
+        with open(os.path.join(HERE, name), 'w') as f:
+            f.write('\n'.join(lines) + '\n')
     print(len(chosen), 'prompts', len(classes(read_meta(a.data))), 'names')
 
 

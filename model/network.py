@@ -17,7 +17,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from captions import PAD, TEXT_LENGTH, UNKNOWN
+from scenes import PAD, TEXT_LENGTH, UNKNOWN
 
 CONFIG = dict(res=128, patch=8, d=384, depth=11, heads=6, hid=1024, dt=256, tdepth=3, theads=4, thid=640,
               bott=128, ch=13, cw=32, theta=100.0)

@@ -49,7 +49,7 @@ def load_sprites(folder):
 
 @torch.no_grad()
 def compose(scenes, sprites, device):
-    """Paints a batch of scenes (captions.Scenes.batch as tensors) -> float (B,3,128,128) from -1 to 1."""
+    """Paints a batch of scenes (scenes.Scenes.batch as tensors) -> float (B,3,128,128) from -1 to 1."""
     counts = scenes['count']
     B, H, W = counts.shape[0], 128, 128
     g = {k: v.to(device, non_blocking=True) for k, v in scenes.items() if k not in ('count', 'tokens', 'labels')}

@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
 """Write what PyTorch makes of the embedded weights, for the Go tests to compare with.
 
-  reference.py                    (reads internal/engine/tiny/neural/weights, writes .../testdata)
-  reference.py --train DIR        (train.py, which has the class Net, lies elsewhere)
+  reference.py        (reads internal/engine/tiny/neural/weights, writes .../testdata)
 
 The weights are taken as the program has them, after export, so that only the arithmetic differs.
 Run it again whenever the weights change.
 """
-import argparse
 import json
 import os
-import sys
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+
+from network import Net
+from upscaler import Upscaler
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, '..', 'internal', 'engine', 'tiny', 'neural')
@@ -76,11 +75,6 @@ def pictures(z):
 
 @torch.no_grad()
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('--train', default=HERE)
-    a = p.parse_args()
-    sys.path.insert(0, a.train)
-    from train import Net
     weights = os.path.join(PACKAGE, 'weights')
     os.makedirs(os.path.join(PACKAGE, 'testdata'), exist_ok=True)
     index, tensors = load(weights, 'model.json')
@@ -109,12 +103,9 @@ def main():
 
     index, up = load(weights, 'upscale.json')
     x = torch.from_numpy(np.floor(((formula(40 * 28 * 3) + 2) / 4) * 255.99)).float().view(1, 28, 40, 3).permute(0, 3, 1, 2) / 255
-    y, last = x, index['config']['layers'] + 1
-    for i in range(last + 1):
-        y = F.conv2d(y, up['convs.%d.weight' % i], up['convs.%d.bias' % i], padding=1)
-        if i < last:
-            y = F.prelu(y, up['slopes.%d' % i])
-    y = F.pixel_shuffle(y, 4) + F.interpolate(x, scale_factor=4, mode='nearest')
+    net = Upscaler(index['config']['channels'], index['config']['layers']).eval()
+    net.load_state_dict({n + '.weight' if n.startswith('slopes') else n: v for n, v in up.items()})
+    y = net(x)
     (pictures(y).clamp(0, 1) * 255 + .5).byte().contiguous().numpy().tofile(os.path.join(PACKAGE, 'testdata', 'upscale.rgb'))
 
 

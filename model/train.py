@@ -19,7 +19,7 @@ import time
 import numpy as np
 import torch
 
-from captions import DRAWN_FROM, Scenes, Vocab, read_meta, sheet_prompts
+from scenes import DRAWN_FROM, Scenes, Vocab, read_meta, sheet_prompts
 from network import CONFIG, Net, export, import_weights, load_glove
 from pictures import as_bytes, compose, grid, load_sprites, write_png
 
@@ -314,7 +314,7 @@ def distil(a, w):
         if step // 100 != (step - K) // 100 or a.steps_only:
             log('distil step %d loss %.4f, %.1f ms a step' % (step, float(total) / count, (time.time() - since) / count * 1e3))
             total, count, since = 0., 0, time.time()
-    export(average.named(), w.config, a.out, kind='student', step=step, sampler=dict(steps=K, shift=SHIFT))
+    export(average.named(), w.config, a.out, kind='student', step=step, sampler=dict(name='euler', steps=K, shift=SHIFT))
     average.put_into(net)
     net.eval()
     sheet(net, w.vocab, device, a.out, K, 1.)

@@ -27,17 +27,16 @@ CHANNELS, LAYERS = 64, 8
 class Upscaler(nn.Module):
     def __init__(self, channels=CHANNELS, layers=LAYERS):
         super().__init__()
-        self.first = nn.Conv2d(3, channels, 3, padding=1)
-        self.middle = nn.ModuleList([nn.Conv2d(channels, channels, 3, padding=1) for _ in range(layers)])
-        self.last = nn.Conv2d(channels, 48, 3, padding=1)
-        self.bends = nn.ModuleList([nn.PReLU(channels) for _ in range(layers + 1)])
+        widths = [3] + [channels] * (layers + 1) + [48]
+        self.convs = nn.ModuleList([nn.Conv2d(i, o, 3, padding=1) for i, o in zip(widths, widths[1:])])
+        self.slopes = nn.ModuleList([nn.PReLU(channels) for _ in range(layers + 1)])
 
     def forward(self, x):
         """x (B,3,H,W) from 0 to 1 -> (B,3,4H,4W)"""
-        y = self.bends[0](self.first(x))
-        for conv, bend in zip(self.middle, self.bends[1:]):
-            y = bend(conv(y))
-        return F.pixel_shuffle(self.last(y), 4).float() + F.interpolate(x.float(), scale_factor=4, mode='nearest')
+        y = x
+        for conv, slope in zip(self.convs, self.slopes):
+            y = slope(conv(y))
+        return F.pixel_shuffle(self.convs[-1](y), 4).float() + F.interpolate(x.float(), scale_factor=4, mode='nearest')
 
 
 def load(data):
