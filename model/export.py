@@ -4,7 +4,7 @@
   export.py --model DIR --words DIR --out internal/engine/tiny/neural/weights
   export.py --upscaler DIR --out internal/engine/tiny/neural/weights
 
---model DIR holds model.json and the files it names, in float16 or int8 by rows (train.py); --words DIR
+--model DIR holds model.json and the files it names, in float16 (train.py); --words DIR
 holds vocab.json and glove_i8.npy; --upscaler DIR holds upscale.npz (upscaler.py). What is written:
 
   model.json                 config, sampler, size and SHA-256 of each file, and where each tensor lies
@@ -31,28 +31,17 @@ import numpy as np
 PANEL, ALIGN, PART = 32, 64, 15 * 2 ** 20
 
 
-def read(folder, name):
-    """The tensors of a training export, as float32, with their scales where they were int8 already."""
-    with open(os.path.join(folder, name)) as f:
+def read(folder):
+    """The index and the tensors of a training export, as float32."""
+    with open(os.path.join(folder, 'model.json')) as f:
         index = json.load(f)
     blob = b''.join(open(os.path.join(folder, f), 'rb').read() for f in index['files'])
-    tensors = {}
-    for t in index['tensors']:
-        n, at = int(np.prod(t['shape'])), t['offset']
-        if t.get('dtype') == 'int8-row':
-            rows = t['shape'][0]
-            scale = np.frombuffer(blob, '<f4', rows, at)
-            q = np.frombuffer(blob, np.int8, n, at + 4 * rows).reshape(rows, -1)
-            tensors[t['name']] = ((q * scale[:, None]).astype(np.float32).reshape(t['shape']), (q, scale))
-        else:
-            tensors[t['name']] = (np.frombuffer(blob, '<f2', n, at).astype(np.float32).reshape(t['shape']), None)
-    return index, tensors
+    return index, {t['name']: np.frombuffer(blob, '<f2', int(np.prod(t['shape'])), t['offset']).astype(np.float32).reshape(t['shape'])
+                   for t in index['tensors']}
 
 
-def quantise(v, known):
-    """int8 rows and a scale for each; rows that were int8 before keep their numbers."""
-    if known:
-        return known
+def quantise(v):
+    """int8 rows and a scale for each."""
     rows = v.reshape(v.shape[0], -1)
     scale = (np.maximum(np.abs(rows).max(1), 1e-8) / 127).astype(np.float32)
     return np.clip(np.round(rows / scale[:, None]), -127, 127).astype(np.int8), scale
@@ -109,15 +98,15 @@ def save(out, name, index):
 
 
 def model(folder, words, out):
-    index, tensors = read(folder, 'model.json')
+    index, tensors = read(folder)
     files = Files(out, 'model.%d.bin')
     for name in sorted(tensors, key=natural):
-        v, known = tensors[name]
+        v = tensors[name]
         if name == 'text.emb.weight':
-            q, scale = quantise(v, known)
+            q, scale = quantise(v)
             files.put(name, 'rows', v.shape, scale.astype('<f4').tobytes() + q.tobytes())
         elif v.ndim == 2 and name.endswith('.weight'):
-            q, scale = quantise(v, known)
+            q, scale = quantise(v)
             files.put(name, 'matrix', v.shape[::-1], matrix(q, scale))
         elif v.ndim == 4:
             v = v.transpose(2, 3, 1, 0)

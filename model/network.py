@@ -17,6 +17,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+import shipped
 from scenes import PAD, TEXT_LENGTH, UNKNOWN
 
 CONFIG = dict(res=128, patch=8, d=384, depth=11, heads=6, hid=1024, dt=256, tdepth=3, theads=4, thid=640,
@@ -191,11 +192,15 @@ class Net(nn.Module):
         return y[..., :3].permute(0, 3, 1, 2).float() + self.c3(f).float()
 
 
-def load_glove(folder):
+def unit_rows(q):
     """Word vectors as rows of length 10; padding and unknown words have none."""
-    q = np.load(os.path.join(folder, 'glove_i8.npy')).astype(np.float32)
+    q = q.astype(np.float64)
     n = np.linalg.norm(q, axis=1, keepdims=True)
     return torch.from_numpy(np.where(n > 0, q / np.maximum(n, 1e-6) * 10., 0.).astype(np.float32))
+
+
+def load_glove(folder):
+    return unit_rows(np.load(os.path.join(folder, 'glove_i8.npy')))
 
 
 def export(weights, config, folder, **more):
@@ -223,9 +228,12 @@ def export(weights, config, folder, **more):
 
 
 def import_weights(folder):
-    """Reads what export wrote, or the same with rows of int8. -> config, tensors by name"""
+    """Reads what export wrote, or what the program has. -> config, tensors by name"""
     with open(os.path.join(folder, 'model.json')) as f:
         index = json.load(f)
+    if 'format' in index:
+        _, found = shipped.tensors(folder)
+        return index['config'], {n: torch.from_numpy(v) for n, v in found.items()}
     blob = b''
     for name in index['files']:
         with open(os.path.join(folder, name), 'rb') as f:
@@ -234,13 +242,7 @@ def import_weights(folder):
         raise ValueError(f'the weights in {folder} are damaged')
     weights = {}
     for t in index['tensors']:
-        n, at = int(np.prod(t['shape'])), t['offset']
-        if t.get('dtype') == 'int8-row':
-            rows = t['shape'][0]
-            scale = np.frombuffer(blob, '<f4', rows, at)[:, None]
-            v = np.frombuffer(blob, np.int8, n, at + 4 * rows).reshape(rows, -1) * scale
-        else:
-            v = np.frombuffer(blob, '<f2', n, at)
+        v = np.frombuffer(blob, '<f2', int(np.prod(t['shape'])), t['offset'])
         weights[t['name']] = torch.from_numpy(v.astype(np.float32).reshape(t['shape']))
     return index['config'], weights
 

@@ -6,45 +6,18 @@
 The weights are taken as the program has them, after export, so that only the arithmetic differs.
 Run it again whenever the weights change.
 """
-import json
 import os
 
 import numpy as np
 import torch
 
-from network import Net
+import shipped
+from network import Net, unit_rows
 from upscaler import Upscaler
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, '..', 'internal', 'engine', 'tiny', 'neural')
 PROMPT = 'a red apple next to two zzzunknown cats'
-PANEL = 32
-
-
-def load(folder, name):
-    """The tensors of an export, as PyTorch keeps them."""
-    with open(os.path.join(folder, name)) as f:
-        index = json.load(f)
-    parts = [open(os.path.join(folder, f['name']), 'rb').read() for f in index['files']]
-    out = {}
-    for t in index['tensors']:
-        shape, data, at = t['shape'], parts[t['file']], t['offset']
-        n = int(np.prod(shape))
-        if t['kind'] == 'matrix':
-            k, n = shape
-            panels = -(-n // PANEL)
-            scale = np.frombuffer(data, '<f4', panels * PANEL, at)
-            q = np.frombuffer(data, np.int8, panels * PANEL * k, at + 4 * panels * PANEL).reshape(panels, k, PANEL)
-            v = q.transpose(0, 2, 1).reshape(-1, k)[:n] * scale[:n, None]
-        elif t['kind'] == 'rows':
-            scale = np.frombuffer(data, '<f4', shape[0], at)
-            v = np.frombuffer(data, np.int8, n, at + 4 * shape[0]).reshape(shape) * scale[:, None]
-        else:
-            v = np.frombuffer(data, '<f2', n, at).reshape(shape)
-            if len(shape) == 4:
-                v = v.transpose(3, 2, 0, 1)
-        out[t['name']] = torch.from_numpy(np.ascontiguousarray(v.astype(np.float32)))
-    return index, out
 
 
 def formula(n):
@@ -75,16 +48,12 @@ def pictures(z):
 
 @torch.no_grad()
 def main():
-    weights = os.path.join(PACKAGE, 'weights')
     os.makedirs(os.path.join(PACKAGE, 'testdata'), exist_ok=True)
-    index, tensors = load(weights, 'model.json')
-    words = open(os.path.join(weights, 'words.txt')).read().split('\n')[:-1]
-    q = np.fromfile(os.path.join(weights, 'words.bin'), np.int8).reshape(-1, 100).astype(np.float64)
-    norm = np.linalg.norm(q, axis=1, keepdims=True)
-    vectors = torch.from_numpy(np.where(norm > 0, q / np.maximum(norm, 1e-6) * index['vector_norm'], 0).astype(np.float32))
+    index, weights = shipped.tensors()
+    words, rows = shipped.words()
     c = index['config']
-    net = Net(c, vectors).eval()
-    net.load_state_dict(tensors)
+    net = Net(c, unit_rows(rows)).eval()
+    net.load_state_dict({n: torch.from_numpy(v) for n, v in weights.items()})
 
     tokens = encode(words, index['text_len'], PROMPT)
     rows, pooled = net.text(tokens)
@@ -101,10 +70,10 @@ def main():
     picture = ((z.clamp(-1, 1) + 1) * 127.5 + .5).byte()
     pictures(picture).contiguous().numpy().tofile(os.path.join(PACKAGE, 'testdata', 'picture.rgb'))
 
-    index, up = load(weights, 'upscale.json')
+    index, up = shipped.tensors(name='upscale.json')
     x = torch.from_numpy(np.floor(((formula(40 * 28 * 3) + 2) / 4) * 255.99)).float().view(1, 28, 40, 3).permute(0, 3, 1, 2) / 255
     net = Upscaler(index['config']['channels'], index['config']['layers']).eval()
-    net.load_state_dict({n + '.weight' if n.startswith('slopes') else n: v for n, v in up.items()})
+    net.load_state_dict({n + '.weight' if n.startswith('slopes') else n: torch.from_numpy(v) for n, v in up.items()})
     y = net(x)
     (pictures(y).clamp(0, 1) * 255 + .5).byte().contiguous().numpy().tofile(os.path.join(PACKAGE, 'testdata', 'upscale.rgb'))
 

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
 # Builds everything under model/work from the packages, with two processes:
 #
-#   build.sh VOCABULARY
+#   build.sh [VOCABULARY]
 #
-# VOCABULARY is the folder with the vocab.json and glove_i8.npy that the weights
-# were trained with. PYTHON names a Python with numpy and a Pillow that writes
-# WebP.
+# VOCABULARY is a folder with a vocab.json and a glove_i8.npy; without it, the
+# words are those of the weights in the program. PYTHON names a Python with
+# numpy and a Pillow that writes WebP.
 set -euo pipefail
 
-if [ $# -ne 1 ]; then
-	echo "usage: build.sh VOCABULARY" >&2
-	exit 2
-fi
-vocabulary=$(cd "$1" && pwd)
 python=${PYTHON:-python3}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$here/../work
+if [ $# -gt 0 ]; then
+	vocabulary=$(cd "$1" && pwd)
+else
+	vocabulary=$work/vocabulary
+	"$python" "$here/../shipped.py" words "$vocabulary"
+fi
 emoji=fluent-3d,fluent-emoji,fluent-emoji-flat,noto,twemoji,noto-v1,emojione,fxemoji
 
 # rasterise draws into a new folder, with the arguments given.

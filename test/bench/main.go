@@ -76,6 +76,7 @@ var parts = []struct {
 	{"reports", (*bench).reports},
 	{"memory", (*bench).memory},
 	{"engines", (*bench).engines},
+	{"kernels", (*bench).kernels},
 	{"drawing", (*bench).drawing},
 }
 
