@@ -38,7 +38,7 @@ check: ## format, vet, staticcheck, lint, and whether generated files are fresh
 generate: ## write generated files anew
 	$(GO) generate ./...
 
-bench: ## measure against a bare handler and the bare SQL, in one run
+bench: ## measure against a bare handler, the bare SQL and the processor's peak, in one run
 	$(GO) run ./test/bench
 
 chaos: ## kill the program 200 times on either database, under load
