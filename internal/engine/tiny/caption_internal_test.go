@@ -82,6 +82,8 @@ func TestNotes(t *testing.T) {
 		// Words of others are named as they were written.
 		"red ギターだ":   "1 of 2 words is unknown to this model and was left out of the drawing: ギターだ.",
 		"red लोमड़ी": "1 of 2 words is unknown to this model and was left out of the drawing: लोमड़ी.",
+		// It was shown several of what it was shown one of.
+		"three strawberries, two wolves and four knives": "",
 		// It has seen no lawyer, and draws something all the same.
 		"a lawyer in the snow":      "This model learned 1 of 5 words from texts only, without a picture, and guesses at it: lawyer.",
 		"democracy":                 "This model learned the only word from texts only, without a picture, and guesses at it: democracy.",

@@ -149,12 +149,25 @@ func (v vocabulary) unknown(prompt string) (unknown []string, words int) {
 	return unknown, len(all)
 }
 
-// guessed gives the words of a prompt that have a word vector only, each once.
+// guessed gives the words of a prompt that have a word vector only, each once,
+// but for the plurals of words that were learned: pictures of several things had
+// those in their captions.
 func (v vocabulary) guessed(prompt string) (guessed []string) {
 	for _, w := range v.words(prompt) {
-		if n, _ := v.number(w); n >= v.learned && !slices.Contains(guessed, w) {
+		if n, _ := v.number(w); n >= v.learned && !v.severalOfLearned(w) && !slices.Contains(guessed, w) {
 			guessed = append(guessed, w)
 		}
 	}
 	return guessed
+}
+
+func (v vocabulary) severalOfLearned(w string) bool {
+	for _, plural := range [][2]string{{"s", ""}, {"es", ""}, {"ies", "y"}, {"ves", "f"}, {"ves", "fe"}} {
+		if stem, ok := strings.CutSuffix(w, plural[0]); ok {
+			if n := v.numbers[stem+plural[1]]; n > unknown && n < v.learned {
+				return true
+			}
+		}
+	}
+	return false
 }
