@@ -12,6 +12,8 @@ import (
 
 	"atelier/internal/catalog"
 	"atelier/internal/engine"
+	"atelier/internal/engine/tiny/kernel"
+	"atelier/internal/engine/tiny/neural"
 )
 
 // probeTime is how long a server may take to say that it is there.
@@ -64,9 +66,10 @@ func (p *program) examine(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []finding
-	for _, name := range []string{"image", "tiny"} {
-		all = append(all, finding{Name: name, Kind: "shipped", State: "ok", Detail: "in the program"})
+	k := kernel.Best()
+	all := []finding{
+		{Name: "image", Kind: "shipped", State: "ok", Detail: "in the program"},
+		examineModel(k, func() (*neural.Model, error) { return neural.Open(k, 1) }),
 	}
 	have := needs(p.cfg)
 	for _, name := range slices.Sorted(maps.Keys(have)) {
@@ -99,6 +102,19 @@ func (p *program) examine(ctx context.Context) ([]finding, error) {
 	}
 	homeless, err := p.homeless(engines)
 	return append(all, homeless...), err
+}
+
+// examineModel opens the picture model of our own, which holds its weights
+// against their checksums.
+func examineModel(k kernel.Kernel, open func() (*neural.Model, error)) finding {
+	f := finding{Name: "tiny", Kind: "shipped", State: "ok", Detail: "in the program, computes with " + k.String()}
+	m, err := open()
+	if err != nil {
+		f.State, f.Detail = "missing", err.Error()
+		return f
+	}
+	m.Close()
+	return f
 }
 
 func probe(ctx context.Context, e engine.Engine) error {

@@ -103,7 +103,10 @@ func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 	}
 	cores := runtime.GOMAXPROCS(0)
 	all := &engines{pools: map[string]engine.Pool{"image": {Engine: raster.New(), Parallel: parallel(cores)}}}
-	sketcher := tiny.New(tiny.Options{Open: func() (*neural.Model, error) { return openModel(cores, c.Engines.Threads) }, Log: log, Now: time.Now})
+	sketcher := tiny.New(tiny.Options{
+		Open: func() (*neural.Model, error) { return neural.Open(kernel.Best(), threads(cores, c.Engines.Threads)) },
+		Log:  log, Now: time.Now,
+	})
 	all.pools["tiny"] = engine.Pool{Engine: sketcher, Parallel: 1, Trained: true} // it uses all cores for one picture
 	all.close = append(all.close, sketcher.Close)
 	have := needs(c)
@@ -143,13 +146,14 @@ func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 	return all, nil
 }
 
-// openModel opens the picture model of our own for so many threads, 0 for all
-// cores. It sees to it that requests do not wait for a turn behind them.
-func openModel(cores, threads int) (*neural.Model, error) {
-	if threads == 0 {
-		threads = cores
+// threads is how many the picture model of our own computes with: one for each
+// core, or fewer where the operator wants that. More would only wait for each
+// other.
+func threads(cores, wanted int) int {
+	if wanted == 0 {
+		return cores
 	}
-	return neural.Open(kernel.Best(), threads)
+	return min(wanted, cores)
 }
 
 // backends reads the file of model servers, where one is named.

@@ -47,11 +47,11 @@ func asOutput(l library.Links, r run.Run, o run.Output, viewerID string) wire.Ge
 	out := wire.GenerationOutput{
 		ID: r.LibraryID + ":" + o.ID, Type: wire.Medium(o.Type), MimeType: o.MimeType, Width: countOrNull(o.Width), Height: countOrNull(o.Height),
 		DurationSeconds: playing(o.Duration), SizeBytes: o.Size, Sha256: o.SHA256, Blurhash: orNull(o.Blurhash), Expired: o.Expired,
-		Note: orNull(o.Note),
 	}
 	if o.Expired {
 		return out
 	}
+	out.Note = orNull(o.Note)
 	out.URL = link(l, true, library.OfResult, o.ID, library.Whole, viewerID)
 	out.ThumbURL = link(l, o.Thumb, library.OfResult, o.ID, library.Thumb, viewerID)
 	out.PreviewURL = link(l, o.Preview, library.OfResult, o.ID, library.Preview, viewerID)

@@ -199,7 +199,8 @@ func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	for some := range slices.Chunk(results, batch) {
 		q := &query{}
 		now := q.arg(sqldb.At(tx.Now))
-		if _, err := tx.Exec(ctx, `UPDATE result SET deleted = `+now+`, note = '' WHERE deleted IS NULL AND id IN `+q.list(some), q.args...); err != nil {
+		if _, err := tx.Exec(ctx, `
+			UPDATE result SET deleted = coalesce(deleted, `+now+`), note = '' WHERE (deleted IS NULL OR note <> '') AND id IN `+q.list(some), q.args...); err != nil {
 			return err
 		}
 		q = &query{}

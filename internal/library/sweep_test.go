@@ -353,3 +353,24 @@ func TestManySweepers(t *testing.T) {
 		}
 	})
 }
+
+// TestErasureTakesEveryNote also takes that of a result which a program deleted
+// that knew nothing of notes, as beside this one in an upgrade.
+func TestErasureTakesEveryNote(t *testing.T) {
+	each(t, func(w world) {
+		anna := w.person()
+		r := w.make(made{account: anna, person: anna, prompt: "a fox", files: [][]byte{picture(3, 3), picture(3, 3)}})
+		w.Exec(`UPDATE result SET deleted = 5 WHERE id = $1`, r.results[0])
+		w.Do(func(tx *sqldb.Tx) error { return library.EraseResults(w.Context(), tx, []string{r.run}) })
+		var left, at int64
+		w.Do(func(tx *sqldb.Tx) error {
+			if err := tx.QueryRow(w.Context(), `SELECT count(*) FROM result WHERE note <> '' OR deleted IS NULL`).Scan(&left); err != nil {
+				return err
+			}
+			return tx.QueryRow(w.Context(), `SELECT deleted FROM result WHERE id = $1`, r.results[0]).Scan(&at)
+		})
+		if left != 0 || at != 5 {
+			w.Errorf("%d results are left or have a note; the first was deleted at %d, want 5", left, at)
+		}
+	})
+}

@@ -162,3 +162,41 @@ func TestACancelledDrawing(t *testing.T) {
 		s.check()
 	})
 }
+
+// TestADrawingGoesOnElsewhere stops a node in the middle of a drawing, with less
+// time than that takes: the next one draws it anew, the same to the bit, with its
+// notes, and it is paid once.
+func TestADrawingGoesOnElsewhere(t *testing.T) {
+	each(t, func(t *testing.T, s *site) {
+		s.env = append(s.env, "ATELIER_SHUTDOWN_DELAY=0s", "ATELIER_SHUTDOWN_TIMEOUT=1s")
+		e := newEasel(t, s)
+		inputs := func() map[string]any {
+			return map[string]any{"prompt": "narwhal in the snow", "seed": 7, "steps": 12, "guidance": 4, "size": map[string]any{"width": 128, "height": 128}}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begun, stop := context.WithCancel(ctx)
+		defer stop()
+		run := e.begin("Sketch", 1, inputs())
+		_, err := e.client.Follow(begun, run.ID, func(progress float64) {
+			if progress > 0 {
+				stop()
+			}
+		})
+		if begun.Err() == nil || ctx.Err() != nil {
+			t.Fatalf("it did not begin: %v", err)
+		}
+		e.node.stop()
+		e.open()
+		if run, err = e.client.Follow(ctx, run.ID, func(float64) {}); err != nil || run.Status != "succeeded" || run.TokensCharged != 1 || len(run.Outputs) != 1 {
+			t.Fatalf("run = %+v, %v", run, err)
+		}
+		again, _ := e.draw("Sketch", 1, inputs())
+		for i, o := range run.Outputs {
+			if o.SHA256 != again.Outputs[i].SHA256 || o.Note != again.Outputs[i].Note || !strings.HasSuffix(o.Note, ": narwhal.") {
+				t.Errorf("result %d = %+v, drawn at once %+v", i, o, again.Outputs[i])
+			}
+		}
+		s.check()
+	})
+}

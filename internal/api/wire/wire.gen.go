@@ -1533,9 +1533,9 @@ type GenerationOutput struct {
 	// Examples: image/png
 	MimeType string `json:"mime_type"`
 
-	// Note What the tool says about it, one line for people, such as which words of the prompt it did not know; null for nothing.
+	// Note What the tool says about it: one line of plain text for people, such as which words of the prompt it did not know; null for nothing. It can repeat words of the prompt. It is null once the result is deleted.
 	//
-	// Examples: null
+	// Examples: 1 of 4 words is unknown to this model and was left out of the drawing: narwhal.
 	Note *string `json:"note"`
 
 	// PreviewURL Address of a video's first frame as JPEG; null for anything else.
@@ -1841,9 +1841,9 @@ type LibraryItem struct {
 	// Examples: image/png
 	MimeType string `json:"mime_type"`
 
-	// Note What its tool says about it, one line for people; null for nothing.
+	// Note What its tool says about it: one line of plain text for people, as in `GenerationOutput`; null for nothing.
 	//
-	// Examples: null
+	// Examples: 1 of 4 words is unknown to this model and was left out of the drawing: narwhal.
 	Note *string `json:"note"`
 
 	// Prompt What the run was told to make; null where its tool takes no prompt.

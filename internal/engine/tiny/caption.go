@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // styles and backgrounds are words that the captions of the training pictures
@@ -55,7 +56,7 @@ func (t *task) caption(prompt string) (caption, read string) {
 	style, _ := t.Values["style"].(string)
 	background, _ := t.Values["background"].(string)
 	more := styles[style] + backgrounds[background]
-	read = first(prompt, t.model.Words()-t.count(more), t.count)
+	read = first(strings.TrimSpace(prompt), t.model.Words()-t.count(more), t.count)
 	return strings.TrimRight(read, " .,;:!?") + more, read
 }
 
@@ -64,69 +65,116 @@ func (t *task) count(text string) int {
 	return words
 }
 
-// first cuts a text after so many words, between two spaces.
+// first cuts a text after so many words. Where nothing lies between two of them,
+// as in a letter that stands for several, it takes what is left letter by letter.
 func first(text string, most int, count func(string) int) string {
-	fields := strings.Fields(text)
-	for len(fields) > 1 && count(strings.Join(fields, " ")) > most {
-		fields = fields[:len(fields)-1]
+	for text != "" && count(text) > most {
+		text = strings.TrimRightFunc(text, between)
+		cut := strings.LastIndexFunc(text, between)
+		if cut < 0 {
+			_, last := utf8.DecodeLastRuneInString(text)
+			cut = len(text) - last
+		}
+		text = strings.TrimSpace(text[:cut])
 	}
-	return strings.Join(fields, " ")
+	return text
 }
 
-// namedBytes is how much of a note may be words of the prompt.
-const namedBytes = 350
+// between tells whether a character is no part of a word.
+func between(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }
 
-// note says how much of a prompt the network read and which words of that it does
-// not know, "" where it read all and knows them.
+// inner are the characters that may also join what lies round them to one word.
+const inner = "-'’‘ʼ‐‑"
+
+// small are words that say nothing by themselves, so that nobody misses them in
+// a picture.
+var small = strings.Fields(`we our ours your yours he him his she her hers they them their theirs that these those whom whose
+	which how is are was were be been being has had having does did will would shall should could may might must if because
+	until while against into during before after further there any both each few most some such only own same so than too very
+	just want really quite lot`)
+
+// note says how much of a prompt the network read, which words of that it does
+// not know, and which it has only read about; "" where it read all and was shown
+// them all. A word counts once.
 func (t *task) note(prompt, read string) string {
-	note := about(t.model.Unknown(once(read)))
-	if n := t.count(read); n < t.count(prompt) {
-		note = strings.TrimSpace(fmt.Sprintf("Only the first %d words were read. %s", n, note))
-	}
-	return note
-}
-
-// once is a text with each word once, so that repeated ones count once.
-func once(text string) string {
-	var all []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) && r != '-' && r != '\'' }) {
-		if !slices.Contains(all, w) {
-			all = append(all, w)
+	var unknown, guessed, seen []string
+	words := 0
+	for _, w := range strings.FieldsFunc(strings.ToLower(read), func(r rune) bool { return between(r) && !strings.ContainsRune(inner, r) }) {
+		if slices.Contains(seen, w) {
+			continue
+		}
+		seen = append(seen, w)
+		strange, n := t.model.Unknown(w)
+		words += n
+		if n == 1 && len(strange) == 1 {
+			strange[0] = strings.TrimFunc(w, between) // as it was written, with its marks
+		}
+		unknown = append(unknown, strange...)
+		for _, g := range t.model.Guessed(w) {
+			if !slices.Contains(small, g) {
+				guessed = append(guessed, g)
+			}
 		}
 	}
-	return strings.Join(all, " ")
+	var all []string
+	if n := t.count(read); n < t.count(prompt) {
+		all = append(all, fmt.Sprintf("Only the first %d words were read.", n))
+	}
+	room := namedBytes
+	if len(unknown) > 0 && len(guessed) > 0 {
+		room = bothBytes
+	}
+	return strings.Join(append(all, about(unknown, guessed, words, room)...), " ")
 }
 
-// about says what a picture does not show: those of so many words that the
-// network does not know.
-func about(unknown []string, words int) string {
+// How much of a note may be words of the prompt: of one kind, and of each of two.
+const (
+	namedBytes = 320
+	bothBytes  = 110
+)
+
+// about says what a picture does not show, or not for sure: those of so many
+// words that the network does not know, and those that it guesses at.
+func about(unknown, guessed []string, words, room int) (all []string) {
 	switch {
 	case words == 0:
-		return "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English."
+		all = append(all, "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.")
 	case len(unknown) == 0:
-		return ""
 	case len(unknown) >= words && words == 1:
-		return "The only word is unknown to this model, so the picture has nothing to do with the prompt: " + listed(unknown) + "."
+		all = append(all, "The only word is unknown to this model, so the picture has nothing to do with the prompt: "+listed(unknown, room)+".")
 	case len(unknown) >= words:
-		return fmt.Sprintf("All %d words are unknown to this model, so the picture has nothing to do with the prompt: %s.", words, listed(unknown))
+		all = append(all, fmt.Sprintf("All %d words are unknown to this model, so the picture has nothing to do with the prompt: %s.", words, listed(unknown, room)))
 	case len(unknown) == 1:
-		return fmt.Sprintf("1 of %d words is unknown to this model and was left out of the drawing: %s.", words, listed(unknown))
+		all = append(all, fmt.Sprintf("1 of %d words is unknown to this model and was left out of the drawing: %s.", words, listed(unknown, room)))
+	default:
+		all = append(all, fmt.Sprintf("%d of %d words are unknown to this model and were left out of the drawing: %s.", len(unknown), words, listed(unknown, room)))
 	}
-	return fmt.Sprintf("%d of %d words are unknown to this model and were left out of the drawing: %s.", len(unknown), words, listed(unknown))
+	const learned = "This model learned %s from texts only, without a picture, and guesses at %s: %s."
+	switch {
+	case len(guessed) == 0:
+	case words == 1:
+		all = append(all, fmt.Sprintf(learned, "the only word", "it", listed(guessed, room)))
+	case len(guessed) == 1:
+		all = append(all, fmt.Sprintf(learned, fmt.Sprintf("1 of %d words", words), "it", listed(guessed, room)))
+	default:
+		all = append(all, fmt.Sprintf(learned, fmt.Sprintf("%d of %d words", len(guessed), words), "them", listed(guessed, room)))
+	}
+	return all
 }
 
-// listed names words, as many as there is room for.
-func listed(words []string) string {
-	var b strings.Builder
-	for _, w := range words {
-		if b.Len() > 0 {
-			b.WriteString(", ")
-		}
-		if b.Len()+len(w) > namedBytes {
-			b.WriteString("…")
-			break
-		}
-		b.WriteString(w)
+// listed names words, as many as there is room for, and of the first at least
+// the beginning.
+func listed(words []string, room int) string {
+	all := strings.Join(words, ", ")
+	if len(all) <= room {
+		return all
 	}
-	return b.String()
+	cut := room
+	for !utf8.RuneStart(all[cut]) {
+		cut--
+	}
+	if end := strings.LastIndex(all[:cut], ", "); end > 0 {
+		cut = end + len(", ")
+	}
+	return all[:cut] + "…"
 }

@@ -51,6 +51,16 @@ func TestLongPrompts(t *testing.T) {
 	if note, want := task.note(prompt, read), fmt.Sprintf("Only the first %d words were read.", m.Words()-5); note != want {
 		t.Errorf("note = %q, want %q", note, want)
 	}
+	// Nothing of this lies between spaces, and a letter of the last is four words.
+	for _, prompt := range []string{strings.Repeat("fox,car;", 15), strings.Repeat("fox-car-", 15), strings.Repeat("\ufdfa", 99)} {
+		caption, read := task.caption(prompt)
+		if n := task.count(caption); n > m.Words() || n < m.Words()-4 || !strings.HasPrefix(prompt, read) {
+			t.Errorf("caption = %q with %d words of %d", caption, n, m.Words())
+		}
+		if note := task.note(prompt, read); !strings.HasPrefix(note, "Only the first ") {
+			t.Errorf("%s: note = %q", prompt, note)
+		}
+	}
 }
 
 func TestNotes(t *testing.T) {
@@ -66,17 +76,46 @@ func TestNotes(t *testing.T) {
 		"🦊":                           "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.",
 		"лиса":                        "The only word is unknown to this model, so the picture has nothing to do with the prompt: лиса.",
 		"":                            "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.",
+		"…?!":                         "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.",
+		"the fox’s Blorptangle":       "1 of 3 words is unknown to this model and was left out of the drawing: blorptangle.",
+		"fox,fox,Blorptangle":         "1 of 2 words is unknown to this model and was left out of the drawing: blorptangle.",
+		// Words of others are named as they were written.
+		"red ギターだ":   "1 of 2 words is unknown to this model and was left out of the drawing: ギターだ.",
+		"red लोमड़ी": "1 of 2 words is unknown to this model and was left out of the drawing: लोमड़ी.",
+		// It was shown several of what it was shown one of.
+		"three strawberries, two wolves and four knives": "",
+		// It has seen no lawyer, and draws something all the same.
+		"a lawyer in the snow":      "This model learned 1 of 5 words from texts only, without a picture, and guesses at it: lawyer.",
+		"democracy":                 "This model learned the only word from texts only, without a picture, and guesses at it: democracy.",
+		"a lawyer of Democracy":     "This model learned 2 of 4 words from texts only, without a picture, and guesses at them: lawyer, democracy.",
+		"his fox is very red":       "",
+		"blorptangle with a lawyer": "1 of 4 words is unknown to this model and was left out of the drawing: blorptangle. This model learned 1 of 4 words from texts only, without a picture, and guesses at it: lawyer.",
+		strings.Repeat("狐", 300):    "The only word is unknown to this model, so the picture has nothing to do with the prompt: " + strings.Repeat("狐", namedBytes/3) + "….",
 	} {
 		if got := task.note(prompt, prompt); got != want {
 			t.Errorf("%q: note = %q, want %q", prompt, got, want)
 		}
 	}
-	for _, word := range []string{strings.Repeat("x", 300), strings.Repeat("y", 30)} {
-		var words []string
-		for i := range 24 {
-			words = append(words, fmt.Sprint(word, i))
+}
+
+// TestNotesFit names as much as there is room for.
+func TestNotesFit(t *testing.T) {
+	t.Parallel()
+	task := &task{model: model(t)}
+	many := func(word string) string {
+		var all []string
+		for i := range 12 {
+			all = append(all, fmt.Sprint(word, i))
 		}
-		if note := about(words, 30); len(note) > engine.MaxRemark || !strings.HasSuffix(note, "….") {
+		return strings.Join(all, " ")
+	}
+	for _, prompt := range []string{
+		many(strings.Repeat("x", 300)), many(strings.Repeat("y", 30)),
+		many(strings.Repeat("y", 30)) + " lawyer democracy parliament philosophy constitution legislation jurisprudence bureaucracy",
+		strings.Repeat(many("zz")+" ", 9),
+	} {
+		_, read := task.caption(prompt)
+		if note := task.note(prompt, read); len(note) > engine.MaxRemark || !strings.Contains(note, "…") && len(prompt) > 300 && !strings.HasPrefix(note, "Only") {
 			t.Errorf("a note of %d bytes: %s", len(note), note)
 		}
 	}

@@ -110,6 +110,12 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("upscale: %v", e)
 	}
 	results(t, shared(), job("sketch-from-picture", values{"steps": int64(1)}, file))
+	// A row takes as long as one of a hundred pixels, whatever it has.
+	for _, size := range []image.Rectangle{image.Rect(0, 0, 1, 16_001), image.Rect(0, 0, 16_001, 1)} {
+		if e := refusal(t, job("upscale-art", nil, pngFile(image.NewGray(size)))); !strings.Contains(e.Message, "at most 16000 pixels") {
+			t.Errorf("upscale of %v: %v", size, e)
+		}
+	}
 	// Its header says more than there is.
 	vast := []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,")
 	if e := refusal(t, job("sketch-from-picture", nil, enginetest.Bytes("image/gif", vast))); !strings.Contains(e.Message, "too large") {

@@ -39,7 +39,7 @@ func sketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, s
 				return nil, "", err
 			}
 		}
-		order.Start, order.Strength = t.start, float32(t.Number("strength", 0.6, 0.01, 1))
+		order.Start, order.Strength = t.start, float32(t.Number("strength", 0.9, 0.01, 1))
 	}
 	drawing, rest := s, engine.Span{}
 	if large {

@@ -9,9 +9,13 @@ import (
 	"atelier/internal/engine/pixels"
 )
 
-// mostArt is how many pixels a picture may have that is enlarged: the result has
-// sixteen times as many.
-const mostArt = 2_000_000
+// What a picture may have that is enlarged.
+const (
+	mostArt = 2_000_000 // pixels: the result has sixteen times as many
+	// mostSide bounds the time of narrow pictures: the network takes as long for a
+	// row of one pixel as for one of a hundred.
+	mostSide = 16_000
+)
 
 // upscaleArt makes a picture four times as wide and as high. Every result is the
 // same.
@@ -23,6 +27,9 @@ func upscaleArt(ctx context.Context, t *task, s engine.Span, _ int) (*image.NRGB
 	w, h, err := pixels.Size(ctx, f)
 	if err != nil {
 		return nil, "", err
+	}
+	if max(w, h) > mostSide {
+		return nil, "", engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; each side may have at most %d pixels.", w, h, mostSide))
 	}
 	if w*h > mostArt {
 		return nil, "", engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels can be enlarged.", w, h, mostArt/1_000_000))

@@ -58,7 +58,7 @@ func open(k kernel.Kernel, workers int, files map[string]string) (*Model, error)
 		return nil, fmt.Errorf("weights: made for the sampler %q, which is not known here", s.index.Sampler.Name)
 	}
 	m := &Model{k: k, turn: make(chan struct{}, 1), sampler: s.index.Sampler}
-	if m.words, err = openWords(files["words.txt"], files["words.bin"], s.index.Norm); err != nil {
+	if m.words, err = openWords(files["words.txt"], files["words.bin"], c.Learned, s.index.Norm); err != nil {
 		return nil, err
 	}
 	m.text = openText(s, c, s.index.TextLen)
@@ -133,6 +133,10 @@ func (m *Model) Words() int { return m.core.length }
 func (m *Model) Unknown(prompt string) (unknown []string, words int) {
 	return m.words.unknown(prompt)
 }
+
+// Guessed gives the words of a prompt that the model knows from texts only: it
+// has an idea of what they are near to, and was never shown one.
+func (m *Model) Guessed(prompt string) []string { return m.words.guessed(prompt) }
 
 // Close ends the threads. A picture that is being drawn is finished first.
 func (m *Model) Close() {

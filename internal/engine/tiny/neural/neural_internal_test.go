@@ -268,8 +268,8 @@ func TestTimes(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	t.Parallel()
-	list := "cat\nsheep\nemail\nt\nshirt\ncafe\ncrème\nbox\n"
-	v, err := openWords(list, strings.Repeat("\x01", 10*vectorSize), 10)
+	list := "cat\nsheep\nemail\nt\nshirt\ncafe\ncrème\nbox\nemails\n"
+	v, err := openWords(list, strings.Repeat("\x01", 11*vectorSize), 8, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,6 +281,7 @@ func TestWords(t *testing.T) {
 		"e-mail":        "email",
 		"Café crème":    "cafe creme",
 		"кот cat":       "кот cat",
+		"लोमड़ी cat":    "लोमडी cat",
 		"":              "",
 		"--- ' !":       "",
 	} {
@@ -298,7 +299,10 @@ func TestWords(t *testing.T) {
 	if u, n := v.unknown("a dog and a Dog, boxes, кот"); strings.Join(u, " ") != "a dog and кот" || n != 7 {
 		t.Errorf("unknown = %q of %d", u, n)
 	}
-	if _, err := openWords(list, "", 10); err == nil {
+	if g := v.guessed("two emails in boxes, a crème, a dog, Boxes"); strings.Join(g, " ") != "boxes" {
+		t.Errorf("guessed = %q", g)
+	}
+	if _, err := openWords(list, "", 8, 10); err == nil {
 		t.Error("words without vectors were taken")
 	}
 }

@@ -3,6 +3,7 @@ package neural
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -17,6 +18,7 @@ import (
 // all such words look the same to the model.
 type vocabulary struct {
 	numbers map[string]int
+	learned int    // numbers from here on have a word vector only
 	vectors string // int8, vectorSize a row
 	norm    float64
 }
@@ -26,12 +28,12 @@ const (
 	vectorSize       = 100
 )
 
-func openWords(list, vectors string, norm float64) (vocabulary, error) {
+func openWords(list, vectors string, learned int, norm float64) (vocabulary, error) {
 	words := strings.Split(strings.TrimSuffix(list, "\n"), "\n")
 	if len(vectors) != (len(words)+2)*vectorSize {
 		return vocabulary{}, errors.New("weights: words.txt and words.bin do not belong together")
 	}
-	v := vocabulary{make(map[string]int, len(words)), vectors, norm}
+	v := vocabulary{make(map[string]int, len(words)), learned, vectors, norm}
 	for i, w := range words {
 		v.numbers[w] = i + 2
 	}
@@ -101,7 +103,11 @@ func (v vocabulary) all(words []string) bool {
 	return true
 }
 
-func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+// letter counts the vowel signs that stand beside letters, which are no marks to
+// take off: without them words of India would fall apart.
+func letter(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mc, r)
+}
 
 // simple lowers a text and takes marks off its letters.
 func simple(s string) string {
@@ -141,4 +147,27 @@ func (v vocabulary) unknown(prompt string) (unknown []string, words int) {
 		}
 	}
 	return unknown, len(all)
+}
+
+// guessed gives the words of a prompt that have a word vector only, each once,
+// but for the plurals of words that were learned: pictures of several things had
+// those in their captions.
+func (v vocabulary) guessed(prompt string) (guessed []string) {
+	for _, w := range v.words(prompt) {
+		if n, _ := v.number(w); n >= v.learned && !v.severalOfLearned(w) && !slices.Contains(guessed, w) {
+			guessed = append(guessed, w)
+		}
+	}
+	return guessed
+}
+
+func (v vocabulary) severalOfLearned(w string) bool {
+	for _, plural := range [][2]string{{"s", ""}, {"es", ""}, {"ies", "y"}, {"ves", "f"}, {"ves", "fe"}} {
+		if stem, ok := strings.CutSuffix(w, plural[0]); ok {
+			if n := v.numbers[stem+plural[1]]; n > unknown && n < v.learned {
+				return true
+			}
+		}
+	}
+	return false
 }
