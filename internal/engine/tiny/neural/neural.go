@@ -174,7 +174,7 @@ type Order struct {
 	Prompt   string
 	Seed     uint64
 	Steps    int          // 1..16; the model was made for Steps()
-	Guidance float32      // 1: none, as distilled; more: away from the empty prompt, for twice the work
+	Guidance float32      // up to 1: none, as distilled; more: away from the empty prompt, for twice the work
 	Start    *image.NRGBA // nil: from noise; else an opaque picture of Side()×Side() to start from
 	Strength float32      // with Start: 0..1, how much is drawn anew
 }
@@ -207,7 +207,8 @@ func (o Order) check(side int) error {
 
 // Draw makes a picture of Side()×Side(). step is called after each step with
 // how many are done and the picture expected so far; an error of step, or
-// ctx's end, stops it between steps.
+// ctx's end, stops it between steps. step must not use the model: it is not its
+// turn.
 func (m *Model) Draw(ctx context.Context, o Order, step func(done, of int, soFar *image.NRGBA) error) (*image.NRGBA, error) {
 	if err := o.check(m.Side()); err != nil {
 		return nil, err
