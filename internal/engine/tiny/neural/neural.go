@@ -59,6 +59,9 @@ func open(k kernel.Kernel, workers int, files map[string]string) (*Model, error)
 	if m.sampler.Name != "euler" || m.sampler.Steps < 1 || m.sampler.Steps > mostSteps || m.sampler.Shift <= 0 {
 		return nil, fmt.Errorf("weights: made for a sampler that is not known here: %+v", m.sampler)
 	}
+	if err := errors.Join(s.verify(), u.verify()); err != nil {
+		return nil, err
+	}
 	if m.words, err = openWords(s.file("words.txt"), s.file("words.bin"), s.index.Norm); err != nil {
 		return nil, err
 	}

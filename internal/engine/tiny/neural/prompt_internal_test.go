@@ -14,11 +14,11 @@ func TestAnythingIsAPrompt(t *testing.T) {
 	for name, prompt := range map[string]string{
 		"long":          strings.Repeat("red cat, ", 1<<17),
 		"one long word": strings.Repeat("a", 1<<20),
-		"marks only":    strings.Repeat("\u0301", 1<<19),
-		"growing":       strings.Repeat("\ufdfa", 1<<18),
-		"no text":       strings.Repeat("\xff\xc0\x80\x00", 1<<16) + "cat",
+		"marks only":    strings.Repeat("\u0301", 1<<16),
+		"growing":       strings.Repeat("\ufdfa", 1<<14),
+		"no text":       strings.Repeat("\xff\xc0\x80\x00", 1<<14) + "cat",
 		"right to left": "قطة حمراء \u202e cat",
-		"hyphens":       strings.Repeat("-'", 1<<19),
+		"hyphens":       strings.Repeat("-'", 1<<16),
 	} {
 		tokens := make([]int, m.Words())
 		m.words.encode(prompt, tokens)

@@ -75,7 +75,7 @@ func TestWrongIndexesAreRefused(t *testing.T) {
 			"another kind":               func(x map[string]any) { tensor(x, 1)["kind"] = "rows" },
 			"a kind that nobody knows":   func(x map[string]any) { tensor(x, 1)["kind"] = "double" },
 			"a dimension below zero":     func(x map[string]any) { tensor(x, 1)["shape"].([]any)[0] = -1 },
-			"dimensions beyond counting": func(x map[string]any) { tensor(x, 1)["shape"] = []int{1 << 31, 1 << 31, 2} },
+			"dimensions beyond counting": func(x map[string]any) { tensor(x, 1)["shape"] = []int64{1 << 31, 1 << 31, 2} },
 			"no tensors":                 func(x map[string]any) { x["tensors"] = nil },
 			"no files":                   func(x map[string]any) { x["files"] = nil },
 			"no last file":               func(x map[string]any) { x["files"] = x["files"].([]any)[:len(x["files"].([]any))-1] },
