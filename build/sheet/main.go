@@ -75,7 +75,7 @@ func run(prompts, folder, out string) error {
 func each(m *neural.Model, prompts []string, take func(i int, p *image.NRGBA) error) error {
 	for i, prompt := range prompts {
 		o := neural.Order{Prompt: prompt, Seed: uint64(i), Steps: m.Steps(), Guidance: 1}
-		p, err := m.Draw(context.Background(), o, func(int, int, *image.NRGBA) error { return nil })
+		p, err := m.Draw(context.Background(), o, nil)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 
 type values = map[string]any
 
-func open() (*neural.Model, error) { return neural.Open(kernel.Best(), runtime.GOMAXPROCS(0)) }
+func open() (*neural.Model, error) { return neural.Open(kernel.Best(), runtime.NumCPU()) }
 
 // fresh is an engine as it is after a start. It is closed with the test.
 func fresh(t *testing.T) *tiny.Engine {

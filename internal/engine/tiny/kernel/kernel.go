@@ -171,6 +171,9 @@ func (k Kernel) Transpose(rows, cols int, dst []float32, ldd int, src []float32,
 	if rows <= 0 || cols <= 0 {
 		return
 	}
+	if min(ldd, lds) < 0 {
+		panic("kernel: negative size")
+	}
 	_ = dst[(cols-1)*ldd+rows-1]
 	_ = src[(rows-1)*lds+cols-1]
 	k.ops.transpose(rows, cols, dst, ldd, src, lds)

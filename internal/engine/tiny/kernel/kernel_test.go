@@ -235,6 +235,24 @@ func TestTileRefusesWhatIsTooShort(t *testing.T) {
 	}
 }
 
+// A distance below zero would lead before the slices.
+func TestTransposeRefusesDistancesBelowZero(t *testing.T) {
+	t.Parallel()
+	for _, k := range kernel.All() {
+		for _, d := range [][2]int{{-1, 8}, {16, -1}} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%v took distances of %v", k, d)
+					}
+				}()
+				room := make([]float32, 600)
+				k.Transpose(16, 8, room[300:], d[0], room[300:], d[1])
+			}()
+		}
+	}
+}
+
 // weights draws a matrix and gives its numbers as [k][n] as well.
 func weights(rng *rand.Rand, depth, n int) (kernel.Matrix, []float32) {
 	panels := (n + kernel.Lane - 1) / kernel.Lane

@@ -39,15 +39,14 @@ func (k Kernel) Panel(w Matrix, p, m int, a []float32, lda int, c []float32, ldc
 
 // A Dense is a matrix of float32, in panels of a kernel's own width.
 type Dense struct {
-	K, N   int
-	values []float32
-	cols   int
+	depth, cols int
+	values      []float32
 }
 
-// Pack makes panels of k×n numbers, [k][n].
+// Pack makes panels of depth×n numbers, [depth][n].
 func (k Kernel) Pack(depth, n int, v []float32) Dense {
 	panels := (n + k.cols - 1) / k.cols
-	d := Dense{K: depth, N: n, values: make([]float32, panels*depth*k.cols), cols: k.cols}
+	d := Dense{depth, k.cols, make([]float32, panels*depth*k.cols)}
 	for i := range depth {
 		for j := range n {
 			d.values[(j/k.cols*depth+i)*k.cols+j%k.cols] = v[i*n+j]
@@ -58,8 +57,8 @@ func (k Kernel) Pack(depth, n int, v []float32) Dense {
 
 // Rows gives rows [lo, hi) of panel p, as b for Tile.
 func (d Dense) Rows(p, lo, hi int) []float32 {
-	return d.values[(p*d.K+lo)*d.cols : (p*d.K+hi)*d.cols]
+	return d.values[(p*d.depth+lo)*d.cols : (p*d.depth+hi)*d.cols]
 }
 
 // Panels is how many panels there are.
-func (d Dense) Panels() int { return len(d.values) / max(1, d.K*d.cols) }
+func (d Dense) Panels() int { return len(d.values) / max(1, d.depth*d.cols) }

@@ -27,7 +27,10 @@ func plainTile(m, k int, a []float32, lda int, b []float32, ldb int, c []float32
 }
 
 // plain3x2 is as large a tile as the registers of a processor hold without
-// vectors.
+// vectors. As with assembly, the race detector does not look inside: it would
+// be ten times slower.
+//
+//go:norace
 func plain3x2(k int, a0, a1, a2, b []float32, ldb int, s [6]float32) [6]float32 {
 	s00, s01, s10, s11, s20, s21 := s[0], s[1], s[2], s[3], s[4], s[5]
 	a0, a1, a2 = a0[:k], a1[:k], a2[:k]

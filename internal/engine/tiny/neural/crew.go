@@ -128,6 +128,7 @@ func (c *crew) each(n int, work func(h *hand, i int)) {
 		}
 		break
 	}
+	p.work = nil // hands that lie down keep the phase, but must not keep pictures
 }
 
 // take does parts of a phase as long as there are any.
@@ -153,7 +154,7 @@ func (c *crew) part(h *hand, p *phase, i int) {
 
 // follow is the life of every hand but the first.
 func (c *crew) follow(h *hand) {
-	seen := c.current.Load()
+	var seen *phase
 	for look := 0; ; look++ {
 		if p := c.current.Load(); p != seen {
 			seen, look = p, 0
@@ -194,11 +195,32 @@ func (c *crew) end() {
 	moreTurns(-len(c.hands))
 }
 
-var turning sync.Mutex
+var (
+	turning sync.Mutex
+	lent    loan
+)
 
 // moreTurns changes how many goroutines run at the same time.
 func moreTurns(n int) {
 	turning.Lock()
 	defer turning.Unlock()
-	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
+	runtime.GOMAXPROCS(lent.change(runtime.GOMAXPROCS(0), n))
+}
+
+// A loan is turns that crews have added to a number which is not theirs alone.
+type loan struct {
+	added int
+	left  int // what the number was after the last change
+}
+
+// change adds n turns, or gives -n back, and tells the new number. Somebody
+// who has set it since meant it: then nothing is left of what was added before.
+func (l *loan) change(now, n int) int {
+	if now != l.left {
+		l.added = 0
+	}
+	before := l.added
+	l.added = max(0, before+n)
+	l.left = now + l.added - before
+	return l.left
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"atelier/internal/engine/tiny/kernel"
+	"atelier/internal/fault"
 )
 
 // upscaler is convolutions that tell, for each pixel, how the sixteen pixels
@@ -26,6 +27,9 @@ const (
 	// computed with the pixels round it that its own depend on, so that nobody
 	// can tell where tiles were.
 	tileSide = 128
+	// mostPixels is how many pixels can be enlarged. The result takes 64 bytes
+	// for each, and half as much is needed on the way where it is transparent.
+	mostPixels = 1 << 23
 )
 
 func openUpscaler(s *store, k kernel.Kernel) upscaler {
@@ -61,18 +65,17 @@ func (m *Model) Enlarge(ctx context.Context, p *image.NRGBA, tell func(share flo
 
 func (m *Model) enlarge(ctx context.Context, p *image.NRGBA, side int, tell func(share float64)) (*image.NRGBA, error) {
 	width, height := p.Rect.Dx(), p.Rect.Dy()
-	out := image.NewNRGBA(image.Rect(0, 0, width*scale, height*scale))
-	if width == 0 || height == 0 {
-		return out, nil
+	if width < 1 || height < 1 || width > mostPixels/height {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("a picture of 1 to %d pixels can be enlarged", mostPixels)).On("picture")
 	}
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer m.leave()
-	opaque := p.Opaque()
-	filled := p
+	out := image.NewNRGBA(image.Rect(0, 0, width*scale, height*scale))
+	colours, opaque := p, p.Opaque()
 	if !opaque {
-		filled = fill(p)
+		colours = fill(p)
 	}
 	across, down := (width+side-1)/side, (height+side-1)/side
 	stages := len(m.up.convs) + 1
@@ -81,16 +84,19 @@ func (m *Model) enlarge(ctx context.Context, p *image.NRGBA, side int, tell func
 			return nil, err
 		}
 		x, y := i/stages%across*side, i/stages/across*side
-		t := m.up.tile(filled, area{x, y, min(width, x+side), min(height, y+side)})
+		t := m.up.tile(colours, area{x, y, min(width, x+side), min(height, y+side)})
 		if err := m.crew.run(func() {
-			stage := i % stages
-			if stage == 0 {
+			switch stage := i % stages; {
+			case stage == 0:
 				m.read(t)
-			}
-			if stage < len(m.up.convs) {
+				m.layer(t, 0)
+			case stage < len(m.up.convs):
 				m.layer(t, stage)
-			} else {
+			default:
 				m.show(t, out)
+				if !opaque {
+					m.fade(p, t.own, out)
+				}
 			}
 		}); err != nil {
 			return nil, err
@@ -99,13 +105,7 @@ func (m *Model) enlarge(ctx context.Context, p *image.NRGBA, side int, tell func
 			tell(float64(i+1) / float64(across*down*stages))
 		}
 	}
-	if opaque {
-		for i := 3; i < len(out.Pix); i += 4 {
-			out.Pix[i] = math.MaxUint8
-		}
-		return out, nil
-	}
-	return out, m.crew.run(func() { m.enlargeAlpha(p, out) })
+	return out, nil
 }
 
 // tile is a part of a picture on its way through the layers. Each layer covers
@@ -171,7 +171,7 @@ func (u *upscaler) result(layer int) []float32 {
 	return u.work.b
 }
 
-// show adds what the last layer says to the colours there were.
+// show adds what the last layer says to the colours there were, opaque.
 func (m *Model) show(t tile, out *image.NRGBA) {
 	u := &m.up
 	result := u.result(len(u.convs) - 1)
@@ -186,6 +186,7 @@ func (m *Model) show(t tile, out *image.NRGBA) {
 					for c, v := range base {
 						row[dx*4+c] = level(v + detail[(c*scale+dy)*scale+dx])
 					}
+					row[dx*4+3] = math.MaxUint8
 				}
 			}
 		}
@@ -197,8 +198,9 @@ func level(v float32) uint8 {
 	return uint8(float32(min(max(v, 0), 1)*math.MaxUint8) + .5)
 }
 
-// enlargeAlpha draws a cubic curve (Catmull-Rom) through how opaque pixels are.
-func (m *Model) enlargeAlpha(p, out *image.NRGBA) {
+// fade makes an area of the result as opaque as a cubic curve (Catmull-Rom)
+// through the picture's pixels is.
+func (m *Model) fade(p *image.NRGBA, a area, out *image.NRGBA) {
 	var weights [scale][4]float32
 	for i := range weights {
 		t := (float64(i)+.5)/scale - .5
@@ -216,8 +218,9 @@ func (m *Model) enlargeAlpha(p, out *image.NRGBA) {
 		}
 		return i/scale - 1
 	}
-	m.crew.each(height*scale, func(_ *hand, y int) {
-		for x := range width * scale {
+	m.crew.each((a.y1-a.y0)*scale, func(_ *hand, i int) {
+		y := a.y0*scale + i
+		for x := a.x0 * scale; x < a.x1*scale; x++ {
 			var sum float32
 			for j, wy := range weights[y%scale] {
 				row := p.Pix[min(max(first(y)+j, 0), height-1)*p.Stride:]

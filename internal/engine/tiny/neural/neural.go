@@ -17,6 +17,7 @@ import (
 	"image"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"atelier/internal/engine/tiny/kernel"
 	"atelier/internal/fault"
@@ -54,37 +55,45 @@ func open(k kernel.Kernel, workers int, files map[string]string) (*Model, error)
 	if err := fits(c, u.index.Config, s.index.TextLen); err != nil {
 		return nil, err
 	}
-	if s.index.Sampler.Name != "euler" || s.index.Sampler.Steps < 1 {
-		return nil, fmt.Errorf("weights: made for the sampler %q, which is not known here", s.index.Sampler.Name)
-	}
 	m := &Model{k: k, turn: make(chan struct{}, 1), sampler: s.index.Sampler}
-	if m.words, err = openWords(files["words.txt"], files["words.bin"], c.Learned, s.index.Norm); err != nil {
+	if m.sampler.Name != "euler" || m.sampler.Steps < 1 || m.sampler.Steps > mostSteps || m.sampler.Shift <= 0 {
+		return nil, fmt.Errorf("weights: made for a sampler that is not known here: %+v", m.sampler)
+	}
+	if err := errors.Join(s.verify(), u.verify()); err != nil {
+		return nil, err
+	}
+	if m.words, err = openWords(s.file("words.txt"), s.file("words.bin"), c.Learned, s.index.Norm); err != nil {
 		return nil, err
 	}
 	m.text = openText(s, c, s.index.TextLen)
 	m.core = openCore(s, k, c, s.index.TextLen)
 	m.up = openUpscaler(u, k)
-	if err := errors.Join(s.err, u.err); err != nil {
+	if err := errors.Join(s.done(), u.done()); err != nil {
 		return nil, err
 	}
 	m.take(max(1, workers))
 	return m, nil
 }
 
+// widest, deepest and longest are beyond what could be drawn with on a
+// processor, and keep a wrong index from taking all memory.
+const widest, deepest, longest = 1024, 64, 4096
+
 // fits refuses shapes that the code does not expect.
 func fits(c, u config, length int) error {
-	for _, ok := range []bool{
-		c.Patch > 0 && c.Res%c.Patch == 0, length > 0,
-		c.Heads > 0 && c.D%c.Heads == 0 && c.D/c.Heads%kernel.Lane == 0, c.THeads > 0 && c.Dt%c.THeads == 0 && c.Dt/c.THeads%kernel.Lane == 0,
-		c.D%kernel.Lane == 0, c.Hid%kernel.Lane == 0, c.THid%kernel.Lane == 0, c.Bott%kernel.Lane == 0, c.Cw%kernel.Lane == 0,
-		c.Patch*c.Patch*c.Ch%kernel.Lane == 0, c.Ch >= 3, c.Learned > unknown,
-		u.Scale == scale, u.Channels%kernel.Lane == 0 && u.Channels >= 3*scale*scale, u.Layers >= 0,
-	} {
-		if !ok {
-			return fmt.Errorf("weights: a network of this shape is not known here: %+v %+v", c, u)
-		}
+	within := func(most int, all ...int) bool { return slices.Min(all) >= 1 && slices.Max(all) <= most }
+	lanes := func(all ...int) bool {
+		return within(widest, all...) && !slices.ContainsFunc(all, func(n int) bool { return n%kernel.Lane != 0 })
 	}
-	return nil
+	if within(deepest, c.Patch, c.Heads, c.THeads, c.Depth, c.TDepth, c.Ch, u.Layers) && within(widest, c.Res, length) &&
+		lanes(c.D, c.Hid, c.Dt, c.THid, c.Bott, c.Cw, c.Patch*c.Patch*c.Ch, u.Channels) &&
+		c.Res%c.Patch == 0 && within(longest, c.Res/c.Patch*c.Res/c.Patch) && c.Ch >= 3 &&
+		c.D%c.Heads == 0 && lanes(c.D/c.Heads) && c.Dt%c.THeads == 0 && lanes(c.Dt/c.THeads) &&
+		c.Learned > unknown && c.Learned <= mostNumbers/widest && c.Theta > 0 &&
+		u.Scale == scale && u.Channels >= 3*scale*scale {
+		return nil
+	}
+	return fmt.Errorf("weights: a network of this shape is not known here: %+v %+v", c, u)
 }
 
 // take takes the memory that everything works in. Drawing and enlarging share
@@ -172,7 +181,7 @@ type Order struct {
 	Prompt   string
 	Seed     uint64
 	Steps    int          // 1..16; the model was made for Steps()
-	Guidance float32      // 1: none, as distilled; more: away from the empty prompt, for twice the work
+	Guidance float32      // up to 1: none, as distilled; more: away from the empty prompt, for twice the work
 	Start    *image.NRGBA // nil: from noise; else an opaque picture of Side()×Side() to start from
 	Strength float32      // with Start: 0..1, how much is drawn anew
 }
@@ -205,7 +214,8 @@ func (o Order) check(side int) error {
 
 // Draw makes a picture of Side()×Side(). step is called after each step with
 // how many are done and the picture expected so far; an error of step, or
-// ctx's end, stops it between steps.
+// ctx's end, stops it between steps. step must not use the model: it is not its
+// turn.
 func (m *Model) Draw(ctx context.Context, o Order, step func(done, of int, soFar *image.NRGBA) error) (*image.NRGBA, error) {
 	if err := o.check(m.Side()); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package neural
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed" // for the weights
 	"encoding/binary"
@@ -9,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"atelier/internal/engine/tiny/kernel"
 )
@@ -81,16 +84,41 @@ type tensor struct {
 	File, Offset int
 }
 
+// mostNumbers is how many numbers a tensor can have: what is beyond is a
+// mistake, and is found before it is computed with.
+const mostNumbers = 1 << 25
+
+// bytes is how many bytes a tensor takes, -1 for one that cannot be.
+func (t tensor) bytes() int {
+	n := 1
+	for _, d := range t.Shape {
+		if d < 1 || d > mostNumbers/n {
+			return -1
+		}
+		n *= d
+	}
+	switch {
+	case t.Kind == "half":
+		return 2 * n
+	case t.Kind == "matrix" && len(t.Shape) == 2:
+		return wide(t.Shape[1]) * (4 + t.Shape[0])
+	case t.Kind == "rows" && len(t.Shape) == 2:
+		return 4*t.Shape[0] + n
+	}
+	return -1
+}
+
 // store gives the tensors of an index. The first that is missing or not as
 // expected is remembered, so that building a network reads without checks.
 type store struct {
 	index   index
 	parts   []string
-	tensors map[string]tensor
+	tensors map[string]tensor // those that nobody has asked for yet
 	err     error
 }
 
-// openStore reads an index and compares every file with its SHA-256.
+// openStore reads an index and sees that every file has its size and every
+// tensor its place.
 func openStore(name, format string, files map[string]string) (*store, error) {
 	s := &store{tensors: map[string]tensor{}}
 	if err := json.Unmarshal([]byte(files[name]), &s.index); err != nil {
@@ -106,15 +134,59 @@ func openStore(name, format string, files map[string]string) (*store, error) {
 			return nil, fmt.Errorf("weights: %s is missing", f.Name)
 		case len(data) != f.Size:
 			return nil, fmt.Errorf("weights: %s is damaged: it has %d bytes instead of %d", f.Name, len(data), f.Size)
-		case digest(data) != f.SHA256:
-			return nil, fmt.Errorf("weights: %s is damaged: its content has changed", f.Name)
 		}
 		s.parts = append(s.parts, data)
 	}
-	for _, t := range s.index.Tensors {
+	return s, s.place()
+}
+
+// place refuses tensors that lie outside of their file or on each other.
+func (s *store) place() error {
+	all := slices.SortedFunc(slices.Values(s.index.Tensors), func(a, b tensor) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
+	})
+	file, end := 0, 0
+	for _, t := range all {
+		if t.File != file {
+			file, end = t.File, 0
+		}
+		size := t.bytes()
+		_, twice := s.tensors[t.Name]
+		if file < 0 || file >= len(s.parts) || size < 0 || t.Offset < end || t.Offset > len(s.parts[file])-size || twice {
+			return fmt.Errorf("weights: the tensor %s has no place of its own", t.Name)
+		}
+		end = t.Offset + size
 		s.tensors[t.Name] = t
 	}
-	return s, nil
+	return nil
+}
+
+// file gives all of a file that the index lists.
+func (s *store) file(name string) string {
+	i := slices.IndexFunc(s.index.Files, func(f file) bool { return f.Name == name })
+	if i < 0 {
+		s.err = errors.Join(s.err, fmt.Errorf("weights: no file %s", name))
+		return ""
+	}
+	return s.parts[i]
+}
+
+// done tells what was wrong. Tensors that nobody wanted are wrong as well.
+func (s *store) done() error {
+	if s.err == nil && len(s.tensors) > 0 {
+		return fmt.Errorf("weights: %d tensors belong to another network", len(s.tensors))
+	}
+	return s.err
+}
+
+// verify compares every file with its SHA-256.
+func (s *store) verify() error {
+	for i, f := range s.index.Files {
+		if digest(s.parts[i]) != f.SHA256 {
+			return fmt.Errorf("weights: %s is damaged: its content has changed", f.Name)
+		}
+	}
+	return nil
 }
 
 // digest is the SHA-256 of a file, without a copy of all of it.
@@ -130,27 +202,20 @@ func digest(data string) string {
 }
 
 // data finds a tensor of a kind and shape and gives its bytes.
-func (s *store) data(name, kind string, bytes int, shape ...int) string {
-	t, ok := s.tensors[name]
-	match := ok && t.Kind == kind && len(t.Shape) == len(shape) && t.File >= 0 && t.File < len(s.parts)
-	for i := 0; match && i < len(shape); i++ {
-		match = t.Shape[i] == shape[i]
-	}
-	if !match || t.Offset < 0 || t.Offset > len(s.parts[t.File])-bytes {
+func (s *store) data(name, kind string, shape ...int) string {
+	t := s.tensors[name]
+	if t.Kind != kind || !slices.Equal(t.Shape, shape) {
 		s.err = errors.Join(s.err, fmt.Errorf("weights: no tensor %s of kind %s and shape %v", name, kind, shape))
-		return string(make([]byte, bytes))
+		return strings.Repeat("\x00", tensor{Kind: kind, Shape: shape}.bytes())
 	}
-	return s.parts[t.File][t.Offset : t.Offset+bytes]
+	delete(s.tensors, name)
+	return s.parts[t.File][t.Offset : t.Offset+t.bytes()]
 }
 
 // half reads float16.
 func (s *store) half(name string, shape ...int) []float32 {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	data := s.data(name, "half", 2*n, shape...)
-	v := make([]float32, n)
+	data := s.data(name, "half", shape...)
+	v := make([]float32, len(data)/2)
 	for i := range v {
 		v[i] = float16(uint16(data[2*i]) | uint16(data[2*i+1])<<8)
 	}
@@ -159,14 +224,13 @@ func (s *store) half(name string, shape ...int) []float32 {
 
 // matrix reads the weights of a linear layer. Only the scales are copied.
 func (s *store) matrix(name string, k, n int) kernel.Matrix {
-	wide := (n + kernel.Lane - 1) / kernel.Lane * kernel.Lane
-	data := s.data(name, "matrix", 4*wide+wide*k, k, n)
-	return kernel.Matrix{K: k, N: n, Q: data[4*wide:], Scales: floats(data[:4*wide])}
+	data := s.data(name, "matrix", k, n)
+	return kernel.Matrix{K: k, N: n, Q: data[4*wide(n):], Scales: floats(data[:4*wide(n)])}
 }
 
 // rows reads a table.
 func (s *store) rows(name string, n, width int) table {
-	data := s.data(name, "rows", 4*n+n*width, n, width)
+	data := s.data(name, "rows", n, width)
 	return table{width: width, scales: data[:4*n], q: data[4*n:]}
 }
 

@@ -1,0 +1,210 @@
+package main
+
+import "fmt"
+
+// tile is the heart: rows of c are rows of from plus rows of a times a panel
+// of b. Each element is one chain of fused operations in the order of k, so
+// that neither tiles nor blocks of k change a result.
+func (s *set) tile(rows int) {
+	f := s.function(fmt.Sprintf("tile%dx", rows), arg{"k", "int"}, arg{"a", "*float32"}, arg{"lda", "int"}, arg{"b", "*float32"}, arg{"ldb", "int"},
+		arg{"c", "*float32"}, arg{"ldc", "int"}, arg{"from", "*float32"}, arg{"ldf", "int"})
+	reg, size, b0, t0 := "Z", 64, 28, 30
+	if !s.wide {
+		reg, size, b0, t0 = "Y", 32, 12, 14
+	}
+	s.p("MOVQ %s, CX", f["k"])
+	s.p("MOVQ %s, SI", f["a"])
+	s.p("MOVQ %s, R8", f["lda"])
+	s.p("MOVQ %s, DI", f["b"])
+	s.p("MOVQ %s, R13", f["ldb"])
+	s.p("MOVQ %s, DX", f["from"])
+	s.p("MOVQ %s, AX", f["ldf"])
+	s.p("SHLQ $2, R8")
+	s.p("SHLQ $2, R13")
+	s.p("SHLQ $2, AX")
+	s.p("LEAQ (R8)(R8*2), R12")
+	s.p("LEAQ (R13)(R13*2), BX")
+	bases := []string{"SI", "R9", "R10", "R11"}[:(rows+3)/4]
+	for i := 1; i < len(bases); i++ {
+		s.p("LEAQ (%s)(R8*4), %s", bases[i-1], bases[i])
+	}
+	for r := range rows {
+		for h := range 2 {
+			s.p("VMOVUPS %d(DX), %s%d", h*size, reg, r*2+h)
+		}
+		if r < rows-1 {
+			s.p("ADDQ AX, DX")
+		}
+	}
+	step := func(i int) {
+		b := []string{"(DI)", "(DI)(R13*1)", "(DI)(R13*2)", "(DI)(BX*1)"}[i]
+		for h := range 2 {
+			s.p("VMOVUPS %d%s, %s%d", h*size, b, reg, b0+h)
+		}
+		for r := range rows {
+			a := []string{"(%s)", "(%s)(R8*1)", "(%s)(R8*2)", "(%s)(R12*1)"}[r%4]
+			t := t0 + r%2
+			s.p("VBROADCASTSS %d"+a+", %s%d", i*4, bases[r/4], reg, t)
+			for h := range 2 {
+				s.p("VFMADD231PS %s%d, %s%d, %s%d", reg, b0+h, reg, t, reg, r*2+h)
+			}
+		}
+	}
+	on := func(n int) {
+		for _, b := range bases {
+			s.p("ADDQ $%d, %s", n*4, b)
+		}
+		if n == 4 {
+			s.p("LEAQ (DI)(R13*4), DI")
+		} else {
+			s.p("ADDQ R13, DI")
+		}
+		s.p("SUBQ $%d, CX", n)
+	}
+	loop, rest, done := s.label("loop"), s.label("rest"), s.label("done")
+	s.at(loop)
+	s.p("CMPQ CX, $4")
+	s.p("JLT %s", rest)
+	for i := range 4 {
+		step(i)
+	}
+	on(4)
+	s.p("JMP %s", loop)
+	s.at(rest)
+	s.p("TESTQ CX, CX")
+	s.p("JE %s", done)
+	step(0)
+	on(1)
+	s.p("JMP %s", rest)
+	s.at(done)
+	s.p("MOVQ %s, DX", f["c"])
+	s.p("MOVQ %s, AX", f["ldc"])
+	s.p("SHLQ $2, AX")
+	for r := range rows {
+		for h := range 2 {
+			s.p("VMOVUPS %s%d, %d(DX)", reg, r*2+h, h*size)
+		}
+		if r < rows-1 {
+			s.p("ADDQ AX, DX")
+		}
+	}
+	s.end()
+}
+
+// widen makes float32 of k rows of int8, one every 32 bytes, as many columns
+// as a tile has, times a scale per column.
+func (s *set) widen() {
+	f := s.function("widen", arg{"k", "int"}, arg{"dst", "*float32"}, arg{"w", "*byte"}, arg{"scale", "*float32"})
+	s.p("MOVQ %s, CX", f["k"])
+	s.p("MOVQ %s, DI", f["dst"])
+	s.p("MOVQ %s, SI", f["w"])
+	s.p("MOVQ %s, DX", f["scale"])
+	reg, size := "Z", 64
+	if !s.wide {
+		reg, size = "Y", 32
+	}
+	for h := range 2 {
+		s.p("VMOVUPS %d(DX), %s%d", h*size, reg, 4+h)
+	}
+	loop, done := s.label("loop"), s.label("done")
+	s.p("TESTQ CX, CX")
+	s.p("JE %s", done)
+	s.at(loop)
+	for h := range 2 {
+		s.p("VPMOVSXBD %d(SI), %s%d", h*size/4, reg, h)
+	}
+	for h := range 2 {
+		s.p("VCVTDQ2PS %s%d, %s%d", reg, h, reg, h)
+	}
+	for h := range 2 {
+		s.p("VMULPS %s%d, %s%d, %s%d", reg, 4+h, reg, h, reg, h)
+	}
+	for h := range 2 {
+		s.p("VMOVUPS %s%d, %d(DI)", reg, h, h*size)
+	}
+	s.p("ADDQ $32, SI")
+	s.p("ADDQ $%d, DI", 2*size)
+	s.p("DECQ CX")
+	s.p("JNE %s", loop)
+	s.at(done)
+	s.end()
+}
+
+// peak does nothing but fused operations on registers, 24 (12) in a row, n times.
+func (s *set) peak() {
+	f := s.function("peak", arg{"n", "int"})
+	reg, regs := "Z", 24
+	if !s.wide {
+		reg, regs = "Y", 12
+	}
+	s.p("MOVQ %s, CX", f["n"])
+	for r := range (regs + 2) / s.halves() {
+		s.zero(vec(r))
+	}
+	loop := s.label("loop")
+	s.at(loop)
+	for r := range regs {
+		s.p("VFMADD231PS %s%d, %s%d, %s%d", reg, regs, reg, regs+1, reg, r)
+	}
+	s.p("DECQ CX")
+	s.p("JNE %s", loop)
+	s.end()
+}
+
+// transpose turns blocks of 8×8, as AVX can; both kernels use it.
+func (s *set) transpose() {
+	f := s.function("transpose8x", arg{"blocks", "int"}, arg{"dst", "*float32"}, arg{"ldd", "int"}, arg{"src", "*float32"}, arg{"lds", "int"})
+	s.p("MOVQ %s, CX", f["blocks"])
+	s.p("MOVQ %s, DI", f["dst"])
+	s.p("MOVQ %s, R8", f["ldd"])
+	s.p("MOVQ %s, SI", f["src"])
+	s.p("MOVQ %s, R9", f["lds"])
+	s.p("SHLQ $2, R8")
+	s.p("SHLQ $2, R9")
+	loop, done := s.label("loop"), s.label("done")
+	s.at(loop)
+	s.p("TESTQ CX, CX")
+	s.p("JE %s", done)
+	s.p("MOVQ SI, DX")
+	for r := range 8 {
+		s.p("VMOVUPS (DX), Y%d", r)
+		s.p("ADDQ R9, DX")
+	}
+	for r := 0; r < 8; r += 2 { // pairs of rows
+		s.p("VUNPCKLPS Y%d, Y%d, Y%d", r+1, r, 8+r)
+		s.p("VUNPCKHPS Y%d, Y%d, Y%d", r+1, r, 9+r)
+	}
+	for q := 0; q < 8; q += 4 { // fours of rows
+		s.p("VUNPCKLPD Y%d, Y%d, Y%d", 10+q, 8+q, q)
+		s.p("VUNPCKHPD Y%d, Y%d, Y%d", 10+q, 8+q, q+1)
+		s.p("VUNPCKLPD Y%d, Y%d, Y%d", 11+q, 9+q, q+2)
+		s.p("VUNPCKHPD Y%d, Y%d, Y%d", 11+q, 9+q, q+3)
+	}
+	s.p("MOVQ DI, DX")
+	for r := range 4 {
+		s.p("VPERM2F128 $0x20, Y%d, Y%d, Y%d", r+4, r, 8+r)
+		s.p("VPERM2F128 $0x31, Y%d, Y%d, Y%d", r+4, r, 12+r)
+	}
+	for r := range 8 {
+		s.p("VMOVUPS Y%d, (DX)", 8+r)
+		s.p("ADDQ R8, DX")
+	}
+	s.p("ADDQ $32, SI") // the next eight columns become the next eight rows
+	s.p("LEAQ (DI)(R8*8), DI")
+	s.p("DECQ CX")
+	s.p("JMP %s", loop)
+	s.at(done)
+	s.end()
+}
+
+// relax waits without taking what the other thread of a core could use.
+func (s *set) relax() {
+	f := s.function("relax", arg{"n", "int"})
+	s.p("MOVQ %s, CX", f["n"])
+	loop := s.label("loop")
+	s.at(loop)
+	s.p("PAUSE")
+	s.p("DECQ CX")
+	s.p("JGT %s", loop)
+	s.p("RET")
+}

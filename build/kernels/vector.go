@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A vec is a vector of sixteen lanes: a register, or a pair of them. With
+// AVX2 there are seven; the last pair of registers is the mask of a tail.
+type vec int
+
+// operand gives the text of o for a half (there is one with AVX-512).
+func (s *set) operand(o any, half int) string {
+	switch o := o.(type) {
+	case vec:
+		if s.wide {
+			return fmt.Sprintf("Z%d", o)
+		}
+		return fmt.Sprintf("Y%d", int(o)*2+half)
+	case float64: // a constant
+		c := float32(o)
+		i := slices.Index(s.consts, c)
+		if i < 0 {
+			i = len(s.consts)
+			s.consts = append(s.consts, c)
+		}
+		return fmt.Sprintf("const%s<>+%d(SB)", s.name, i*64+half*32)
+	case string: // memory: "(SI)" or "(SI)(BX*1)"
+		if half == 0 {
+			return o
+		}
+		return "32" + o
+	}
+	panic("not an operand")
+}
+
+func (s *set) halves() int {
+	if s.wide {
+		return 1
+	}
+	return 2
+}
+
+// op writes an operation on vectors, in the order of Go's assembler: the
+// result is the last operand.
+func (s *set) op(name string, operands ...any) {
+	for h := range s.halves() {
+		var texts []string
+		for _, o := range operands {
+			texts = append(texts, s.operand(o, h))
+		}
+		s.p("%s %s", name, strings.Join(texts, ", "))
+	}
+}
+
+func (s *set) zero(v vec) {
+	if s.wide {
+		s.p("VPXORQ Z%d, Z%d, Z%d", v, v, v)
+		return
+	}
+	s.op("VXORPS", v, v, v)
+}
+
+// broadcast fills a vector with a float32 in memory or in the lowest lane of an X register.
+func (s *set) broadcast(from string, v vec) {
+	for h := range s.halves() {
+		s.p("VBROADCASTSS %s, %s", from, s.operand(v, h))
+	}
+}
+
+// mask makes the mask of the last n%16 lanes from n in a register; AX and BX are lost.
+func (s *set) mask(n string) {
+	s.p("MOVQ %s, BX", n)
+	s.p("ANDQ $15, BX")
+	if s.wide {
+		s.p("XCHGQ BX, CX")
+		s.p("MOVL $1, AX")
+		s.p("SHLL CX, AX")
+		s.p("DECL AX")
+		s.p("XCHGQ BX, CX")
+		s.p("KMOVW AX, K1")
+		return
+	}
+	s.p("SHLQ $2, BX")
+	s.p("LEAQ mask%s<>+64(SB), AX", s.name)
+	s.p("SUBQ BX, AX")
+	s.p("VMOVUPS (AX), Y14")
+	s.p("VMOVUPS 32(AX), Y15")
+}
+
+// load reads a vector; lanes outside the mask become zero.
+func (s *set) load(from string, v vec, masked bool) {
+	switch {
+	case !masked:
+		s.op("VMOVUPS", from, v)
+	case s.wide:
+		s.p("VMOVUPS.Z %s, K1, Z%d", from, v)
+	default:
+		for h := range 2 {
+			s.p("VMASKMOVPS %s, Y%d, %s", s.operand(from, h), 14+h, s.operand(v, h))
+		}
+	}
+}
+
+func (s *set) store(v vec, to string, masked bool) {
+	switch {
+	case !masked:
+		s.op("VMOVUPS", v, to)
+	case s.wide:
+		s.p("VMOVUPS Z%d, K1, %s", v, to)
+	default:
+		for h := range 2 {
+			s.p("VMASKMOVPS %s, Y%d, %s", s.operand(v, h), 14+h, s.operand(to, h))
+		}
+	}
+}
+
+// clear makes the lanes outside the mask zero.
+func (s *set) clear(v vec) {
+	if s.wide {
+		s.p("VMOVAPS.Z Z%d, K1, Z%d", v, v)
+		return
+	}
+	for h := range 2 {
+		s.p("VANDPS Y%d, %s, %s", 14+h, s.operand(v, h), s.operand(v, h))
+	}
+}
+
+// each goes over n elements, n in CX, sixteen at a time and then over the
+// rest under the mask; the registers of pointers move on.
+func (s *set) each(pointers []string, body func(masked bool)) {
+	loop, tail, done := s.label("loop"), s.label("tail"), s.label("done")
+	s.at(loop)
+	s.p("CMPQ CX, $16")
+	s.p("JLT %s", tail)
+	body(false)
+	for _, p := range pointers {
+		s.p("ADDQ $64, %s", p)
+	}
+	s.p("SUBQ $16, CX")
+	s.p("JMP %s", loop)
+	s.at(tail)
+	s.p("TESTQ CX, CX")
+	s.p("JE %s", done)
+	body(true)
+	s.at(done)
+}
+
+// reduce folds the sixteen lanes of vector 0 in one order, halves onto halves,
+// and leaves the result in X0; vector 1 is lost.
+func (s *set) reduce(op string) {
+	if s.wide {
+		s.p("VEXTRACTF64X4 $1, Z0, Y1")
+	}
+	s.p("%sPS Y1, Y0, Y0", op)
+	s.p("VEXTRACTF128 $1, Y0, X1")
+	s.p("%sPS X1, X0, X0", op)
+	s.p("VPERMILPS $0x4e, X0, X1")
+	s.p("%sPS X1, X0, X0", op)
+	s.p("VPERMILPS $0xb1, X0, X1")
+	s.p("%sPS X1, X0, X0", op)
+}
+
+// exp replaces v by e to the v: 2 to the nearest whole power, times a
+// polynomial of the rest. It stays above the denormal numbers. t and r are
+// lost; the result is in r.
+func (s *set) exp(v, t, r vec) {
+	s.op("VMINPS", expHigh, v, v)
+	s.expBelow(v, t, r)
+}
+
+// expBelow is exp for numbers that are not large.
+func (s *set) expBelow(v, t, r vec) {
+	s.op("VMAXPS", expLow, v, v)
+	s.op("VMULPS", log2e, v, t)
+	if s.wide {
+		s.op("VRNDSCALEPS $8,", t, t)
+	} else {
+		s.op("VROUNDPS $8,", t, t)
+	}
+	s.op("VFNMADD231PS", ln2High, t, v)
+	s.op("VFNMADD231PS", ln2Low, t, v)
+	s.op("VMOVUPS", expPoly[0], r)
+	for _, c := range expPoly[1:] {
+		s.op("VFMADD213PS", c, v, r)
+	}
+	s.op("VCVTPS2DQ", t, t)
+	s.op("VPSLLD $23,", t, t)
+	s.op("VPADDD", t, r, r)
+}
+
+// The same numbers stand in the plain kernel.
+const (
+	expLow, expHigh = -86.5, 88.0
+	log2e           = 1.44269504088896341
+	ln2High, ln2Low = 0.693359375, -2.12194440e-4
+)
+
+var expPoly = []float64{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1}
+
+// silu makes v / (1 + e^-v) of v, in r; t and u are lost.
+func (s *set) silu(v, t, r, u vec) {
+	s.zero(u)
+	s.op("VSUBPS", v, u, u)
+	s.exp(u, t, r)
+	s.op("VADDPS", 1.0, r, r)
+	s.op("VDIVPS", r, v, r)
+}
