@@ -28,7 +28,7 @@ func neonRegister(name string) string {
 // The float instructions that Go's assembler does not know, on four lanes. The
 // numbers of registers are added: the result, then from the fifth and the
 // sixteenth bit on the operands.
-var neonWords = map[string]uint32{
+var neonWords = map[string]int{
 	"FADD":   0x4e20d400,
 	"FSUB":   0x4ea0d400,
 	"FMUL":   0x6e20dc00,
@@ -43,12 +43,12 @@ var neonWords = map[string]uint32{
 
 // word writes one of them: d = n op m, as ARM's manual has the order.
 func (s *set) word(name string, d, n, m int) {
-	s.p("WORD $0x%08x // %s V%d.4S, V%d.4S, V%d.4S", neonWords[name]|uint32(m<<16|n<<5|d), name, d, n, m)
+	s.p("WORD $0x%08x // %s V%d.4S, V%d.4S, V%d.4S", neonWords[name]|m<<16|n<<5|d, name, d, n, m)
 }
 
 // word1 writes one with one operand.
 func (s *set) word1(name string, d, n int) {
-	s.p("WORD $0x%08x // %s V%d.4S, V%d.4S", neonWords[name]|uint32(n<<5|d), name, d, n)
+	s.p("WORD $0x%08x // %s V%d.4S, V%d.4S", neonWords[name]|n<<5|d, name, d, n)
 }
 
 // fmlaBy adds n times one lane of m to d.
@@ -114,8 +114,8 @@ func (s *set) source(o any) [4]int {
 }
 
 // opNeon writes one of AVX's operations. Minimum and maximum are those of AVX
-// for all but the sign of zero, which no function here lets through, and take
-// the number when the other is none.
+// for all but the sign of zero, which no function here lets through: next to
+// what is not a number, both give the number.
 func (s *set) opNeon(name string, operands ...any) {
 	last := operands[len(operands)-1]
 	if to, ok := last.(string); ok {
