@@ -2,12 +2,16 @@ package main
 
 import "fmt"
 
+var tileArgs = []arg{
+	{"k", "int"}, {"a", "*float32"}, {"lda", "int"}, {"b", "*float32"}, {"ldb", "int"},
+	{"c", "*float32"}, {"ldc", "int"}, {"from", "*float32"}, {"ldf", "int"},
+}
+
 // tile is the heart: rows of c are rows of from plus rows of a times a panel
 // of b. Each element is one chain of fused operations in the order of k, so
 // that neither tiles nor blocks of k change a result.
 func (s *set) tile(rows int) {
-	f := s.function(fmt.Sprintf("tile%dx", rows), arg{"k", "int"}, arg{"a", "*float32"}, arg{"lda", "int"}, arg{"b", "*float32"}, arg{"ldb", "int"},
-		arg{"c", "*float32"}, arg{"ldc", "int"}, arg{"from", "*float32"}, arg{"ldf", "int"})
+	f := s.function(fmt.Sprintf("tile%dx", rows), tileArgs...)
 	reg, size, b0, t0 := "Z", 64, 28, 30
 	if !s.wide {
 		reg, size, b0, t0 = "Y", 32, 12, 14
@@ -91,10 +95,12 @@ func (s *set) tile(rows int) {
 	s.end()
 }
 
+var widenArgs = []arg{{"k", "int"}, {"dst", "*float32"}, {"w", "*byte"}, {"scale", "*float32"}}
+
 // widen makes float32 of k rows of int8, one every 32 bytes, as many columns
 // as a tile has, times a scale per column.
 func (s *set) widen() {
-	f := s.function("widen", arg{"k", "int"}, arg{"dst", "*float32"}, arg{"w", "*byte"}, arg{"scale", "*float32"})
+	f := s.function("widen", widenArgs...)
 	s.p("MOVQ %s, CX", f["k"])
 	s.p("MOVQ %s, DI", f["dst"])
 	s.p("MOVQ %s, SI", f["w"])
@@ -151,9 +157,11 @@ func (s *set) peak() {
 	s.end()
 }
 
-// transpose turns blocks of 8×8, as AVX can; both kernels use it.
+var transposeArgs = []arg{{"blocks", "int"}, {"dst", "*float32"}, {"ldd", "int"}, {"src", "*float32"}, {"lds", "int"}}
+
+// transpose turns blocks of 8×8, as AVX can; both kernels of AVX use it.
 func (s *set) transpose() {
-	f := s.function("transpose8x", arg{"blocks", "int"}, arg{"dst", "*float32"}, arg{"ldd", "int"}, arg{"src", "*float32"}, arg{"lds", "int"})
+	f := s.function("transpose8x", transposeArgs...)
 	s.p("MOVQ %s, CX", f["blocks"])
 	s.p("MOVQ %s, DI", f["dst"])
 	s.p("MOVQ %s, R8", f["ldd"])

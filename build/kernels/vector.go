@@ -45,6 +45,10 @@ func (s *set) halves() int {
 // op writes an operation on vectors, in the order of Go's assembler: the
 // result is the last operand.
 func (s *set) op(name string, operands ...any) {
+	if s.neon {
+		s.opNeon(name, operands...)
+		return
+	}
 	for h := range s.halves() {
 		var texts []string
 		for _, o := range operands {
@@ -64,6 +68,10 @@ func (s *set) zero(v vec) {
 
 // broadcast fills a vector with a float32 in memory or in the lowest lane of an X register.
 func (s *set) broadcast(from string, v vec) {
+	if s.neon {
+		s.broadcastNeon(from, v)
+		return
+	}
 	for h := range s.halves() {
 		s.p("VBROADCASTSS %s, %s", from, s.operand(v, h))
 	}
@@ -71,6 +79,9 @@ func (s *set) broadcast(from string, v vec) {
 
 // mask makes the mask of the last n%16 lanes from n in a register; AX and BX are lost.
 func (s *set) mask(n string) {
+	if s.neon { // has no masks: see tailBytes
+		return
+	}
 	s.p("MOVQ %s, BX", n)
 	s.p("ANDQ $15, BX")
 	if s.wide {
@@ -94,6 +105,9 @@ func (s *set) load(from string, v vec, masked bool) {
 	switch {
 	case !masked:
 		s.op("VMOVUPS", from, v)
+	case s.neon:
+		s.zero(scratch)
+		s.loadTail(from, v, scratch)
 	case s.wide:
 		s.p("VMOVUPS.Z %s, K1, Z%d", from, v)
 	default:
@@ -103,10 +117,28 @@ func (s *set) load(from string, v vec, masked bool) {
 	}
 }
 
+// loadOver reads a vector under the mask; lanes outside of it come from other.
+func (s *set) loadOver(from string, v, other vec) {
+	switch {
+	case s.neon:
+		s.loadTail(from, v, other)
+	case s.wide:
+		s.p("VMOVAPS Z%d, Z%d", other, v)
+		s.p("VMOVUPS %s, K1, Z%d", from, v)
+	default:
+		s.load(from, v, true)
+		for h := range 2 {
+			s.p("VBLENDVPS Y%d, %s, %s, %s", 14+h, s.operand(v, h), s.operand(other, h), s.operand(v, h))
+		}
+	}
+}
+
 func (s *set) store(v vec, to string, masked bool) {
 	switch {
 	case !masked:
 		s.op("VMOVUPS", v, to)
+	case s.neon:
+		s.storeTail(v, to)
 	case s.wide:
 		s.p("VMOVUPS Z%d, K1, %s", v, to)
 	default:
@@ -118,6 +150,10 @@ func (s *set) store(v vec, to string, masked bool) {
 
 // clear makes the lanes outside the mask zero.
 func (s *set) clear(v vec) {
+	if s.neon {
+		s.clearNeon(v)
+		return
+	}
 	if s.wide {
 		s.p("VMOVAPS.Z Z%d, K1, Z%d", v, v)
 		return
@@ -132,17 +168,15 @@ func (s *set) clear(v vec) {
 func (s *set) each(pointers []string, body func(masked bool)) {
 	loop, tail, done := s.label("loop"), s.label("tail"), s.label("done")
 	s.at(loop)
-	s.p("CMPQ CX, $16")
-	s.p("JLT %s", tail)
+	s.jumpIfLess("CX", 16, tail)
 	body(false)
 	for _, p := range pointers {
-		s.p("ADDQ $64, %s", p)
+		s.add(64, p)
 	}
-	s.p("SUBQ $16, CX")
-	s.p("JMP %s", loop)
+	s.add(-16, "CX")
+	s.jump(loop)
 	s.at(tail)
-	s.p("TESTQ CX, CX")
-	s.p("JE %s", done)
+	s.jumpIfZero("CX", done)
 	body(true)
 	s.at(done)
 }
@@ -150,6 +184,10 @@ func (s *set) each(pointers []string, body func(masked bool)) {
 // reduce folds the sixteen lanes of vector 0 in one order, halves onto halves,
 // and leaves the result in X0; vector 1 is lost.
 func (s *set) reduce(op string) {
+	if s.neon {
+		s.reduceNeon(op)
+		return
+	}
 	if s.wide {
 		s.p("VEXTRACTF64X4 $1, Z0, Y1")
 	}

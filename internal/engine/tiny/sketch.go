@@ -156,7 +156,7 @@ func shrunk(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, error) {
 					p := m.Pix[v*m.Stride+4*u:]
 					a := float32(p[3]) / 255
 					for c := range sum {
-						sum[c] += a*float32(p[c]) + 255*(1-a)
+						sum[c] += float32(a*float32(p[c])) + float32(255*(1-a)) // rounded, not fused, on all processors
 					}
 					count++
 				}

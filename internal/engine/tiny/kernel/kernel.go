@@ -1,10 +1,12 @@
 // Package kernel is the arithmetic of the small picture model: products of
 // matrices, and what lies between them, on one thread.
 //
-// There are three kernels. "avx512" and "avx2" are assembly made by
+// There are four kernels. "avx512", "avx2" and "neon" are assembly made by
 // build/kernels from one description; they do the same operations in the same
 // order and give the same bits. "plain" is Go, runs everywhere, does not fuse
 // multiplication and addition, and so differs from them in the last places.
+// The results of "neon" were tested under emulation; its speed has not been
+// measured.
 //
 // Every sum has one order. An element of a product is one chain in the order
 // of k, whatever the tiles and blocks. Sums over a row have sixteen lanes,

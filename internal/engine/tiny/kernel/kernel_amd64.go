@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/cpu"
-)
+import "golang.org/x/sys/cpu"
 
 func native() []Kernel {
 	var all []Kernel
@@ -21,43 +17,6 @@ func native() []Kernel {
 // core's other thread alone.
 func Relax(n int) {
 	relax256(n)
-}
-
-// bytes gives the start of weights, which assembly reads and never writes.
-func bytes(w string) *byte { return unsafe.StringData(w) } //nolint:gosec // their length was checked
-
-type tileFunc = func(k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, from *float32, ldf int)
-
-// tiles goes down m rows with the highest tile there is, then with one for
-// what is left. part[r] takes r rows.
-func tiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
-	high := len(part) - 1
-	return func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
-		pa, pb := &a[0], &b[0]
-		for i := 0; i < m; i += high {
-			r := min(high, m-i)
-			part[r](k, pa, lda, pb, ldb, &c[i*ldc], ldc, &from[i*ldf], ldf)
-			if i+r < m {
-				pa = &a[(i+r)*lda]
-			}
-		}
-	}
-}
-
-// blocks transposes in blocks of 8×8, and the edges one by one.
-func blocks(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
-	r8, c8 := rows&^7, cols&^7
-	if c8 > 0 {
-		for r := 0; r < r8; r += 8 {
-			transpose8x256(c8/8, &dst[r], ldd, &src[r*lds], lds)
-		}
-	}
-	if c8 < cols && r8 > 0 {
-		plainTranspose(r8, cols-c8, dst[c8*ldd:], ldd, src[c8:], lds)
-	}
-	if r8 < rows {
-		plainTranspose(rows-r8, cols, dst[r8:], ldd, src[r8*lds:], lds)
-	}
 }
 
 func avx512() Kernel {
@@ -81,7 +40,7 @@ func avx512() Kernel {
 			rope512(len(dst)/2, &dst[0], &x[0], &gain[0], &cos[0], &sin[0], float32(len(x)))
 		},
 		prelu:     func(x, slope []float32) { prelu512(len(x)/len(slope), len(slope), &x[0], &slope[0]) },
-		transpose: blocks,
+		transpose: blocks(8, transpose8x256),
 		peak:      func(n int) int { peak512(n); return n * 24 * 16 * 2 },
 	}}
 }
@@ -106,7 +65,7 @@ func avx2() Kernel {
 			rope256(len(dst)/2, &dst[0], &x[0], &gain[0], &cos[0], &sin[0], float32(len(x)))
 		},
 		prelu:     func(x, slope []float32) { prelu256(len(x)/len(slope), len(slope), &x[0], &slope[0]) },
-		transpose: blocks,
+		transpose: blocks(8, transpose8x256),
 		peak:      func(n int) int { peak256(n); return n * 12 * 8 * 2 },
 	}}
 }

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"image"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"atelier/internal/engine/tiny/kernel"
@@ -276,19 +275,11 @@ func (s sampler) times(steps int, from float64) []float64 {
 	times := []float64{from}
 	for i := 1; i <= steps; i++ {
 		u := float64(i) / float64(steps)
-		if t := u / (u + s.Shift*(1-u)); t > from+1e-6 {
+		if t := u / (u + float64(s.Shift*(1-u))); t > from+1e-6 {
 			times = append(times, t)
 		}
 	}
 	return times
-}
-
-// noise fills z with what a seed gives.
-func noise(z []float32, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, stream))
-	for i := range z {
-		z[i] = float32(r.NormFloat64())
-	}
 }
 
 // blend mixes a share of a picture with the noise in z.

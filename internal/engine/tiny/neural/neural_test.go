@@ -55,7 +55,7 @@ func differ(a, b *image.NRGBA) (mean, share float64) {
 var penguin = neural.Order{Prompt: "penguin in the snow", Seed: 7, Steps: 2}
 
 // The same order gives the same bits: again, in another model, on other
-// numbers of threads, and with either kernel of assembly.
+// numbers of threads, and with every kernel of assembly.
 func TestSameOrderSamePicture(t *testing.T) {
 	t.Parallel()
 	m := open(t, kernel.Best(), 1)
@@ -78,6 +78,40 @@ func TestSameOrderSamePicture(t *testing.T) {
 		for _, workers := range []int{2, 3} {
 			if p := draw(t, open(t, k, workers), penguin); !bytes.Equal(p.Pix, first.Pix) {
 				t.Errorf("%v with %d threads draws another picture than %v", k, workers, kernel.Best())
+			}
+		}
+	}
+}
+
+// With vectors, of whatever kind, every machine gives these bits.
+func TestEveryMachineWithVectorsDrawsTheSame(t *testing.T) {
+	t.Parallel()
+	guided := neural.Order{Prompt: "a red apple", Seed: 8, Steps: 1, Guidance: 2}
+	for _, k := range kernel.All() {
+		if k.String() == "plain" {
+			continue
+		}
+		m := open(t, k, 2)
+		first := draw(t, m, penguin)
+		guided.Start, guided.Strength = first, .7
+		small := image.NewNRGBA(image.Rect(0, 0, 24, 16))
+		for i := range small.Pix {
+			small.Pix[i] = uint8(i * i / 7)
+		}
+		large, err := m.Enlarge(t.Context(), small, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, c := range map[string]struct {
+			picture *image.NRGBA
+			want    string
+		}{
+			"from noise":     {first, "b98fc76b35ba6e0573a1de4281a170eb69ae66acb65f7b80bbb1fd3394abd2d6"},
+			"from a picture": {draw(t, m, guided), "d80322e45f368ae3b179ec4646418d3553407e7e454df1e8bac94ea4958748b6"},
+			"enlarged":       {large, "145255e10c1d52dc65610cc5b532e69c6ee1bb5b3ebd97262229618332256a8b"},
+		} {
+			if got := fmt.Sprintf("%x", sha256.Sum256(c.picture.Pix)); got != c.want {
+				t.Errorf("%v, %s: the picture has the sum %s, want %s", k, what, got, c.want)
 			}
 		}
 	}

@@ -1,0 +1,35 @@
+package kernel
+
+// native needs no questions: NEON is part of every such processor.
+func native() []Kernel { return []Kernel{neon()} }
+
+// Relax waits for about n times what a read of memory takes, and leaves the
+// core's other thread alone.
+func Relax(n int) {
+	relaxNeon(n)
+}
+
+func neon() Kernel {
+	return Kernel{"neon", 6, 16, ops{
+		tile: tiles([]tileFunc{nil, tile1xNeon, tile2xNeon, tile3xNeon, tile4xNeon, tile5xNeon, tile6xNeon}),
+		widen: func(k int, dst []float32, w string, scale []float32) {
+			widenNeon(k, &dst[0], bytes(w), &scale[0])
+		},
+		softmax:  func(x []float32) { softmaxNeon(len(x), &x[0]) },
+		silu:     func(x []float32) { siluNeon(len(x), &x[0]) },
+		gate:     func(dst, a, b []float32) { gateNeon(len(dst), &dst[0], &a[0], &b[0]) },
+		add:      func(x, v []float32) { addNeon(len(x), &x[0], &v[0]) },
+		addGated: func(x, g, v []float32) { addGatedNeon(len(x), &x[0], &g[0], &v[0]) },
+		toward:   func(z, x []float32, share, limit float32) { towardNeon(len(z), &z[0], &x[0], share, limit) },
+		guide:    func(x, u []float32, by float32) { guideNeon(len(x), &x[0], &u[0], by) },
+		norm: func(dst, x, gain, shift []float32) {
+			normNeon(len(dst), &dst[0], &x[0], &gain[0], &shift[0], float32(len(x)))
+		},
+		rope: func(dst, x, gain, cos, sin []float32) {
+			ropeNeon(len(dst)/2, &dst[0], &x[0], &gain[0], &cos[0], &sin[0], float32(len(x)))
+		},
+		prelu:     func(x, slope []float32) { preluNeon(len(x)/len(slope), len(slope), &x[0], &slope[0]) },
+		transpose: blocks(4, transpose4xNeon),
+		peak:      func(n int) int { peakNeon(n); return n * 24 * 4 * 2 },
+	}}
+}

@@ -1,0 +1,46 @@
+//go:build amd64 || arm64
+
+package kernel
+
+import "unsafe"
+
+// bytes gives the start of weights, which assembly reads and never writes.
+func bytes(w string) *byte { return unsafe.StringData(w) } //nolint:gosec // their length was checked
+
+type tileFunc = func(k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, from *float32, ldf int)
+
+// tiles goes down m rows with the highest tile there is, then with one for
+// what is left. part[r] takes r rows.
+func tiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
+	high := len(part) - 1
+	return func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
+		pa, pb := &a[0], &b[0]
+		for i := 0; i < m; i += high {
+			r := min(high, m-i)
+			part[r](k, pa, lda, pb, ldb, &c[i*ldc], ldc, &from[i*ldf], ldf)
+			if i+r < m {
+				pa = &a[(i+r)*lda]
+			}
+		}
+	}
+}
+
+type turnFunc = func(blocks int, dst *float32, ldd int, src *float32, lds int)
+
+// blocks transposes in blocks of side×side, and the edges one by one.
+func blocks(side int, turn turnFunc) func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
+	return func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
+		whole, across := rows/side*side, cols/side*side
+		if across > 0 {
+			for r := 0; r < whole; r += side {
+				turn(across/side, &dst[r], ldd, &src[r*lds], lds)
+			}
+		}
+		if across < cols && whole > 0 {
+			plainTranspose(whole, cols-across, dst[across*ldd:], ldd, src[across:], lds)
+		}
+		if whole < rows {
+			plainTranspose(rows-whole, cols, dst[whole:], ldd, src[whole*lds:], lds)
+		}
+	}
+}
