@@ -19,7 +19,7 @@ import (
 // names. ARCHITECTURE.md draws the same picture.
 var layers = []map[string][]string{
 	{ // ground
-		"api": nil, "client": nil, "tools": nil,
+		".": nil, "api": nil, "client": nil, "tools": nil,
 		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/plain": nil, "internal/config": nil, "internal/telemetry": nil,
 		"internal/border": nil, "internal/sqldb": {"internal/fault", "internal/failpoint"},
 	},

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 
+	"atelier"
 	"atelier/internal/config"
 )
 
@@ -33,6 +35,7 @@ type cli struct {
 	Keys     keysCmd     `cmd:"" help:"Manage the keys that sign ID tokens."`
 	Settings settingsCmd `cmd:"" name:"config" help:"Print the settings in force and where each comes from."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Notice   noticeCmd   `cmd:"" help:"Print whose work the picture model learned from."`
 }
 
 // usageError is a command line that makes no sense; it exits with 2.
@@ -114,6 +117,12 @@ type versionCmd struct{ jsonFlag }
 
 func (c versionCmd) Run(p *program) error {
 	return p.print(c.JSON, map[string]string{"version": version()}, "atelier "+version())
+}
+
+type noticeCmd struct{ jsonFlag }
+
+func (c noticeCmd) Run(p *program) error {
+	return p.print(c.JSON, map[string]string{"notice": atelier.Notice}, strings.TrimSuffix(atelier.Notice, "\n"))
 }
 
 // release is set by the linker for releases.
