@@ -15,7 +15,7 @@ func TestConformance(t *testing.T) {
 		many   int
 		seeded bool
 	}{
-		{"sketch", job("sketch", values{"steps": int64(1), "size": side(512)}), 2, true},
+		{"sketch", job("sketch", values{"steps": int64(1), "size": side(128)}), 2, true},
 		{"sketch-from-picture", job("sketch-from-picture", values{"steps": int64(1)}, pngFile(ball(60, 40))), 1, true},
 		{"upscale-art", job("upscale-art", nil, pngFile(ball(24, 32))), 1, false},
 	} {
