@@ -40,7 +40,7 @@ var layers = []map[string][]string{
 		"internal/engine/command":     {"internal/engine", "internal/engine/child"},
 		"internal/engine/speech":      {"internal/engine", "internal/engine/child", "internal/engine/sound"},
 		"internal/engine/music":       {"internal/engine", "internal/engine/child", "internal/engine/sound"},
-		"internal/engine/video":       {"internal/engine", "internal/engine/child"},
+		"internal/engine/video":       {"internal/engine", "internal/engine/child", "internal/engine/pixels"},
 		"internal/engine/tiny/kernel": nil, "internal/engine/tiny/neural": {"internal/engine/tiny/kernel"},
 		"internal/provenance": nil,
 	},

@@ -5,15 +5,15 @@ import (
 	"image"
 )
 
-// orientation is how a camera was held, as Exif counts it from 1 to 8.
-type orientation int
+// Orientation is how a camera was held, as Exif counts it from 1 to 8.
+type Orientation int
 
-const upright orientation = 1
+const upright Orientation = 1
 
-// orientationOf finds the orientation in the first segments of a JPEG. Anything
+// OrientationOf finds the orientation in the first segments of a JPEG. Anything
 // odd counts as upright: a picture that lies on its side is better than none.
-func orientationOf(jpeg []byte) orientation {
-	for b := jpeg[2:]; len(b) >= 4 && b[0] == 0xff; {
+func OrientationOf(jpeg []byte) Orientation {
+	for b := jpeg[min(2, len(jpeg)):]; len(b) >= 4 && b[0] == 0xff; {
 		marker, length := b[1], int(binary.BigEndian.Uint16(b[2:]))
 		if marker == 0xda || length < 2 || len(b) < 2+length {
 			break
@@ -27,7 +27,7 @@ func orientationOf(jpeg []byte) orientation {
 }
 
 // exifOrientation reads the tag 0x0112 of the first directory of a TIFF header.
-func exifOrientation(b []byte) orientation {
+func exifOrientation(b []byte) Orientation {
 	if len(b) < 8 {
 		return upright
 	}
@@ -45,7 +45,7 @@ func exifOrientation(b []byte) orientation {
 			break
 		}
 		if order.Uint16(entries) == 0x0112 {
-			if o := orientation(order.Uint16(entries[8:])); o >= 1 && o <= 8 {
+			if o := Orientation(order.Uint16(entries[8:])); o >= 1 && o <= 8 {
 				return o
 			}
 			break
@@ -56,10 +56,10 @@ func exifOrientation(b []byte) orientation {
 }
 
 // swaps tells whether width and height change places.
-func (o orientation) swaps() bool { return o >= 5 }
+func (o Orientation) swaps() bool { return o >= 5 }
 
 // apply turns a picture upright.
-func (o orientation) apply(src *image.NRGBA) *image.NRGBA {
+func (o Orientation) apply(src *image.NRGBA) *image.NRGBA {
 	if o == upright {
 		return src
 	}

@@ -42,7 +42,7 @@ func codecOf(start []byte) (codec, bool) {
 type source struct {
 	codec
 	width, height int // as stored, before the orientation
-	turn          orientation
+	turn          Orientation
 	body          io.Reader // from the start again
 	stored        *storage
 }
@@ -121,7 +121,7 @@ func (s *source) header() error {
 	}
 	s.width, s.height, s.turn = c.Width, c.Height, upright
 	if s.format == JPEG {
-		s.turn = orientationOf(seen.Bytes())
+		s.turn = OrientationOf(seen.Bytes())
 	}
 	s.body = io.MultiReader(&seen, s.stored)
 	return nil

@@ -2,12 +2,12 @@ package video
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 
 	"atelier/internal/engine"
+	"atelier/internal/engine/pixels"
 )
 
 // picture is a still in the folder.
@@ -106,50 +106,5 @@ func (w *work) turn(name string) (int, error) {
 	if err != nil {
 		return 0, errAway.Because(err)
 	}
-	return orientation(start), nil
-}
-
-// orientation finds the orientation in the first segments of a JPEG. Anything
-// odd counts as upright: a picture that lies on its side is better than none.
-func orientation(jpeg []byte) int {
-	for b := jpeg[min(2, len(jpeg)):]; len(b) >= 4 && b[0] == 0xff; {
-		marker, length := b[1], int(binary.BigEndian.Uint16(b[2:]))
-		if marker == 0xda || length < 2 || len(b) < 2+length {
-			break
-		}
-		if body := b[4 : 2+length]; marker == 0xe1 && len(body) > 6 && string(body[:6]) == "Exif\x00\x00" {
-			return exifOrientation(body[6:])
-		}
-		b = b[2+length:]
-	}
-	return 1
-}
-
-// exifOrientation reads the tag 0x0112 of the first directory of a TIFF header.
-func exifOrientation(b []byte) int {
-	if len(b) < 8 {
-		return 1
-	}
-	var order binary.ByteOrder = binary.BigEndian
-	if string(b[:2]) == "II" {
-		order = binary.LittleEndian
-	}
-	at := uint64(order.Uint32(b[4:]))
-	if at+2 > uint64(len(b)) {
-		return 1
-	}
-	entries := b[at+2:]
-	for range order.Uint16(b[at:]) {
-		if len(entries) < 12 {
-			break
-		}
-		if order.Uint16(entries) == 0x0112 {
-			if turn := int(order.Uint16(entries[8:])); turn >= 1 && turn <= 8 {
-				return turn
-			}
-			break
-		}
-		entries = entries[12:]
-	}
-	return 1
+	return int(pixels.OrientationOf(start)), nil
 }
