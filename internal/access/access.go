@@ -23,7 +23,8 @@
 //
 // Nothing about a credential is remembered between requests except that a
 // signature was right: one that was revoked is dead at the next request, on
-// every node.
+// every node. A request that takes long is decided about again, by every
+// transaction that it makes (guard.go).
 package access
 
 import (
@@ -89,22 +90,34 @@ type Gate struct {
 // Admit decides about a request. The caller is known even when the request is
 // refused for another reason, so that it can be counted as theirs.
 func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (Caller, Account, error) {
-	c, verified, err := g.authenticate(ctx, r, p)
+	id, err := g.authenticate(ctx, r, p)
 	if err != nil {
 		return Caller{}, Account{}, err
 	}
-	if !g.takes(r, c.Kind) {
-		return c, Account{}, fault.New(fault.Forbidden, r.instead(c.Kind)).With("reason", "credential")
+	a, err := g.authorize(ctx, g.DB, r, id, p)
+	return id.Caller, a, err
+}
+
+// identity is what the rows of a credential and its person say.
+type identity struct {
+	Caller
+	verified bool // the mail address
+	used     time.Time
+}
+
+// authorize decides what an authenticated caller may: the rule against the kind
+// of the credential, the person and the account. It reads through q.
+func (g *Gate) authorize(ctx context.Context, q sqldb.Querier, r Rule, id identity, p Presented) (Account, error) {
+	if !g.takes(r, id.Kind) {
+		return Account{}, fault.New(fault.Forbidden, r.instead(id.Kind)).With("reason", "credential")
 	}
-	if g.RequireVerified && !verified && !r.Unverified {
-		return c, Account{}, fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
+	if g.RequireVerified && !id.verified && !r.Unverified {
+		return Account{}, fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
 	}
 	if r.Account == CompanyAccount {
-		a, err := g.companyAccount(ctx, r, c, p.CompanyID)
-		return c, a, err
+		return companyAccount(ctx, q, r, id.Caller, p.CompanyID)
 	}
-	a, err := g.account(ctx, r, c, p.TeamID)
-	return c, a, err
+	return account(ctx, q, r, id.Caller, p.TeamID)
 }
 
 // takes tells whether a rule lets a kind of credential in here.
@@ -115,53 +128,64 @@ func (g *Gate) takes(r Rule, k Kind) bool {
 	return slices.Contains(r.Kinds, k)
 }
 
-// authenticate finds who presents a credential.
-func (g *Gate) authenticate(ctx context.Context, r Rule, p Presented) (Caller, bool, error) {
+// authenticate finds who presents a credential, and notes that it is in use.
+func (g *Gate) authenticate(ctx context.Context, r Rule, p Presented) (identity, error) {
 	token, ok := bearer(p.Authorization)
 	if !ok {
-		return Caller{}, false, credential.ErrNone
+		return identity{}, credential.ErrNone
 	}
 	if credential.WellFormed(token) {
-		return g.accessToken(ctx, token)
+		id, err := identifyToken(ctx, g.DB, token)
+		if err == nil && g.stale(id.used) {
+			err = g.touchToken(ctx, id.Caller)
+		}
+		return id, err
 	}
+
 	claims, err := g.Tokens.Verify(ctx, token)
 	if err != nil {
-		return Caller{}, false, err
+		return identity{}, err
 	}
 	if !r.NamesDevice && !sameDevice(p.DeviceID, claims.DeviceID) {
-		return Caller{}, false, credential.ErrNone
+		return identity{}, credential.ErrNone
 	}
-	d, err := g.Devices.Check(ctx, g.DB, claims.DeviceID)
-	if err != nil {
-		return Caller{}, false, err
+	id, err := g.identifyDevice(ctx, g.DB, claims.PersonID, claims.DeviceID)
+	if err == nil && g.stale(id.used) {
+		err = g.DB.Write(ctx, func(tx *sqldb.Tx) error { return g.Devices.Touch(ctx, tx, claims.DeviceID, p.Address) })
 	}
-	if d.PersonID != claims.PersonID || d.Suspended {
-		return Caller{}, false, credential.ErrNone
-	}
-	if g.stale(d.LastUsed) {
-		err := g.DB.Write(ctx, func(tx *sqldb.Tx) error { return g.Devices.Touch(ctx, tx, claims.DeviceID, p.Address) })
-		if err != nil {
-			return Caller{}, false, err
-		}
-	}
-	return Caller{PersonID: d.PersonID, Kind: IDToken, DeviceID: claims.DeviceID, PluginKind: d.PluginKind, Provider: d.Provider}, d.Verified, nil
+	return id, err
 }
 
-func (g *Gate) accessToken(ctx context.Context, token string) (Caller, bool, error) {
-	h, err := credential.Check(ctx, g.DB, token)
+// identifyDevice reads the rows behind an ID token.
+func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, deviceID string) (identity, error) {
+	d, err := g.Devices.Check(ctx, q, deviceID)
 	if err != nil {
-		return Caller{}, false, err
+		return identity{}, err
 	}
-	if g.stale(h.LastUsed) {
-		if err := g.touch(ctx, h.Token); err != nil {
-			return Caller{}, false, err
-		}
+	if d.PersonID != personID || d.Suspended {
+		return identity{}, credential.ErrNone
+	}
+	c := Caller{
+		PersonID:   d.PersonID,
+		Kind:       IDToken,
+		DeviceID:   deviceID,
+		PluginKind: d.PluginKind,
+		Provider:   d.Provider,
+	}
+	return identity{Caller: c, verified: d.Verified, used: d.LastUsed}, nil
+}
+
+// identifyToken reads the rows behind an access token.
+func identifyToken(ctx context.Context, q sqldb.Querier, token string) (identity, error) {
+	h, err := credential.Check(ctx, q, token)
+	if err != nil {
+		return identity{}, err
 	}
 	c := Caller{PersonID: h.PersonID, Kind: PersonalToken, TokenID: h.ID, CompanyID: h.CompanyID}
 	if h.CompanyID != "" {
 		c.Kind = CompanyToken
 	}
-	return c, h.EmailVerified, nil
+	return identity{Caller: c, verified: h.EmailVerified, used: h.LastUsed}, nil
 }
 
 // usedEvery is how exact "last used" is: a write for every call would cost more
@@ -170,15 +194,15 @@ const usedEvery = time.Minute
 
 func (g *Gate) stale(used time.Time) bool { return g.Now().Sub(used) >= usedEvery }
 
-func (g *Gate) touch(ctx context.Context, t credential.Token) error {
+func (g *Gate) touchToken(ctx context.Context, c Caller) error {
 	return g.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		first, err := credential.Touch(ctx, tx, t.ID)
+		first, err := credential.Touch(ctx, tx, c.TokenID)
 		if err != nil || !first {
 			return err
 		}
 		return audit.Add(ctx, tx, audit.Entry{
-			Act: audit.TokenFirstUsed, ActorID: t.PersonID, PersonID: t.PersonID, CompanyID: t.CompanyID,
-			Details: map[string]string{"token": t.ID},
+			Act: audit.TokenFirstUsed, ActorID: c.PersonID, PersonID: c.PersonID, CompanyID: c.CompanyID,
+			Details: map[string]string{"token": c.TokenID},
 		})
 	})
 }
@@ -216,29 +240,29 @@ type Account struct {
 func (a Account) May(p company.Permission) bool { return a.TeamID == "" || a.Role.May(p) }
 
 // account selects the account that the request names with team_id.
-func (g *Gate) account(ctx context.Context, r Rule, c Caller, team []string) (Account, error) {
+func account(ctx context.Context, q sqldb.Querier, r Rule, c Caller, team []string) (Account, error) {
 	if r.Account == NoAccount {
 		return Account{}, nil
 	}
 	if r.Account == ManyAccounts {
-		return g.accounts(ctx, r, c, team)
+		return accounts(ctx, q, r, c, team)
 	}
 	id, err := oneTeam(team)
 	if err != nil {
 		return Account{}, err
 	}
-	return g.oneAccount(ctx, r, c, id)
+	return oneAccount(ctx, q, r, c, id)
 }
 
 // accounts selects all that a list names. One that is refused refuses the whole.
-func (g *Gate) accounts(ctx context.Context, r Rule, c Caller, team []string) (Account, error) {
+func accounts(ctx context.Context, q sqldb.Querier, r Rule, c Caller, team []string) (Account, error) {
 	ids, err := manyTeams(team)
 	if err != nil {
 		return Account{}, err
 	}
 	var all []Account
 	for _, id := range ids {
-		a, err := g.oneAccount(ctx, r, c, id)
+		a, err := oneAccount(ctx, q, r, c, id)
 		if err != nil {
 			return Account{}, err
 		}
@@ -249,7 +273,7 @@ func (g *Gate) accounts(ctx context.Context, r Rule, c Caller, team []string) (A
 	return first, nil
 }
 
-func (g *Gate) oneAccount(ctx context.Context, r Rule, c Caller, id string) (Account, error) {
+func oneAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, id string) (Account, error) {
 	switch {
 	case c.Kind == PersonalToken && id != "":
 		return Account{}, selectionInvalid("team_not_allowed", "A personal access token reaches the personal account only. Leave team_id out.")
@@ -260,7 +284,7 @@ func (g *Gate) oneAccount(ctx context.Context, r Rule, c Caller, id string) (Acc
 	case id == "":
 		return Account{ID: c.PersonID}, nil
 	}
-	s, err := company.StandingOf(ctx, g.DB, c.PersonID, id)
+	s, err := company.StandingOf(ctx, q, c.PersonID, id)
 	if err != nil {
 		return Account{}, err
 	}
@@ -282,7 +306,7 @@ var errNotYours = fault.New(fault.Forbidden, "You are not a member of this compa
 
 // companyAccount selects the company that the request names with company_id.
 // One statement tells what the person is in it at this moment.
-func (g *Gate) companyAccount(ctx context.Context, r Rule, c Caller, named []string) (Account, error) {
+func companyAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, named []string) (Account, error) {
 	id, err := oneCompany(named)
 	switch {
 	case err != nil:
@@ -294,7 +318,7 @@ func (g *Gate) companyAccount(ctx context.Context, r Rule, c Caller, named []str
 	case id == "":
 		return Account{}, fault.New(fault.Forbidden, "Name the company with company_id.").With("reason", "company")
 	}
-	role, of, err := company.CompanyStanding(ctx, g.DB, c.PersonID, id)
+	role, of, err := company.CompanyStanding(ctx, q, c.PersonID, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return Account{}, errNotYours

@@ -68,7 +68,7 @@ func (t *boardTale) tell(ctx context.Context, e *events) (ended bool, err error)
 	more := true
 	for i := 0; more && i < atOnce; i++ {
 		if i > 0 { // who takes them slowly may have lost access meanwhile
-			if err := t.c.still(ctx); err != nil {
+			if err := t.c.reauthorize(ctx); err != nil {
 				return false, err
 			}
 		}

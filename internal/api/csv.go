@@ -59,7 +59,7 @@ func (s *Server) sendTable(w http.ResponseWriter, r *http.Request, q *reportQuer
 		if len(rows) < tableRows {
 			return nil
 		}
-		if err := callOf(r).still(ctx); err != nil {
+		if err := callOf(r).reauthorize(ctx); err != nil {
 			return err
 		}
 		if err := s.DB.Read(ctx, read); err != nil {

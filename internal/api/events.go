@@ -54,7 +54,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, news <-chan stru
 		case <-alive.C:
 			err = e.send([]byte(": alive\n\n"))
 		case <-ask.C:
-			err = c.still(ctx)
+			err = c.reauthorize(ctx)
 		case <-news:
 		case <-look.C:
 		}

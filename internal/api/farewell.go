@@ -40,7 +40,7 @@ func (s *Server) exportMe(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
 	w.WriteHeader(http.StatusOK)
-	return archive.Write(r.Context(), httpd.Patient(w, s.Now, dossier.Patience), callOf(r).still)
+	return archive.Write(r.Context(), httpd.Patient(w, s.Now, dossier.Patience), callOf(r).reauthorize)
 }
 
 func (s *Server) deleteMe(w http.ResponseWriter, r *http.Request) error {

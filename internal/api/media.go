@@ -14,6 +14,7 @@ import (
 
 	"atelier/internal/blob"
 	"atelier/internal/fault"
+	"atelier/internal/httpd"
 	"atelier/internal/library"
 )
 
@@ -27,6 +28,10 @@ func (s *Server) getMedia(w http.ResponseWriter, r *http.Request) error {
 	}
 	f, err := s.Library.Locate(r.Context(), grant)
 	if err != nil {
+		return err
+	}
+	httpd.RecordOf(r.Context()).Reauthorize = func(ctx context.Context) error {
+		_, err := s.Library.Locate(ctx, grant) // the file may be deleted, or the viewer no longer a member
 		return err
 	}
 	if _, err := s.Blobs.Stat(r.Context(), f.Key); err != nil {

@@ -13,6 +13,7 @@ import (
 	"atelier/internal/access"
 	"atelier/internal/fault"
 	"atelier/internal/httpd"
+	"atelier/internal/sqldb"
 )
 
 // route is one operation of the API.
@@ -102,8 +103,11 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 	}
 	c := call{params: paramsOf(r), gate: s.Gate, rule: rt.rule}
 	c.presented = access.Presented{
-		Authorization: r.Header["Authorization"], DeviceID: r.Header["X-Device-Id"],
-		TeamID: c.params.values["team_id"], CompanyID: c.params.values["company_id"], Address: rec.Addr.String(),
+		Authorization: r.Header["Authorization"],
+		DeviceID:      r.Header["X-Device-Id"],
+		TeamID:        c.params.values["team_id"],
+		CompanyID:     c.params.values["company_id"],
+		Address:       rec.Addr.String(),
 	}
 	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, c.presented)
 	bucket, key := s.addresses, httpd.AddressKey(rec.Addr)
@@ -116,7 +120,15 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 	if err != nil {
 		return err
 	}
-	return rt.do(w, r.WithContext(context.WithValue(r.Context(), callKey{}, &c)))
+	rec.Reauthorize = c.reauthorize
+	ctx := sqldb.WithGuard(r.Context(), s.Gate.Guard(access.Admitted{
+		Rule:      c.rule,
+		Presented: c.presented,
+		Caller:    c.caller,
+		Account:   c.account,
+		HasBody:   r.ContentLength != 0,
+	}))
+	return rt.do(w, r.WithContext(context.WithValue(ctx, callKey{}, &c)))
 }
 
 // call is what is known about a request once it was let in.
@@ -130,8 +142,10 @@ type call struct {
 	presented access.Presented
 }
 
-// still asks again whether the request may, for answers that last.
-func (c *call) still(ctx context.Context) error {
+// reauthorize makes the decision about the request again. Answers that last call
+// it between their parts; whatever a request changes is decided about again by
+// the transaction that changes it (access.Gate.Guard).
+func (c *call) reauthorize(ctx context.Context) error {
 	_, _, err := c.gate.Admit(ctx, c.rule, c.presented)
 	return err
 }

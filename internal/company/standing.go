@@ -23,24 +23,26 @@ type Standing struct {
 var ErrNotMember = fault.New(fault.Forbidden, "You are not a member of this team.").With("reason", "not_a_member")
 
 // StandingOf reads what a person is in a team. It is asked at every request
-// that names a team, and so is one statement outside any transaction.
-func StandingOf(ctx context.Context, db *sqldb.DB, personID, teamID string) (Standing, error) {
+// that names a team, and so is one statement. In a transaction the membership,
+// the team and the role are locked.
+func StandingOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (Standing, error) {
 	if !ident.Valid(teamID) {
 		return Standing{}, ErrNotMember
 	}
-	a, err := standing(ctx, db, personID, teamID)
+	a, err := standing(ctx, q, personID, teamID)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Standing{}, ErrNotMember
 	}
 	return Standing{Team: a.Team, CompanyID: a.Team.CompanyID, Plan: a.Plan, Role: a.Role}, err
 }
 
-// CompanyStanding reads what a person is in a company, in one statement.
-func CompanyStanding(ctx context.Context, db *sqldb.DB, personID, companyID string) (Role, Company, error) {
+// CompanyStanding reads what a person is in a company, in one statement. In a
+// transaction the membership and the role are locked.
+func CompanyStanding(ctx context.Context, q sqldb.Querier, personID, companyID string) (Role, Company, error) {
 	if !ident.Valid(companyID) {
 		return Role{}, Company{}, errNoCompany
 	}
-	m, err := companyStanding(ctx, db, personID, companyID)
+	m, err := companyStanding(ctx, q, personID, companyID)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Role{}, Company{}, errNoCompany
 	}

@@ -140,8 +140,8 @@ func memberships(ctx context.Context, tx *sqldb.Tx, personID string) ([]Membersh
 	return sqldb.All(ctx, tx, membershipQuery+` ORDER BY c.name, c.id`, []any{personID}, scanMembership)
 }
 
-func companyStanding(ctx context.Context, db *sqldb.DB, personID, companyID string) (Membership, error) {
-	return scanMembership(db.QueryRow(ctx, membershipQuery+` AND m.company_id = $2`, personID, companyID))
+func companyStanding(ctx context.Context, q sqldb.Querier, personID, companyID string) (Membership, error) {
+	return scanMembership(q.QueryRow(ctx, membershipQuery+` AND m.company_id = $2`+q.Locking("SHARE OF m, r"), personID, companyID))
 }
 
 // Roles of companies.
@@ -385,8 +385,8 @@ func scanAccount(row sqldb.Scanner) (a Account, err error) {
 	return a, err
 }
 
-func standing(ctx context.Context, db *sqldb.DB, personID, teamID string) (Account, error) {
-	return scanAccount(db.QueryRow(ctx, accountQuery+` AND m.team_id = $2`, personID, teamID))
+func standing(ctx context.Context, q sqldb.Querier, personID, teamID string) (Account, error) {
+	return scanAccount(q.QueryRow(ctx, accountQuery+` AND m.team_id = $2`+q.Locking("SHARE OF m, t, r"), personID, teamID))
 }
 
 func accounts(ctx context.Context, tx *sqldb.Tx, personID string) ([]Account, error) {

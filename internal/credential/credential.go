@@ -145,11 +145,11 @@ type Holding struct {
 var ErrNone = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 
 // Check finds what a presented token stands for.
-func Check(ctx context.Context, db *sqldb.DB, token string) (Holding, error) {
+func Check(ctx context.Context, q sqldb.Querier, token string) (Holding, error) {
 	if !WellFormed(token) {
 		return Holding{}, ErrNone
 	}
-	return byHash(ctx, db, ident.Hash(token))
+	return byHash(ctx, q, ident.Hash(token))
 }
 
 // Touch records that a token is in use and tells whether for the first time.

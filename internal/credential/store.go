@@ -85,13 +85,13 @@ func removeHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error) {
 
 // byHash is read at every request. Tokens of people who were suspended count as
 // unknown.
-func byHash(ctx context.Context, db *sqldb.DB, hash string) (h Holding, err error) {
+func byHash(ctx context.Context, q sqldb.Querier, hash string) (h Holding, err error) {
 	var stored string
 	var used sqldb.Time
-	err = db.QueryRow(ctx, `
+	err = q.QueryRow(ctx, `
 		SELECT t.id, t.person_id, coalesce(t.company_id, ''), t.hash, t.last_used, p.email_verified
 		FROM access_token t JOIN person p ON p.id = t.person_id
-		WHERE t.hash = $1 AND NOT p.suspended`, hash).
+		WHERE t.hash = $1 AND NOT p.suspended`+q.Locking("UPDATE OF p", "SHARE OF t"), hash).
 		Scan(&h.ID, &h.PersonID, &h.CompanyID, &stored, &used, &h.EmailVerified)
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
 		return Holding{}, ErrNone

@@ -91,12 +91,13 @@ var (
 
 // Check reads a device and its person afresh. Every request with an ID token
 // asks this, and nothing remembers the answer: a device that was revoked is
-// refused at the next request on every node.
-func (d *Devices) Check(ctx context.Context, db *sqldb.DB, deviceID string) (Live, error) {
+// refused at the next request on every node. In a transaction both rows are
+// locked, the person first.
+func (d *Devices) Check(ctx context.Context, q sqldb.Querier, deviceID string) (Live, error) {
 	if !ident.Valid(deviceID) {
 		return Live{}, errNotLive
 	}
-	l, err := live(ctx, db, deviceID)
+	l, err := live(ctx, q, deviceID)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Live{}, errNotLive
 	}

@@ -181,11 +181,12 @@ func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) e
 }
 
 // live is the read of every request.
-func live(ctx context.Context, db *sqldb.DB, deviceID string) (l Live, err error) {
+func live(ctx context.Context, q sqldb.Querier, deviceID string) (l Live, err error) {
 	var lastUsed sqldb.Time
-	err = db.QueryRow(ctx, `
+	err = q.QueryRow(ctx, `
 		SELECT d.person_id, d.plugin_kind, d.provider, d.last_used, p.email_verified, p.suspended
-		FROM device d JOIN person p ON p.id = d.person_id WHERE d.id = $1 AND d.revoked IS NULL`, deviceID).
+		FROM device d JOIN person p ON p.id = d.person_id WHERE d.id = $1 AND d.revoked IS NULL`+
+		q.Locking("UPDATE OF p", "SHARE OF d"), deviceID).
 		Scan(&l.PersonID, &l.PluginKind, &l.Provider, &lastUsed, &l.Verified, &l.Suspended)
 	l.LastUsed = lastUsed.Time
 	return l, err

@@ -102,6 +102,22 @@ func (s Source) bought(ctx context.Context, tx *sqldb.Tx) error {
 	return standing{Membership: company.Membership{Company: c}}.bought()
 }
 
+// Guard returns the check that every transaction begins with that a directory's
+// request makes (sqldb.WithGuard): the token and the plan must still be there.
+// It locks nothing, since people are locked before companies; what changes
+// something is decided by act, with the company locked.
+func (s Source) Guard() sqldb.Guard {
+	return s.reauthorize
+}
+
+// reauthorize refuses a directory whose token or plan has ended.
+func (s Source) reauthorize(ctx context.Context, tx *sqldb.Tx) error {
+	if err := credential.StillDirectory(ctx, tx, s.token); err != nil {
+		return err
+	}
+	return s.bought(ctx, tx)
+}
+
 // act does something for a directory with its company locked, and records it.
 // Its token and its plan may have ended since it was let in: a body can take long
 // to arrive. They are looked at with the company locked, without which neither
@@ -112,10 +128,7 @@ func (d *Directory) act(ctx context.Context, s Source, do func(tx *sqldb.Tx) ([]
 		if err != nil {
 			return err
 		}
-		if err := credential.StillDirectory(ctx, tx, s.token); err != nil {
-			return err
-		}
-		if err := s.bought(ctx, tx); err != nil {
+		if err := s.reauthorize(ctx, tx); err != nil {
 			return err
 		}
 		for _, e := range entries { // last, since all who record pass through one row

@@ -124,6 +124,9 @@ type Record struct {
 	// Stopping is closed when the server goes down: answers that could last for
 	// ever end then.
 	Stopping <-chan struct{}
+	// Reauthorize, where it is set, is asked before more of an answer is sent that
+	// began some seconds ago (authorizedFor). What it returns cuts the answer short.
+	Reauthorize func(context.Context) error
 }
 
 type recordKey struct{}
@@ -162,7 +165,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		rec.TraceID = newTraceID()
 	}
-	a := &answer{ResponseWriter: w}
+	a := &answer{ResponseWriter: w, rec: rec, now: s.o.Now}
 	h := w.Header()
 	h["X-Trace-Id"] = []string{rec.TraceID}
 	for name, value := range security {
@@ -187,6 +190,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	r = r.WithContext(context.WithValue(ctx, recordKey{}, rec))
+	a.ctx = r.Context()
 	switch {
 	case r.URL.Path == "/healthz" && r.Method == http.MethodGet:
 		s.o.Health.alive(a, r)
@@ -246,23 +250,56 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	s.o.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// answer remembers what was sent.
+// authorizedFor is how long an answer is sent before whoever gets it is
+// authorized again.
+const authorizedFor = 2 * time.Second
+
+// answer remembers what was sent, and has long answers authorized again.
 type answer struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+
+	ctx     context.Context
+	rec     *Record
+	now     func() time.Time
+	decided time.Time // when the answer began, or was authorized again
+}
+
+func (a *answer) begin(status int) {
+	a.status = status
+	a.decided = a.now()
+}
+
+// reauthorize asks whether more may be sent. Errors are sent in any case.
+func (a *answer) reauthorize() error {
+	if a.rec.Reauthorize == nil || a.status >= http.StatusBadRequest {
+		return nil
+	}
+	now := a.now()
+	if now.Sub(a.decided) < authorizedFor {
+		return nil
+	}
+	if err := a.rec.Reauthorize(a.ctx); err != nil {
+		return err
+	}
+	a.decided = now
+	return nil
 }
 
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 && status >= 200 {
-		a.status = status
+		a.begin(status)
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
 func (a *answer) Write(b []byte) (int, error) {
 	if a.status == 0 {
-		a.status = http.StatusOK
+		a.begin(http.StatusOK)
+	}
+	if err := a.reauthorize(); err != nil {
+		return 0, err
 	}
 	n, err := a.ResponseWriter.Write(b)
 	a.bytes += int64(n)

@@ -120,6 +120,19 @@ func (d *Desk) Session(ctx context.Context, cookie, address string) (Session, er
 	return found, err
 }
 
+// SessionGuard returns the check that every change begins with that a browser
+// makes (sqldb.WithGuard): its session must still be there when the change is
+// made. The rows of the session and of the person stay locked until then.
+func (d *Desk) SessionGuard(cookie string) sqldb.Guard {
+	return func(ctx context.Context, tx *sqldb.Tx) error {
+		if tx.ReadOnly {
+			return nil
+		}
+		_, err := session.Find(ctx, tx, cookie, tx.Now)
+		return err
+	}
+}
+
 // SignOut ends one session of a person.
 func (d *Desk) SignOut(ctx context.Context, personID, sessionID string, v Visitor) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {

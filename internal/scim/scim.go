@@ -10,6 +10,7 @@
 package scim
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 	"atelier/internal/directory"
 	"atelier/internal/fault"
 	"atelier/internal/httpd"
+	"atelier/internal/sqldb"
 	"atelier/internal/throttle"
 )
 
@@ -178,7 +180,11 @@ func (s *Server) attempt(do handler, rec *httpd.Record, w http.ResponseWriter, r
 	if err != nil {
 		return err
 	}
-	return do(w, r, from)
+	rec.Reauthorize = func(ctx context.Context) error {
+		_, err := s.Directory.Admit(ctx, bearer(r), rec.Addr.String())
+		return err
+	}
+	return do(w, r.WithContext(sqldb.WithGuard(r.Context(), from.Guard())), from)
 }
 
 // bearer takes the token out of the Authorization header (RFC 6750 section 2.1),

@@ -43,12 +43,13 @@ func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration)
 // ErrNone is why a cookie is not good for anything.
 var ErrNone = fault.New(fault.Unauthenticated, "You are not signed in.")
 
-// Find gives the session of a cookie. A person who was suspended has none.
-func Find(ctx context.Context, db *sqldb.DB, cookie string, now time.Time) (Session, error) {
+// Find gives the session of a cookie. A person who was suspended has none. In a
+// transaction the rows of the person and of the session are locked.
+func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (Session, error) {
 	if len(cookie) != cookieChars || !ident.Alphanumeric(cookie) {
 		return Session{}, ErrNone
 	}
-	return byHash(ctx, db, ident.Hash(cookie), now)
+	return byHash(ctx, q, ident.Hash(cookie), now)
 }
 
 // Live tells, inside the transaction that depends on it, whether a session has

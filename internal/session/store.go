@@ -17,13 +17,13 @@ func insert(ctx context.Context, tx *sqldb.Tx, s Session, hash string, expires t
 	return err
 }
 
-func byHash(ctx context.Context, db *sqldb.DB, hash string, now time.Time) (s Session, err error) {
+func byHash(ctx context.Context, q sqldb.Querier, hash string, now time.Time) (s Session, err error) {
 	var stored string
 	var created, used sqldb.Time
-	err = db.QueryRow(ctx, `
+	err = q.QueryRow(ctx, `
 		SELECT s.id, s.hash, s.person_id, s.provider, s.agent, s.address, s.created, s.last_used
 		FROM web_session s JOIN person p ON p.id = s.person_id
-		WHERE s.hash = $1 AND s.expires > $2 AND NOT p.suspended`, hash, sqldb.At(now)).
+		WHERE s.hash = $1 AND s.expires > $2 AND NOT p.suspended`+q.Locking("UPDATE OF p", "SHARE OF s"), hash, sqldb.At(now)).
 		Scan(&s.ID, &stored, &s.PersonID, &s.Provider, &s.Agent, &s.Address, &created, &used)
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
 		return Session{}, ErrNone

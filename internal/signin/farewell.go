@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"context"
 	"mime"
 	"net/http"
 
@@ -25,10 +24,7 @@ func (s *server) exportData(v *visit) error {
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
 	v.w.WriteHeader(http.StatusOK)
-	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, dossier.Patience), func(ctx context.Context) error {
-		_, err := s.Desk.Session(ctx, v.cookie, v.visitor().Address)
-		return err
-	})
+	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, dossier.Patience), v.reauthorize)
 }
 
 func (s *server) deleteForm(v *visit) error { return v.show("delete", nil) }

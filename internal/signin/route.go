@@ -11,6 +11,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/httpd"
 	"atelier/internal/identity"
+	"atelier/internal/sqldb"
 )
 
 // route is one page or one form.
@@ -111,6 +112,10 @@ func (v *visit) attempt(rt route) (err error) {
 	}
 	if v.r.Method == http.MethodPost && !v.tokenFits() {
 		return fault.New(fault.Forbidden, "This form is out of date, so nothing was done. Open the page again and send it once more. If that does not help, allow cookies for this site.").With("reason", "form_token")
+	}
+	if rt.who == somebody {
+		v.rec.Reauthorize = v.reauthorize
+		v.r = v.r.WithContext(sqldb.WithGuard(v.r.Context(), v.Desk.SessionGuard(v.cookie)))
 	}
 	return rt.do(v)
 }

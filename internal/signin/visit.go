@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -76,6 +77,12 @@ func (v *visit) recognise() error {
 	return nil
 }
 
+// reauthorize asks whether the browser is still signed in, for answers that last.
+func (v *visit) reauthorize(ctx context.Context) error {
+	_, err := v.Desk.Session(ctx, v.cookie, v.visitor().Address)
+	return err
+}
+
 func (v *visit) signedIn() bool { return v.session.PersonID != "" }
 
 // visitor is where the request comes from.
@@ -102,7 +109,8 @@ func (v *visit) to(address string) error {
 // ends: nobody would see it again but those who look for it.
 func (v *visit) enter(in identity.Entered, next string) error {
 	if v.signedIn() {
-		if err := v.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor()); err != nil {
+		err := v.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor())
+		if err != nil && !identity.SignedOut(err) { // another password has ended it already
 			return err
 		}
 	}

@@ -159,6 +159,7 @@ func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 
 // Read runs fn on one consistent view of the database.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
+	fn = guarded(ctx, fn)
 	if db.lite != nil {
 		return classify(db.lite.view(ctx, db.tx(), fn))
 	}
@@ -177,6 +178,7 @@ const writeTries = 5
 // run again after a conflict, so it touches only tx and sets its results
 // afresh.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	fn = guarded(ctx, fn)
 	for try := 1; ; try++ {
 		tx := &Tx{Dialect: db.Dialect, trace: db.trace} // its time comes when it begins
 		err := db.write(ctx, tx, fn)
@@ -206,7 +208,10 @@ func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	})
 }
 
-func (db *DB) tx() *Tx { return &Tx{Now: db.Now(), Dialect: db.Dialect, trace: db.trace} }
+// tx is a transaction of Read.
+func (db *DB) tx() *Tx {
+	return &Tx{Now: db.Now(), Dialect: db.Dialect, ReadOnly: true, trace: db.trace}
+}
 
 // Tx is one transaction.
 type Tx struct {
@@ -214,6 +219,8 @@ type Tx struct {
 	// on SQLite it never runs backwards from one to the next.
 	Now     time.Time
 	Dialect Dialect
+	// ReadOnly says that this is a transaction of Read.
+	ReadOnly bool
 
 	pgx       pgx.Tx
 	lite      liteTx

@@ -1,0 +1,57 @@
+package sqldb
+
+import (
+	"context"
+	"strings"
+)
+
+// Guard decides at the beginning of a transaction whether the work may still be
+// done. What it returns ends the transaction before anything was changed.
+//
+// Rows that the decision depends on are read with Locking, so that nobody can
+// change them between the decision and the commit.
+type Guard func(ctx context.Context, tx *Tx) error
+
+type guardKey struct{}
+
+// WithGuard returns a context in which every transaction of Read and Write
+// begins with the guard. It is how a request that was authorized once is
+// authorized again by whatever it changes, without any handler's help.
+func WithGuard(ctx context.Context, g Guard) context.Context {
+	return context.WithValue(ctx, guardKey{}, g)
+}
+
+// guarded puts the guard of ctx, if there is one, before fn.
+func guarded(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
+	guard, ok := ctx.Value(guardKey{}).(Guard)
+	if !ok {
+		return fn
+	}
+	return func(tx *Tx) error {
+		if err := guard(ctx, tx); err != nil {
+			return err
+		}
+		return fn(tx)
+	}
+}
+
+// Querier reads single rows: *DB as they are now, *Tx so that they stay as they
+// are until the commit where the query asks for it with Locking.
+type Querier interface {
+	QueryRow(ctx context.Context, query string, args ...any) Row
+	// Locking returns the clauses that lock what a SELECT reads, such as
+	// "UPDATE OF p" or "SHARE OF d", in the order in which the rows are locked.
+	Locking(clauses ...string) string
+}
+
+// Locking is empty: a query outside a transaction locks nothing.
+func (db *DB) Locking(...string) string { return "" }
+
+// Locking is empty on SQLite, which has one writer at a time, and in
+// transactions that only read.
+func (tx *Tx) Locking(clauses ...string) string {
+	if tx.ReadOnly || tx.Dialect.ForUpdate == "" {
+		return ""
+	}
+	return " FOR " + strings.Join(clauses, " FOR ")
+}
