@@ -106,6 +106,22 @@ func (c *Contract) Operations() []string {
 	return all
 }
 
+// WithBody lists the operations that take a body and need a credential, as
+// "POST /boards".
+func (c *Contract) WithBody() []string {
+	var all []string
+	for template, item := range c.doc["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			described := op.(map[string]any)
+			security, given := described["security"].([]any)
+			if _, takes := described["requestBody"]; takes && !(given && len(security) == 0) {
+				all = append(all, strings.ToUpper(method)+" "+template)
+			}
+		}
+	}
+	return all
+}
+
 // Judge tells what is wrong with an answer, nil when it keeps the contract.
 func (c *Contract) Judge(method, path string, status int, header http.Header, body []byte) error {
 	if err := shared(status, header); err != nil {
