@@ -24,6 +24,7 @@ import (
 	"atelier/internal/run"
 	"atelier/internal/session"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 	"atelier/internal/webhook"
 )
 
@@ -177,7 +178,10 @@ func forget(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if err := run.ForgetPerson(ctx, tx, personID); err != nil {
 		return err
 	}
-	return webhook.EraseSecret(ctx, tx, personID)
+	if err := webhook.EraseSecret(ctx, tx, personID); err != nil {
+		return err
+	}
+	return storage.Forget(ctx, tx, personID)
 }
 
 // record writes down what ended: the log keeps ids and no address of mail.

@@ -202,6 +202,9 @@ func Remove(ctx context.Context, tx *sqldb.Tx, removed map[string]int64) error {
 		if err := remove(ctx, tx, accountID, removed[accountID]); err != nil {
 			return err
 		}
+		if err := dropEmpty(ctx, tx, accountID); err != nil {
+			return err
+		}
 		perShard[shardOf(accountID)] += removed[accountID]
 	}
 
@@ -271,6 +274,15 @@ func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (m
 
 // Total is how many bytes the installation stores.
 func Total(ctx context.Context, tx *sqldb.Tx) (int64, error) { return total(ctx, tx) }
+
+// Forget takes the limit of its own from an account that was deleted. What it
+// stores counts until it is removed.
+func Forget(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	if _, err := SetLimit(ctx, tx, accountID, nil); err != nil {
+		return err
+	}
+	return dropEmpty(ctx, tx, accountID)
+}
 
 // SetLimit gives an account a limit of its own, nil to go by the setting again,
 // and tells the one before.

@@ -40,6 +40,13 @@ func remove(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) er
 	return err
 }
 
+// dropEmpty removes the row of an account that stores nothing and has no limit
+// of its own.
+func dropEmpty(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM storage_account WHERE account_id = $1 AND used_bytes = 0 AND leaving_bytes = 0 AND limit_bytes IS NULL`, accountID)
+	return err
+}
+
 type account struct {
 	id            string
 	used, leaving int64
