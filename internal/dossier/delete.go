@@ -38,8 +38,8 @@ var (
 // mistake. When it returns nothing can be done in their name any more, on any
 // node; what they wrote and brought is erased shortly after.
 //
-// Locks are taken in the order person, companies by id, rate keys, the account
-// of the ledger.
+// Locks are taken in the order person, companies by id, rate keys, the account's
+// storage, the account of the ledger.
 func (d *Dossier) Delete(ctx context.Context, a Actor, personID, email string) error {
 	if err := a.may(personID); err != nil {
 		return err

@@ -4,5 +4,5 @@ package storage
 
 import "errors"
 
-// freeSpace is not known here.
-func freeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }
+// FreeSpace is not known here.
+func FreeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }

@@ -11,8 +11,8 @@ import (
 // files is as full as one without bytes.
 const smallestFile = 4 << 10
 
-// freeSpace is how many bytes can still be written to a folder's disk.
-func freeSpace(folder string) (int64, error) {
+// FreeSpace is how many bytes can still be written to a folder's disk.
+func FreeSpace(folder string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(folder, &s); err != nil {
 		return 0, err

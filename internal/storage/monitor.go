@@ -67,7 +67,7 @@ const (
 // NewMonitor makes a monitor.
 func NewMonitor(o Options) *Monitor {
 	if o.Free == nil {
-		o.Free = freeSpace
+		o.Free = FreeSpace
 	}
 	m := &Monitor{
 		Options: o,
