@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"atelier/internal/api/wire"
+	"atelier/internal/sqldb"
 	"atelier/internal/storage"
 )
 
@@ -144,5 +145,35 @@ func TestDiskNearlyFull(t *testing.T) {
 		m.call("DELETE", "/api/v2/uploads/"+u.ID).want(t, "delete", 204, "")
 		m.full.Store(false)
 		m.upload("", picture(8, 8))
+	})
+}
+
+// Reports tell on their first page what the teams of the company store.
+func TestReportsTellWhatTeamsStore(t *testing.T) {
+	reports(t, func(t *testing.T, b *bureau) {
+		err := b.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			for i, bytes := range []int64{100, 300} {
+				if err := (storage.Limits{}).Charge(t.Context(), tx, b.teams[i], bytes); err != nil {
+					return err
+				}
+			}
+			own := int64(500)
+			_, err := storage.SetLimit(t.Context(), tx, b.teams[0], &own)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		storageIn := func(query string) *wire.StorageReport {
+			return get[wire.UsageReport](b.service, "/api/v2/reports/usage?company_id="+b.company+query).Storage
+		}
+		all := storageIn("")
+		if all == nil || all.UsedBytes != 400 || len(all.Teams) != 2 || all.Teams[0].TeamID != b.teams[1] || all.Teams[0].UsedBytes != 300 || all.Teams[0].LimitBytes != nil ||
+			all.Teams[1].LimitBytes == nil || *all.Teams[1].LimitBytes != 500 {
+			t.Errorf("storage = %+v", all)
+		}
+		if one := storageIn("&team_id=" + b.teams[0]); one == nil || one.UsedBytes != 100 || len(one.Teams) != 1 {
+			t.Errorf("storage of a team = %+v", one)
+		}
 	})
 }
