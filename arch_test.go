@@ -26,7 +26,7 @@ var layers = []map[string][]string{
 	{ // capabilities, which do not know each other
 		"internal/asset": nil, "internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,
 		"internal/device": nil, "internal/idtoken": nil, "internal/keyring": nil, "internal/ledger": nil, "internal/mail": nil, "internal/oidc": nil,
-		"internal/media": nil, "internal/person": nil, "internal/policy": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/report": nil, "internal/run": nil,
+		"internal/media": nil, "internal/person": nil, "internal/policy": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/report": nil, "internal/run": nil, "internal/storage": nil,
 		"internal/session": nil, "internal/throttle": nil, "internal/webhook": nil,
 		"internal/hub": nil, "internal/engine": nil, "internal/engine/pixels": {"internal/engine"}, "internal/engine/raster": {"internal/engine", "internal/engine/pixels"}, "internal/engine/script": {"internal/engine"},
 		"internal/engine/tiny":   {"internal/engine", "internal/engine/pixels", "internal/engine/tiny/neural"},

@@ -36,6 +36,10 @@ type adminCmd struct {
 		Show   budgetShowCmd   `cmd:"" help:"Show a team's budget, and what is spent of it."`
 		Remove budgetRemoveCmd `cmd:"" help:"Take a team's budget away."`
 	} `cmd:"" help:"Manage the budgets of teams."`
+	Storage struct {
+		Set  storageSetCmd  `cmd:"" help:"Give an account a limit of its own on what it stores."`
+		Show storageShowCmd `cmd:"" help:"Show what an account or the installation stores."`
+	} `cmd:"" help:"Manage what accounts store."`
 	Role struct {
 		Set roleSetCmd `cmd:"" help:"Change what a role of a team allows; makes the role where it is new."`
 	} `cmd:"" help:"Manage the roles of teams."`

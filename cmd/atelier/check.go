@@ -22,6 +22,7 @@ import (
 	"atelier/internal/report"
 	"atelier/internal/run"
 	"atelier/internal/session"
+	"atelier/internal/storage"
 	"atelier/internal/webhook"
 )
 
@@ -40,7 +41,7 @@ func (c checkCmd) Run(p *program) error {
 		return err
 	}
 	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
-		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks,
+		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, storage.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks,
 		run.LimitChecks(db.Dialect, run.Limits{PerMinute: p.cfg.Limits.CreatePerMinute, PerHour: p.cfg.Limits.CreatePerHour, Active: p.cfg.Limits.ActiveRuns}))
 	found, err := db.Verify(p.ctx, checks)
 	if err != nil {

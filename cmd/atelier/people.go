@@ -73,6 +73,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 		Settings: identity.Settings{
 			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail, SessionLifetime: time.Duration(c.Sessions.Lifetime),
 			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
+			Storage: storageLimits(c),
 		},
 	})
 	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL, Budgets: pp.budgets, Vouch: pp.desk.Vouch}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,6 +31,7 @@ import (
 	"atelier/internal/run"
 	"atelier/internal/runner"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 	"atelier/internal/webhook"
 )
 
@@ -41,6 +44,7 @@ type runs struct {
 	boards  *board.Boards
 	links   library.Links
 	secrets *webhook.Secrets
+	space   *storage.Monitor
 
 	// On nodes that work.
 	engines *engines
@@ -59,12 +63,22 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		return nil, err
 	}
 	guard := webhook.NewGuard(c.Webhook.AllowNetworks)
+	space := storage.NewMonitor(storage.Options{
+		DB:       db,
+		Limits:   storageLimits(c),
+		Folders:  diskFolders(c),
+		MinFree:  int64(c.Storage.MinFreeBytes),
+		WarnFree: int64(c.Storage.WarnFreeBytes),
+		Log:      log,
+		Metrics:  metrics,
+	})
 	lab := media.NewLab(media.Limits{Pixels: c.Media.Pixels, Frames: c.Media.Frames, Duration: time.Duration(c.Media.Duration), DecodeBytes: int64(c.Media.DecodeBytes)})
 	rs := &runs{
 		hub:    hub.New(),
-		intake: &intake.Intake{Blobs: blobs, Lab: lab},
+		intake: &intake.Intake{Blobs: blob.WithSpace(blobs, space.Check), Lab: lab},
+		space:  space,
 		library: &library.Library{
-			DB: db, Blobs: blobs, OrphanAge: time.Duration(c.Retention.Orphans),
+			DB: db, Blobs: blobs, OrphanAge: time.Duration(c.Retention.Orphans), Storage: storageLimits(c),
 			Retention: library.Retention{Uploads: time.Duration(c.Retention.Uploads), Results: time.Duration(c.Retention.Results)},
 		},
 		boards:  &board.Boards{DB: db, Hub: hub.New(), Keep: time.Duration(c.Retention.Boards)},
@@ -84,6 +98,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 			CreatePerMinute: c.Limits.CreatePerMinute, CreatePerHour: c.Limits.CreatePerHour, NumResults: c.Limits.NumResults,
 			KeyLifetime: time.Duration(c.Limits.IdempotencyLifetime), KeyWait: time.Duration(c.Limits.IdempotencyWait),
 			PollMin: time.Duration(c.Runs.PollMin), PollMax: time.Duration(c.Runs.PollMax), MonthlyAllowance: c.Tokens.MonthlyAllowance,
+			Storage: storageLimits(c),
 		},
 		Queued: func(engine string) { rs.relay.Queued(engine) },
 		Ended:  wake,
@@ -101,8 +116,10 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	if rs.engines.video != nil {
 		rs.intake.Frame = rs.engines.video.Frame
 	}
+	results := *rs.intake
+	results.Blobs = blob.WithSpace(blobs, space.CheckResults)
 	rs.runner = runner.New(runner.Parts{
-		DB: db, Blobs: blobs, Intake: rs.intake, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: rs.engines.pools, Log: log, Metrics: metrics, Now: time.Now,
+		DB: db, Blobs: results.Blobs, Intake: &results, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: rs.engines.pools, Log: log, Metrics: metrics, Now: time.Now,
 		Address: func(assetID, personID string) string {
 			return rs.links.URL(library.OfInput, assetID, library.Whole, personID)
 		},
@@ -158,11 +175,30 @@ func (rs *runs) employ(db *sqldb.DB, jobs queue.Queue, log *slog.Logger) {
 // start runs what has to run.
 func (rs *runs) start(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { rs.service.Watch(ctx); return nil })
+	group.Go(func() error { rs.space.Run(ctx); return nil })
 	group.Go(func() error { rs.relay.Run(ctx); return nil })
 	if rs.runner != nil {
 		group.Go(func() error { defer rs.engines.Close(); return rs.runner.Run(ctx) })
 		group.Go(func() error { return rs.sender.Run(ctx) })
 	}
+}
+
+// storageLimits are how many bytes can be stored.
+func storageLimits(c *config.Config) storage.Limits {
+	return storage.Limits{Account: int64(c.Storage.AccountBytes), Total: int64(c.Storage.TotalBytes)}
+}
+
+// diskFolders are the folders on disks of this machine that files and the
+// database grow in.
+func diskFolders(c *config.Config) map[string]string {
+	folders := map[string]string{}
+	if folder, ok := strings.CutPrefix(c.BlobsURL(), "file://"); ok {
+		folders["files"] = folder
+	}
+	if file, ok := strings.CutPrefix(c.DatabaseURL(), "sqlite://"); ok {
+		folders["database"] = filepath.Dir(file)
+	}
+	return folders
 }
 
 // policy is what people may ask for.

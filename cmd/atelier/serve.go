@@ -95,6 +95,10 @@ func (serveCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
+	err = db.Write(ctx, func(tx *sqldb.Tx) error { return storageLimits(cfg).Rebalance(ctx, tx) })
+	if err != nil {
+		return fmt.Errorf("count stored files: %w", err)
+	}
 	var handlers []queue.Handler
 	if cfg.Has("worker") {
 		sender, err := p.sender()
@@ -124,7 +128,7 @@ func (serveCmd) Run(p *program) error {
 			},
 			Desk: who.desk, Directory: who.directory, Dossier: who.dossier(blobs),
 			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Boards: work.boards, Links: work.links, Secrets: work.secrets,
-			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now,
+			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now, Space: work.space.Check,
 			Limits: api.Limits{
 				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize, PageDefault: cfg.Limits.PageDefault,
 				ToolsPageDefault: cfg.Limits.ToolsPageDefault, RequestsPerMinute: cfg.Limits.RequestsPerMinute,
@@ -158,6 +162,7 @@ func (serveCmd) Run(p *program) error {
 		tracer = t
 	}
 	health := &httpd.Health{Now: time.Now, Pings: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
+	health.Notes = map[string]func() string{"storage": func() string { return string(work.space.State()) }}
 	server := httpd.New(root, httpd.Options{
 		Log: log, Metrics: metrics, Tracer: tracer, Health: health, Now: time.Now,
 		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies,

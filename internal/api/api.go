@@ -46,7 +46,10 @@ type Parts struct {
 	Cursors   cursor.Sealer
 	BaseURL   string
 	Limits    Limits
-	Now       func() time.Time
+	// Space refuses what has to be stored while the disk is nearly full; nil
+	// refuses nothing.
+	Space func() error
+	Now   func() time.Time
 }
 
 // Limits bound what a caller may send and ask for.
@@ -91,6 +94,9 @@ func newServer(p Parts) (*Server, error) {
 	doc, err := documentJSON()
 	if err != nil {
 		return nil, err
+	}
+	if p.Space == nil {
+		p.Space = func() error { return nil }
 	}
 	return &Server{
 		Parts:     p,

@@ -33,6 +33,7 @@ import (
 	"atelier/internal/cursor"
 	"atelier/internal/directory"
 	"atelier/internal/dossier"
+	"atelier/internal/fault"
 	"atelier/internal/httpd"
 	"atelier/internal/identity/identitytest"
 	"atelier/internal/runner"
@@ -55,6 +56,7 @@ type service struct {
 
 	folder  string        // of the files
 	arrived *atomic.Int64 // bytes that the listener has read
+	full    *atomic.Bool  // the disk is
 }
 
 var limits = api.Limits{
@@ -70,11 +72,17 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, db: db, folder: folder, arrived: new(atomic.Int64), client: apitest.Client(t), site: identitytest.New(t, db, identitytest.Options{})}
+	s := &service{t: t, db: db, folder: folder, arrived: new(atomic.Int64), full: new(atomic.Bool), client: apitest.Client(t), site: identitytest.New(t, db, identitytest.Options{})}
 	cat := catalog.New(db, log)
 	s.keeper = &curator.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	s.parts = api.Parts{
 		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, Dossier: &dossier.Dossier{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
+	}
+	s.parts.Space = func() error {
+		if s.full.Load() {
+			return fault.New(fault.Unavailable, "The disk is full.")
+		}
+		return nil
 	}
 	s.addRuns(log)
 	h, err := api.New(s.parts)

@@ -128,14 +128,14 @@ func (f *form) fingerprint(accountID string) (string, error) {
 
 // receive reads the body of a create request. Files go to the store as they
 // come, or only through a hash where their run is known already.
-func (s *Server) receive(w http.ResponseWriter, r *http.Request, known bool) (f form, err error) {
+func (s *Server) receive(w http.ResponseWriter, r *http.Request, known bool, room int64) (f form, err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "application/json":
 		f.payload, err = httpd.ReadJSON(http.MaxBytesReader(w, r.Body, s.Limits.JSONBytes))
 		return f, err
 	case err == nil && kind == "multipart/form-data":
-		return s.receiveParts(w, r, known)
+		return s.receiveParts(w, r, known, room)
 	}
 	return f, fault.New(fault.UnsupportedMediaType, "Send the body as application/json, or as multipart/form-data with files.")
 }
@@ -144,7 +144,7 @@ func (s *Server) tooLarge() error {
 	return fault.New(fault.PayloadTooLarge, "The request is too large.").With("limit_bytes", s.Limits.RequestBytes)
 }
 
-func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool) (f form, err error) {
+func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool, room int64) (f form, err error) {
 	defer func() {
 		if err != nil {
 			s.Intake.Drop(r.Context(), f.files...)
@@ -157,7 +157,7 @@ func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool
 	if err != nil {
 		return f, fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The boundary is missing.").Because(err)
 	}
-	left := s.Limits.RequestBytes
+	left := min(s.Limits.RequestBytes, room)
 	for n := 0; ; n++ {
 		part, err := body.next(parts)
 		if errors.Is(err, io.EOF) {
@@ -180,6 +180,10 @@ func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool
 				return f, generation.TooManyFiles(most)
 			}
 			if left, err = s.receiveFile(r.Context(), part, &f, known, left); err != nil {
+				tooLarge := fault.Is(err, fault.UploadTooLarge) || fault.Is(err, fault.PayloadTooLarge)
+				if room < s.Limits.RequestBytes && tooLarge && left < s.Limits.FileBytes {
+					err = outOfRoom(left)
+				}
 				return f, err
 			}
 		default: // it is for somebody else

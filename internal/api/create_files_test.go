@@ -288,13 +288,18 @@ func (c countedConn) Read(p []byte) (int, error) {
 // of it as is taken, up to 32 MiB. It gives the answer and what was read of it.
 func (m *maker) pour(length string, header string) (answer, int64) {
 	m.t.Helper()
+	return m.pourTo("/api/v2/generate", "multipart/form-data; boundary=b", length, header)
+}
+
+func (m *maker) pourTo(path, kind, length, header string) (answer, int64) {
+	m.t.Helper()
 	before := m.arrived.Load()
 	c, err := net.Dial("tcp", strings.TrimPrefix(m.url, "http://"))
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	defer c.Close()
-	_, err = fmt.Fprintf(c, "POST /api/v2/generate HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: multipart/form-data; boundary=b\r\n%s%s\r\n", m.token, length, header)
+	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\n%s%s\r\n", path, m.token, kind, length, header)
 	if err != nil {
 		m.t.Fatal(err)
 	}

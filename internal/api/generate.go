@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -45,8 +46,15 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 	if err := s.refuseEarly(w, r, c.caller.PersonID, known); err != nil {
 		return err
 	}
+	room := int64(math.MaxInt64)
+	if !known {
+		if room, err = s.roomForRun(r, c.account.ID); err != nil {
+			w.Header().Set("Connection", "close")
+			return err
+		}
+	}
 	s.take(w, r)
-	f, err := s.receive(w, r, known)
+	f, err := s.receive(w, r, known, room)
 	if err != nil {
 		w.Header().Set("Connection", "close") // the rest of the body is not waited for
 		return err
@@ -68,6 +76,16 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 	h["Vary"] = varies
 	send(w, http.StatusAccepted, created.Response)
 	return nil
+}
+
+// roomForRun tells how many bytes a run can bring along, and refuses a form that
+// brings more before it is read. A JSON body is small: whether the account has
+// room for results is then decided with everything else.
+func (s *Server) roomForRun(r *http.Request, accountID string) (room int64, err error) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		return s.roomFor(r, accountID)
+	}
+	return math.MaxInt64, s.Space()
 }
 
 // refused tells whether a create was refused for sure. After any other failure

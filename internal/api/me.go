@@ -52,6 +52,7 @@ func asAccount(a identity.Account) wire.Account {
 	acc := wire.Account{
 		ID: a.ID, Label: a.Label, Kind: wire.AccountKindPERSONAL, Plan: wire.AccountPlanPERSONAL,
 		Permissions: asPermissions(company.TeamPermissions, a.Permissions), PluginKinds: a.PluginKinds, Balance: asBalance(a.Balance),
+		Storage: wire.Storage{UsedBytes: a.Storage.Used, LimitBytes: limitOrNull(a.Storage.Limit)},
 	}
 	if a.CompanyID != "" {
 		acc.CompanyID, acc.Kind, acc.Plan = &a.CompanyID, wire.AccountKindTEAM, wire.AccountPlan(a.Plan)
@@ -61,6 +62,14 @@ func asAccount(a identity.Account) wire.Account {
 
 func asBalance(b ledger.Balance) wire.Balance {
 	return wire.Balance{Tokens: b.Tokens, Held: b.Held, FreeAllowanceLeft: b.FreeAllowanceLeft}
+}
+
+// limitOrNull is a limit as the wire has it, null for none.
+func limitOrNull(bytes int64) *int64 {
+	if bytes == 0 {
+		return nil
+	}
+	return &bytes
 }
 
 // asPermissions names all permissions of a kind and tells which of them are

@@ -61,7 +61,12 @@ func (s *Server) reportUsage(w http.ResponseWriter, r *http.Request) error {
 			Data: asUsageRows(rows, by, s.Catalog.Snapshot()), HasMore: more, NextCursor: next, Totals: asCount(totals),
 			TimeZone: zone.String(), StartUtc: q.From, EndUtc: q.Until,
 		}
-		return nil
+		if q.after != nil {
+			return nil
+		}
+		stored, err := report.Storage(r.Context(), tx, q.CompanyID, q.TeamID)
+		page.Storage = s.asStorageReport(stored)
+		return err
 	})
 	if err != nil {
 		return err

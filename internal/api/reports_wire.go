@@ -20,6 +20,20 @@ func personName(email string) string {
 	return email
 }
 
+// asStorageReport tells what teams store.
+func (s *Server) asStorageReport(all []report.TeamStorage) *wire.StorageReport {
+	r := &wire.StorageReport{Teams: make([]wire.TeamStorage, 0, len(all))}
+	for _, t := range all {
+		limit := s.Library.Storage.Account
+		if t.Limit != nil {
+			limit = *t.Limit
+		}
+		r.UsedBytes += t.Used
+		r.Teams = append(r.Teams, wire.TeamStorage{TeamID: t.TeamID, TeamName: t.Name, UsedBytes: t.Used, LimitBytes: limitOrNull(limit)})
+	}
+	return r
+}
+
 func asCount(c report.Count) wire.UsageCount {
 	return wire.UsageCount{
 		Runs: c.Runs, Succeeded: c.Succeeded, Failed: c.Failed, Cancelled: c.Cancelled, Results: c.Results,

@@ -47,9 +47,14 @@ func (s *Server) createUpload(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Connection", "close")
 		return s.oversized(most)
 	}
+	room, err := s.roomFor(r, c.account.ID)
+	if err != nil {
+		w.Header().Set("Connection", "close")
+		return err
+	}
 	s.take(w, r)
 	r.Body = http.MaxBytesReader(w, r.Body, most+framing)
-	taken, given, err := s.receiveUpload(r)
+	taken, given, err := s.receiveUpload(r, room)
 	if err != nil {
 		w.Header().Set("Connection", "close")
 		return err
@@ -59,15 +64,45 @@ func (s *Server) createUpload(w http.ResponseWriter, r *http.Request) error {
 	}
 	u, err := s.Library.AddUpload(r.Context(), viewerOf(c), c.account.ID, name, taken)
 	if err != nil {
+		if refused(err) {
+			s.Intake.Drop(r.Context(), taken)
+		}
 		return err
 	}
 	return reply(w, http.StatusCreated, s.asUpload(u, c.caller.PersonID))
 }
 
+// roomFor tells how many bytes the account can store, and refuses the request
+// where its Content-Length says that it brings more, or where the account or the
+// disk is full. The file of a form is taken to be smaller than the form by what
+// may surround it.
+func (s *Server) roomFor(r *http.Request, accountID string) (room int64, err error) {
+	if err := s.Space(); err != nil {
+		return 0, err
+	}
+	brings := max(r.ContentLength, 1)
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		brings = max(r.ContentLength-framing, 1)
+	}
+	return s.Library.Room(r.Context(), accountID, brings)
+}
+
+// outOfRoom is for a file that turned out to be larger than the account's room
+// while it was read.
+func outOfRoom(room int64) error {
+	return fault.New(fault.StorageQuotaExceeded, "The account has no room for this file. Delete files, or ask the operator for more storage.").
+		With("reason", "account").With("available_bytes", room)
+}
+
 // receiveUpload takes the file of a request: the part "file" of a form, or the
-// body itself.
-func (s *Server) receiveUpload(r *http.Request) (taken intake.Taken, name string, err error) {
-	want := intake.Want{MaxBytes: s.Limits.FileBytes}
+// body itself. It reads no more than there is room for.
+func (s *Server) receiveUpload(r *http.Request, room int64) (taken intake.Taken, name string, err error) {
+	want := intake.Want{MaxBytes: min(s.Limits.FileBytes, room)}
+	defer func() {
+		if room < s.Limits.FileBytes && fault.Is(err, fault.UploadTooLarge) {
+			err = outOfRoom(room)
+		}
+	}()
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		return taken, "", fault.New(fault.UnsupportedMediaType, "Say with Content-Type what you send.")

@@ -35,9 +35,13 @@ type Asset struct {
 	// Blob, Thumb and Preview are keys of the blob store: the bytes, a small
 	// picture of them, and the first frame of a video. The last two may be "".
 	Blob, Thumb, Preview string
+	PictureBytes         int64 // of Thumb and Preview together
 	Created              time.Time
 	Gone                 time.Time // when the bytes were removed, zero while they are there
 }
+
+// StoredBytes is how much of the store the file takes, with the pictures of it.
+func (a Asset) StoredBytes() int64 { return a.Size + a.PictureBytes }
 
 // Place is where a page of a list ended: newest first, and by id among those
 // of one moment.
@@ -115,6 +119,15 @@ func UploadByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Upload
 // a place, or the first.
 func Uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Place, limit int) ([]Upload, error) {
 	return uploads(ctx, tx, accountID, after, limit)
+}
+
+// Release marks files as deleted that were not, and gives their stored bytes by
+// account.
+func Release(ctx context.Context, tx *sqldb.Tx, ids []string) (map[string]int64, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return release(ctx, tx, ids)
 }
 
 // DeleteUpload takes an upload out of every list at once. The bytes stay until

@@ -3,20 +3,22 @@ package asset
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"atelier/internal/sqldb"
 )
 
 const columns = `a.id, a.account_id, a.type, a.mime_type, a.size_bytes, a.sha256,
-	coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blurhash, a.blob, a.thumb, a.preview, a.created, a.gone`
+	coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blurhash, a.blob, a.thumb, a.preview, a.created, a.gone, a.stored_bytes - a.size_bytes`
 
 // scan reads the columns into a, and those before them into others.
 func scan(row sqldb.Scanner, a *Asset, others ...any) error {
 	var ms int64
 	var created, gone sqldb.Time
 	err := row.Scan(append(others, &a.ID, &a.AccountID, &a.Type, &a.MimeType, &a.Size, &a.SHA256,
-		&a.Width, &a.Height, &ms, &a.Blurhash, &a.Blob, &a.Thumb, &a.Preview, &created, &gone)...)
+		&a.Width, &a.Height, &ms, &a.Blurhash, &a.Blob, &a.Thumb, &a.Preview, &created, &gone, &a.PictureBytes)...)
 	a.Duration = time.Duration(ms) * time.Millisecond
 	a.Created, a.Gone = created.Time, gone.Time
 	return err
@@ -32,10 +34,10 @@ func some(n int64) any {
 
 func insert(ctx context.Context, tx *sqldb.Tx, a Asset) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, duration_ms, blurhash, blob, thumb, preview, created)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, duration_ms, blurhash, blob, thumb, preview, created, stored_bytes)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		a.ID, a.AccountID, a.Type, a.MimeType, a.Size, a.SHA256, some(int64(a.Width)), some(int64(a.Height)), some(a.Duration.Milliseconds()),
-		a.Blurhash, a.Blob, a.Thumb, a.Preview, sqldb.At(a.Created))
+		a.Blurhash, a.Blob, a.Thumb, a.Preview, sqldb.At(a.Created), a.StoredBytes())
 	return err
 }
 
@@ -86,6 +88,27 @@ func uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Place, 
 func deleteUpload(ctx context.Context, tx *sqldb.Tx, accountID, id string) (deleted bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE upload SET deleted = $3 WHERE account_id = $1 AND id = $2 AND deleted IS NULL`, accountID, id, sqldb.At(tx.Now))
 	return n == 1, err
+}
+
+func release(ctx context.Context, tx *sqldb.Tx, ids []string) (map[string]int64, error) {
+	args := []any{sqldb.At(tx.Now)}
+	places := make([]string, len(ids))
+	for i, id := range ids {
+		args = append(args, id)
+		places[i] = "$" + strconv.Itoa(len(args))
+	}
+
+	freed := map[string]int64{}
+	err := tx.Each(ctx, `
+		UPDATE asset SET released = $1 WHERE released IS NULL AND id IN (`+strings.Join(places, ", ")+`) RETURNING account_id, stored_bytes`, args,
+		func(row sqldb.Scanner) error {
+			var accountID string
+			var bytes int64
+			err := row.Scan(&accountID, &bytes)
+			freed[accountID] += bytes
+			return err
+		})
+	return freed, err
 }
 
 // Checks are the invariants of this package.

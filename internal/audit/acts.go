@@ -74,6 +74,8 @@ const (
 	BudgetSet     Act = "budget.set"     // what a team plans to spend
 	BudgetRemoved Act = "budget.removed" // it plans nothing any more
 
+	StorageLimitSet Act = "storage.limit_set" // how much an account may store, by the operator
+
 	KeysRotated Act = "keys.rotated" // another key signs
 
 	IdentityLinked Act = "identity.linked" // a person is known at a provider
@@ -95,6 +97,7 @@ var Acts = []Act{
 	TokensGranted, TokensToppedUp,
 	WebhookSecretMade, WebhookSecretRotated,
 	BudgetSet, BudgetRemoved,
+	StorageLimitSet,
 	KeysRotated,
 	IdentityLinked, IdentityLost,
 }

@@ -63,6 +63,7 @@ type Config struct {
 	Media     Media     `embed:"" prefix:"media."`
 	Policy    Policy    `embed:"" prefix:"policy."`
 	Retention Retention `embed:"" prefix:"retention."`
+	Storage   Storage   `embed:"" prefix:"storage."`
 	Reporting Reporting `embed:"" prefix:"reporting."`
 }
 
@@ -222,6 +223,14 @@ type Retention struct {
 	Boards  Span `hidden:"" help:"How long a deleted board can be restored; 0 for ever." default:"720h" least:"0"`
 	Orphans Span `hidden:"" help:"Age at which files that belong to nothing are deleted." default:"1h" least:"1"`
 	Every   Span `hidden:"" help:"How often what is too old is looked for." default:"10m" least:"1"`
+}
+
+// Storage is how many bytes of files are kept.
+type Storage struct {
+	AccountBytes  Size `hidden:"" help:"Bytes that one account can store, unless it has a limit of its own; 0 for any." default:"20GB" least:"0"`
+	TotalBytes    Size `hidden:"" help:"Bytes that all accounts can store together; 0 for any." default:"0" least:"0"`
+	MinFreeBytes  Size `hidden:"" help:"Free space of the disk below which uploads and runs are refused; 0 for none." default:"1GB" least:"0"`
+	WarnFreeBytes Size `hidden:"" help:"Free space of the disk below which the log warns; 0 for none." default:"5GB" least:"0"`
 }
 
 // Media is what files may be and what they look like from outside.

@@ -24,6 +24,7 @@ import (
 	"atelier/internal/run"
 	"atelier/internal/session"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 	"atelier/internal/webhook"
 )
 
@@ -37,8 +38,8 @@ var (
 // mistake. When it returns nothing can be done in their name any more, on any
 // node; what they wrote and brought is erased shortly after.
 //
-// Locks are taken in the order person, companies by id, rate keys, the account
-// of the ledger.
+// Locks are taken in the order person, companies by id, rate keys, the account's
+// storage, the account of the ledger.
 func (d *Dossier) Delete(ctx context.Context, a Actor, personID, email string) error {
 	if err := a.may(personID); err != nil {
 		return err
@@ -177,7 +178,10 @@ func forget(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if err := run.ForgetPerson(ctx, tx, personID); err != nil {
 		return err
 	}
-	return webhook.EraseSecret(ctx, tx, personID)
+	if err := webhook.EraseSecret(ctx, tx, personID); err != nil {
+		return err
+	}
+	return storage.Forget(ctx, tx, personID)
 }
 
 // record writes down what ended: the log keeps ids and no address of mail.

@@ -41,6 +41,7 @@ const (
 	TooManyInputFiles       Code = "TOO_MANY_INPUT_FILES"
 	UploadTooLarge          Code = "UPLOAD_TOO_LARGE"
 	PayloadTooLarge         Code = "PAYLOAD_TOO_LARGE"
+	StorageQuotaExceeded    Code = "STORAGE_QUOTA_EXCEEDED"
 	UnsupportedMediaType    Code = "UNSUPPORTED_MEDIA_TYPE"
 	MethodNotAllowed        Code = "METHOD_NOT_ALLOWED"
 	Internal                Code = "INTERNAL"
@@ -52,7 +53,7 @@ var Codes = []Code{
 	Unavailable, RateLimited, ActiveRunCap, PluginNotAllowed, Forbidden, EmailNotVerified,
 	AccountSelectionInvalid, Invalid, NotFound, ToolSchemaStale, IdempotencyKeyConflict,
 	Conflict, InsufficientBalance, NumResultsLimit, ContentPolicyViolation, TooManyInputFiles,
-	UploadTooLarge, PayloadTooLarge, UnsupportedMediaType, MethodNotAllowed, Internal,
+	UploadTooLarge, PayloadTooLarge, StorageQuotaExceeded, UnsupportedMediaType, MethodNotAllowed, Internal,
 }
 
 // Field is one problem with one part of a request.

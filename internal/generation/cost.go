@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"atelier/internal/fault"
 	"atelier/internal/ledger"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
@@ -42,6 +43,10 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		if err != nil {
 			return err
 		}
+		_, full := s.Settings.Storage.Fits(ctx, tx, d.Caller.AccountID, 1)
+		if full != nil && !fault.Is(full, fault.StorageQuotaExceeded) {
+			return full
+		}
 		planned, hard, err := budgetLeft(ctx, tx, d.Caller, hold, tx.Now)
 		switch {
 		case err != nil:
@@ -49,6 +54,8 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 			c.Blocked = "Your role in this team does not allow running tools."
 		case active >= int64(s.Settings.ActiveRuns):
 			c.Blocked = activeCap(active, s.Settings.ActiveRuns).Message
+		case full != nil:
+			c.Blocked = "The account has no room for results. Delete files first."
 		case !enough:
 			c.Blocked = fmt.Sprintf("The account has %d tokens; this run needs %d.", available, hold.Tokens)
 		case limited && hold.Tokens > left:

@@ -14,6 +14,7 @@ import (
 	"atelier/internal/failpoint"
 	"atelier/internal/fault"
 	"atelier/internal/ident"
+	"atelier/internal/intake"
 	"atelier/internal/ledger"
 	"atelier/internal/person"
 	"atelier/internal/ratelog"
@@ -96,6 +97,10 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 	if err != nil {
 		return Created{}, err
 	}
+	sent, err := s.chargeFiles(ctx, tx, who.AccountID, d.Files)
+	if err != nil {
+		return Created{}, err
+	}
 	hold, err := s.reserve(ctx, tx, who, a)
 	if err != nil {
 		return Created{}, err
@@ -132,9 +137,26 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 			return Created{}, err
 		}
 	}
+	if err := s.Settings.Storage.ChargeTotal(ctx, tx, who.AccountID, sent); err != nil {
+		return Created{}, err
+	}
 	tx.AfterCommit(func() { s.Queued(r.Engine) })
 	failpoint.Hit("create.before_commit")
 	return c, nil
+}
+
+// chargeFiles counts the files that came with a run, and refuses a run of an
+// account that is full: its results could not be stored. It locks the account's
+// storage, which comes before its ledger.
+func (s *Service) chargeFiles(ctx context.Context, tx *sqldb.Tx, accountID string, files []intake.Taken) (bytes int64, err error) {
+	for _, f := range files {
+		bytes += f.Asset.StoredBytes()
+	}
+	if err := s.Settings.Storage.Charge(ctx, tx, accountID, bytes); err != nil {
+		return 0, err
+	}
+	_, err = s.Settings.Storage.Fits(ctx, tx, accountID, 1)
+	return bytes, err
 }
 
 // Replay gives the answer that a key got before. Whether the request is the

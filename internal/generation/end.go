@@ -41,7 +41,9 @@ var ErrOver = errors.New("the run is over, or somebody else's")
 
 // End ends a run in one transaction: its state, its results, what its company
 // used, what it costs, what its team's budget reaches, its event and the tool's
-// history. Where r is not as the run is by now, it is ErrOver and nothing changed.
+// history. Where r is not as the run is by now, it is ErrOver and nothing changed;
+// where its results do not fit into the account, it is StorageQuotaExceeded and
+// nothing changed either.
 //
 // Files come before the state: where the outcome of a first try is unknown, a
 // second one fails on them and not with ErrOver, whose files may be dropped.
@@ -67,8 +69,10 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 	hold := ledger.Hold{Tokens: r.TokensHeld, Allowance: r.AllowanceHeld, Month: r.AllowanceMonth}
 	o.AllowanceUsed = min(charge, hold.Allowance)
 	o.TokensCharged = charge - o.AllowanceUsed
+	stored := int64(0)
 	for _, taken := range e.Results {
 		a := taken.Asset
+		stored += a.StoredBytes()
 		a.AccountID, a.Created = r.AccountID, tx.Now
 		if err := asset.Insert(ctx, tx, a); err != nil {
 			return err
@@ -95,6 +99,9 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 			return err
 		}
 	}
+	if err := s.Settings.Storage.Charge(ctx, tx, r.AccountID, stored); err != nil {
+		return err
+	}
 	tokens, allowance, err := ledger.Settle(ctx, tx, r.AccountID, r.ID, hold, charge)
 	if err != nil {
 		return err
@@ -112,6 +119,9 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 			return err
 		}
 		tx.AfterCommit(s.Ended)
+	}
+	if err := s.Settings.Storage.ChargeTotal(ctx, tx, r.AccountID, stored); err != nil {
+		return err
 	}
 	tx.AfterCommit(func() { s.Hub.Tell(r.ID) })
 	failpoint.Hit("settle.before_commit")

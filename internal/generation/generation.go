@@ -24,6 +24,7 @@ import (
 	"atelier/internal/ratelog"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 	"atelier/internal/webhook"
 )
 
@@ -40,6 +41,7 @@ type Settings struct {
 	KeyWait          time.Duration
 	PollMin, PollMax time.Duration
 	MonthlyAllowance int64
+	Storage          storage.Limits
 }
 
 // Parts are what runs are made of.

@@ -21,6 +21,9 @@ const (
 type Health struct {
 	// Pings are what the service needs, by name.
 	Pings map[string]func(context.Context) error
+	// Notes are words about the service by name, which do not decide whether it
+	// is ready.
+	Notes map[string]func() string
 	Now   func() time.Time
 
 	draining atomic.Bool
@@ -77,6 +80,9 @@ func (h *Health) ready(w http.ResponseWriter, r *http.Request) {
 	checks := map[string]string{}
 	for name := range h.Pings {
 		checks[name] = "ok"
+	}
+	for name, note := range h.Notes {
+		checks[name] = note()
 	}
 	status, word := http.StatusOK, "ready"
 	for name, err := range h.Check(r.Context()) {

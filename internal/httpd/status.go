@@ -31,6 +31,7 @@ var Status = map[fault.Code]int{
 	fault.TooManyInputFiles:       http.StatusRequestEntityTooLarge,
 	fault.UploadTooLarge:          http.StatusRequestEntityTooLarge,
 	fault.PayloadTooLarge:         http.StatusRequestEntityTooLarge,
+	fault.StorageQuotaExceeded:    http.StatusRequestEntityTooLarge,
 	fault.UnsupportedMediaType:    http.StatusUnsupportedMediaType,
 	fault.MethodNotAllowed:        http.StatusMethodNotAllowed,
 	fault.Internal:                http.StatusInternalServerError,

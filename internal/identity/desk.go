@@ -26,6 +26,7 @@ import (
 	"atelier/internal/ratelog"
 	"atelier/internal/session"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 )
 
 // Parts are what a desk is made of.
@@ -54,6 +55,8 @@ type Settings struct {
 	MonthlyAllowance int64 // free tokens of every account
 	TopUp            int64 // tokens of a free top-up; 0: there is none
 	TopUpWindow      time.Duration
+
+	Storage storage.Limits // of what accounts store
 }
 
 // Signup is who may sign up.

@@ -10,6 +10,7 @@ import (
 	"atelier/internal/ledger"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 )
 
 // Grant gives tokens to the personal account of the person with an address, or
@@ -28,6 +29,51 @@ func (d *Desk) Grant(ctx context.Context, email, teamID string, tokens int64, no
 		return audit.Add(ctx, tx, entry)
 	})
 	return balance, err
+}
+
+// StorageOf tells what the personal account of the person with an address, or a
+// team, stores.
+func (d *Desk) StorageOf(ctx context.Context, email, teamID string) (u storage.Usage, err error) {
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		account, _, err := payee(ctx, tx, email, teamID)
+		if err != nil {
+			return err
+		}
+		u, err = d.Settings.Storage.Of(ctx, tx, account)
+		return err
+	})
+	return u, err
+}
+
+// SetStorageLimit gives the personal account of the person with an address, or a
+// team, a limit of its own on what it stores; nil goes by the setting again.
+func (d *Desk) SetStorageLimit(ctx context.Context, email, teamID string, limit *int64) (u storage.Usage, err error) {
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		account, entry, err := payee(ctx, tx, email, teamID)
+		if err != nil {
+			return err
+		}
+		before, err := storage.SetLimit(ctx, tx, account, limit)
+		if err != nil {
+			return err
+		}
+		u, err = d.Settings.Storage.Of(ctx, tx, account)
+		if err != nil {
+			return err
+		}
+		entry.Act = audit.StorageLimitSet
+		entry.Details = map[string]string{"account": account, "from": limitText(before), "to": limitText(limit)}
+		return audit.Add(ctx, tx, entry)
+	})
+	return u, err
+}
+
+// limitText is a limit in the audit log: bytes, or default for none of its own.
+func limitText(limit *int64) string {
+	if limit == nil {
+		return "default"
+	}
+	return strconv.FormatInt(*limit, 10)
 }
 
 // payee finds the account that a grant goes to, and whom it concerns.

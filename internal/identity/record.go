@@ -12,6 +12,7 @@ import (
 	"atelier/internal/person"
 	"atelier/internal/session"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 )
 
 // Record is who somebody is here, and for which accounts they can act.
@@ -41,6 +42,7 @@ type Account struct {
 	Permissions []company.Permission
 	PluginKinds []string
 	Balance     ledger.Balance
+	Storage     storage.Usage
 }
 
 // Record tells a person who they are. companyID, where it is not "", keeps it
@@ -87,8 +89,14 @@ func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider, com
 	if err != nil {
 		return r, err
 	}
+	stored, err := d.Settings.Storage.OfAll(ctx, tx, ids)
+	if err != nil {
+		return r, err
+	}
 	for i := range r.Accounts {
-		r.Accounts[i].Balance = balances[r.Accounts[i].ID]
+		id := r.Accounts[i].ID
+		r.Accounts[i].Balance = balances[id]
+		r.Accounts[i].Storage = stored[id]
 	}
 	if r.NewTeams, err = company.JoinedSince(ctx, tx, personID, r.Person.SignedInBefore); err != nil {
 		return r, err

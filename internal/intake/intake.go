@@ -125,6 +125,7 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 	a.Width, a.Height, a.Duration, a.Blurhash = facts.Width, facts.Height, facts.Duration, facts.Blurhash
 	if len(facts.Thumb) > 0 {
 		a.Thumb = Key(a.ID, "thumb", facts.ThumbExt)
+		a.PictureBytes = int64(len(facts.Thumb))
 		if _, err := in.Blobs.Put(ctx, a.Thumb, bytes.NewReader(facts.Thumb)); err != nil {
 			return t, err
 		}
@@ -156,6 +157,7 @@ func (in *Intake) frame(ctx context.Context, a *asset.Asset) error {
 		return ctx.Err()
 	}
 	a.Preview, a.Blurhash = Key(a.ID, "preview", format.Ext), facts.Blurhash
+	a.PictureBytes += int64(len(picture) + len(facts.Thumb))
 	if _, err := in.Blobs.Put(ctx, a.Preview, bytes.NewReader(picture)); err != nil {
 		return err
 	}

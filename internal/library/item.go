@@ -144,10 +144,10 @@ func (l *Library) Delete(ctx context.Context, v Viewer, id string) error {
 		if err := v.mayRemove(i.AccountID, i.PersonID); err != nil {
 			return err
 		}
-		deleted, err := deleteResult(ctx, tx, i.ResultID)
-		if err == nil && !deleted {
-			return errNoItem // another was quicker
+		assetID, err := deleteResult(ctx, tx, i.ResultID)
+		if err != nil {
+			return orMissing(err, errNoItem) // another was quicker
 		}
-		return err
+		return releaseFiles(ctx, tx, []string{assetID})
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"atelier/internal/intake"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 )
 
 // Library joins the rows and the bytes.
@@ -34,6 +35,7 @@ type Library struct {
 	DB        *sqldb.DB
 	Blobs     blob.Store
 	Retention Retention
+	Storage   storage.Limits
 	// OrphanAge is how long bytes outlive their need, 0 for an hour. Whoever
 	// stores bytes, or finds some to work on, commits a row that needs them
 	// within that time.
@@ -80,9 +82,41 @@ func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name strin
 		}
 		u = asset.Upload{ID: ident.New(), AccountID: accountID, PersonID: v.PersonID, Name: asset.Name(name), Asset: taken.Asset, Created: tx.Now}
 		u.Asset.AccountID, u.Asset.Created = accountID, tx.Now
-		return asset.AddUpload(ctx, tx, u)
+		bytes := u.Asset.StoredBytes()
+		if err := l.Storage.Charge(ctx, tx, accountID, bytes); err != nil {
+			return err
+		}
+		if err := asset.AddUpload(ctx, tx, u); err != nil {
+			return err
+		}
+		return l.Storage.ChargeTotal(ctx, tx, accountID, bytes)
 	})
 	return u, err
+}
+
+// Room tells how many bytes an account can store now, and refuses where it is
+// less than bytes. It is for saying no before a file is sent: AddUpload decides.
+func (l *Library) Room(ctx context.Context, accountID string, bytes int64) (room int64, err error) {
+	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		room, err = l.Storage.Fits(ctx, tx, accountID, bytes)
+		return err
+	})
+	return room, err
+}
+
+// releaseFiles counts deleted files as leaving.
+func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
+	freed := map[string]int64{}
+	for some := range slices.Chunk(assetIDs, batch) {
+		bytes, err := asset.Release(ctx, tx, some)
+		if err != nil {
+			return err
+		}
+		for accountID, n := range bytes {
+			freed[accountID] += n
+		}
+	}
+	return storage.Release(ctx, tx, freed)
 }
 
 var errNoAccount = fault.New(fault.Forbidden, "You have no access to this account.").With("reason", "account")
@@ -125,7 +159,10 @@ func (l *Library) DeleteUpload(ctx context.Context, v Viewer, accountID, id stri
 		if err := v.mayRemove(accountID, u.PersonID); err != nil {
 			return err
 		}
-		return asset.DeleteUpload(ctx, tx, accountID, id)
+		if err := asset.DeleteUpload(ctx, tx, accountID, id); err != nil {
+			return err
+		}
+		return releaseFiles(ctx, tx, []string{u.Asset.ID})
 	})
 }
 

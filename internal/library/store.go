@@ -128,9 +128,10 @@ func setFavorite(ctx context.Context, tx *sqldb.Tx, personID, resultID string, o
 	return err
 }
 
-func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (deleted bool, err error) {
-	n, err := tx.Exec(ctx, `UPDATE result SET deleted = $2, note = '' WHERE id = $1 AND deleted IS NULL`, id, sqldb.At(tx.Now))
-	return n == 1, err
+// deleteResult marks a result as deleted that was not, and gives its file.
+func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (assetID string, err error) {
+	err = tx.QueryRow(ctx, `UPDATE result SET deleted = $2, note = '' WHERE id = $1 AND deleted IS NULL RETURNING asset_id`, id, sqldb.At(tx.Now)).Scan(&assetID)
+	return assetID, err
 }
 
 // Leaving.
@@ -172,7 +173,10 @@ func eraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, li
 		UPDATE upload SET name = '', deleted = coalesce(deleted, `+now+`) WHERE (name <> '' OR deleted IS NULL) AND id IN `+q.list(ids), q.args...); err != nil {
 		return "", err
 	}
-	return last, plainAssets(ctx, tx, assets)
+	if err := plainAssets(ctx, tx, assets); err != nil {
+		return "", err
+	}
+	return last, releaseFiles(ctx, tx, assets)
 }
 
 // eraseResults looks ids up first and then names them: a list has its rows found
@@ -192,9 +196,9 @@ func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	if err != nil {
 		return err
 	}
-	var results []string
+	var results, files []string
 	for _, m := range found {
-		results, assets = append(results, m.id), append(assets, m.asset)
+		results, files = append(results, m.id), append(files, m.asset)
 	}
 	for some := range slices.Chunk(results, batch) {
 		q := &query{}
@@ -208,7 +212,10 @@ func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 			return err
 		}
 	}
-	return plainAssets(ctx, tx, assets)
+	if err := plainAssets(ctx, tx, append(assets, files...)); err != nil {
+		return err
+	}
+	return releaseFiles(ctx, tx, files)
 }
 
 // plainAssets takes from files what shows what is in them.
@@ -340,12 +347,13 @@ func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored
 // words are the columns of things that go when the thing is deleted.
 var words = map[string]string{"upload": "", "result": ", note = ''"}
 
-// expire marks what was created before a time as deleted, some of it, and says
-// of how much.
-func expire(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) (int64, error) {
-	return tx.Exec(ctx, `
+// expire marks what was created before a time as deleted, some of it, and gives
+// its files.
+func expire(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) ([]string, error) {
+	return sqldb.All(ctx, tx, `
 		UPDATE `+table+` SET deleted = $1`+words[table]+` WHERE deleted IS NULL AND id IN (
-			SELECT id FROM `+table+` WHERE deleted IS NULL AND created < $2 ORDER BY created LIMIT $3)`, sqldb.At(tx.Now), before.UnixMicro(), batch)
+			SELECT id FROM `+table+` WHERE deleted IS NULL AND created < $2 ORDER BY created LIMIT $3)
+		RETURNING asset_id`, []any{sqldb.At(tx.Now), before.UnixMicro(), batch}, one[string])
 }
 
 // unowned are files that have bytes and that nobody has needed since the time $1.
@@ -365,13 +373,30 @@ func unownedAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time
 		[]any{before.UnixMicro(), id, batch}, one[string])
 }
 
-// markGone marks those files as gone that still have no owner, and gives the
-// keys of their bytes.
-func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
+// stillUnowned gives those of the files that still have no owner.
+func stillUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
 	q := &query{args: []any{before.UnixMicro()}}
-	rows, err := sqldb.All(ctx, tx, `
-		UPDATE asset SET gone = `+q.arg(sqldb.At(tx.Now))+` WHERE id IN `+q.list(ids)+` AND `+unowned+` RETURNING blob, thumb, preview`, q.args, scanKeys)
-	return flat(rows), err
+	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id IN `+q.list(ids)+` AND `+unowned+` ORDER BY id`+tx.Dialect.ForUpdate, q.args, one[string])
+}
+
+// markGone marks files as gone, and gives the keys of their bytes, and how many
+// bytes by account. They must have been released, and still have no owner.
+func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) (keys []string, removed map[string]int64, err error) {
+	q := &query{args: []any{before.UnixMicro()}}
+	var rows [][3]string
+	removed = map[string]int64{}
+	err = tx.Each(ctx, `
+		UPDATE asset SET gone = `+q.arg(sqldb.At(tx.Now))+` WHERE released IS NOT NULL AND id IN `+q.list(ids)+` AND `+unowned+`
+		RETURNING blob, thumb, preview, account_id, stored_bytes`, q.args, func(row sqldb.Scanner) error {
+		var k [3]string
+		var accountID string
+		var bytes int64
+		err := row.Scan(&k[0], &k[1], &k[2], &accountID, &bytes)
+		rows = append(rows, k)
+		removed[accountID] += bytes
+		return err
+	})
+	return flat(rows), removed, err
 }
 
 func scanKeys(row sqldb.Scanner) (k [3]string, err error) {

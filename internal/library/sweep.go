@@ -14,6 +14,7 @@ import (
 	"atelier/internal/ident"
 	"atelier/internal/intake"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 )
 
 // PreviewFolder holds what pending runs show of what they work on.
@@ -53,12 +54,15 @@ func (l *Library) expire(ctx context.Context, table string, span time.Duration) 
 		return nil
 	}
 	for {
-		var n int64
+		var files []string
 		err := l.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			n, err = expire(ctx, tx, table, tx.Now.Add(-span))
-			return err
+			files, err = expire(ctx, tx, table, tx.Now.Add(-span))
+			if err != nil {
+				return err
+			}
+			return releaseFiles(ctx, tx, files)
 		})
-		if err != nil || n == 0 {
+		if err != nil || len(files) == 0 {
 			return err
 		}
 	}
@@ -79,7 +83,7 @@ func (l *Library) sweepUnowned(ctx context.Context, d *deletion) error {
 		last = ids[len(ids)-1]
 		var keys []string
 		err = l.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			keys, err = markGone(ctx, tx, ids, before)
+			keys, err = endFiles(ctx, tx, ids, before)
 			return err
 		})
 		if err != nil {
@@ -90,6 +94,25 @@ func (l *Library) sweepUnowned(ctx context.Context, d *deletion) error {
 			return err
 		}
 	}
+}
+
+// endFiles marks those files as gone that still have no owner, stops counting
+// them, and gives the keys of their bytes. Files that came with a run are
+// released here: nobody deletes them.
+func endFiles(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
+	ids, err := stillUnowned(ctx, tx, ids, before)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	if err := releaseFiles(ctx, tx, ids); err != nil {
+		return nil, err
+	}
+
+	keys, removed, err := markGone(ctx, tx, ids, before)
+	if err != nil {
+		return nil, err
+	}
+	return keys, storage.Remove(ctx, tx, removed)
 }
 
 // sweepOrphans removes bytes in a folder that are old enough and that needless

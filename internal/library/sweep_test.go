@@ -115,7 +115,7 @@ func TestSweepSparesPendingRuns(t *testing.T) {
 		u := w.upload(anna, anna, "a")
 		sent := w.take(picture(9, 9)).Asset // with the request itself
 		sent.AccountID, sent.Created = anna, w.Now()
-		w.Do(func(tx *sqldb.Tx) error { return asset.Insert(w.Context(), tx, sent) })
+		w.Do(func(tx *sqldb.Tx) error { return w.insert(tx, sent) })
 		run := w.pending(anna, anna, r.assets[0].ID, u.Asset.ID, sent.ID)
 		w.OK(w.lib.Delete(w.Context(), own(anna), r.ids[0]))
 		w.lib.Retention = library.Retention{Uploads: time.Second}

@@ -28,6 +28,7 @@ import (
 	"atelier/internal/media"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/storage"
 )
 
 // world is a library with a real store. What is in the store is as old as the
@@ -42,7 +43,7 @@ type world struct {
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, slices.Concat(asset.Checks, library.Checks), func(dw dbtest.World) {
+	dbtest.Worlds(t, slices.Concat(asset.Checks, library.Checks, storage.Checks), func(dw dbtest.World) {
 		w := world{World: dw, folder: dw.TempDir()}
 		store, err := blob.Open(dw.Context(), "file://"+w.folder, blob.Options{Now: time.Now})
 		w.OK(err)
@@ -184,7 +185,7 @@ func (w world) make(m made) (r results) {
 		a.AccountID, a.Created = m.account, w.Now()
 		id := uuid.NewString()
 		w.Do(func(tx *sqldb.Tx) error {
-			if err := asset.Insert(w.Context(), tx, a); err != nil {
+			if err := w.insert(tx, a); err != nil {
 				return err
 			}
 			_, err := tx.Exec(w.Context(), `
@@ -196,6 +197,17 @@ func (w world) make(m made) (r results) {
 		r.results, r.ids, r.assets = append(r.results, id), append(r.ids, r.library+":"+id), append(r.assets, a)
 	}
 	return r
+}
+
+// insert adds a file that is counted.
+func (w world) insert(tx *sqldb.Tx, a asset.Asset) error {
+	if err := asset.Insert(w.Context(), tx, a); err != nil {
+		return err
+	}
+	if err := w.lib.Storage.Charge(w.Context(), tx, a.AccountID, a.StoredBytes()); err != nil {
+		return err
+	}
+	return w.lib.Storage.ChargeTotal(w.Context(), tx, a.AccountID, a.StoredBytes())
 }
 
 // run writes the row of a run, pending or ended.

@@ -365,6 +365,16 @@ const differ = `sum(runs) <> 0 OR sum(succeeded) <> 0 OR sum(failed) <> 0 OR sum
 // less are counts to be taken from others.
 const less = `-runs, -succeeded, -failed, -cancelled, -results, -tokens_charged, -allowance_used, -took_ms`
 
+func teamStorage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]TeamStorage, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT t.id, t.name, s.used_bytes, s.limit_bytes FROM team t JOIN storage_account s ON s.account_id = t.id
+		WHERE t.company_id = $1 AND ($2 = '' OR t.id = $2) AND s.used_bytes > 0 ORDER BY s.used_bytes DESC, t.id LIMIT $3`,
+		[]any{companyID, teamID, int64(maxStorageTeams)}, func(row sqldb.Scanner) (s TeamStorage, err error) {
+			err = row.Scan(&s.TeamID, &s.Name, &s.Used, &s.Limit)
+			return s, err
+		})
+}
+
 // Checks are the invariants of this package. The first three hold every grain
 // to the runs; which day a run lies in is not for SQL to say.
 var Checks = []sqldb.Check{

@@ -85,7 +85,7 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 		out.drop(end)
 	}
 	if e.State != "" {
-		r.finish(end, j, e, out)
+		e = r.finish(end, j, e, out)
 	}
 	count(e, r.Now().Sub(j.claimed))
 }
@@ -229,12 +229,20 @@ func call(ctx context.Context, e engine.Engine, task engine.Job, out *sink) erro
 const stopWait = 5 * time.Second
 
 // finish ends the run, trying for as long as the lease may last: what was made
-// shall not be lost because the database was away for a moment.
-func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *sink) {
+// shall not be lost because the database was away for a moment. It gives the
+// ending, which is a failure where the results exceed the storage quota.
+func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *sink) generation.Ending {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		err := r.Runs.End(ctx, j.run, e)
 		if err == nil {
-			return
+			return e
+		}
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.StorageQuotaExceeded && e.State == run.Succeeded {
+			// Nothing was committed. It fails without cost, and says why.
+			out.drop(ctx)
+			e = generation.Ending{State: run.Failed, ErrorCode: string(f.Code), ErrorText: "The results did not fit into the account's storage."}
+			r.Log.Warn("results of a run exceed the storage quota", "run", j.run.ID, "reason", f.Details["reason"])
+			continue
 		}
 		over := errors.Is(err, generation.ErrOver)
 		if over || wait > r.Lease/2 || ctx.Err() != nil {
@@ -244,7 +252,7 @@ func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *s
 			if over && wait == 50*time.Millisecond {
 				out.drop(ctx)
 			}
-			return
+			return e
 		}
 		select {
 		case <-ctx.Done():

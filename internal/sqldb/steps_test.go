@@ -9,6 +9,7 @@ import (
 	"atelier/internal/report"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/storage"
 	"atelier/internal/webhook"
 )
 
@@ -100,6 +101,66 @@ func TestGovernanceStep(t *testing.T) {
 				if err := exec(`UPDATE run SET ` + change + ` WHERE id = 'r0'`); err == nil {
 					t.Errorf("%s of a run that has ended", change)
 				}
+			}
+		})
+	}
+}
+
+// TestStorageStep fills a database as the release before had it, and looks at
+// what step 11 counts.
+func TestStorageStep(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			db := dbtest.Open(t, dbtest.Bare(t, engine))
+			must := func(query string, args ...any) {
+				t.Helper()
+				err := db.Write(ctx, func(tx *sqldb.Tx) error { _, err := tx.Exec(ctx, query, args...); return err })
+				if err != nil {
+					t.Fatalf("%s: %v", query, err)
+				}
+			}
+			if err := db.MigrateTo(ctx, 7); err != nil {
+				t.Fatal(err)
+			}
+			fillGovernance(must)
+			if err := db.MigrateTo(ctx, 10); err != nil {
+				t.Fatal(err)
+			}
+			must(`UPDATE asset SET size_bytes = 1000`)
+			must(`UPDATE result SET deleted = 5 WHERE run_id IN ('r0', 'r3', 'r5')`)
+			must(`UPDATE asset SET gone = 6 WHERE id IN (SELECT asset_id FROM result WHERE run_id = 'r3')`)
+			for _, u := range []struct{ id, deleted, gone string }{{"u0", "", ""}, {"u1", "7", ""}, {"u2", "7", "8"}} {
+				must(`INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, blurhash, blob, thumb, preview, created, gone)
+					VALUES ($1, 'p0', 'IMG', 'image/png', 10, '', '', $1, '', '', 1, CAST(nullif($2, '') AS BIGINT))`, u.id, u.gone)
+				must(`INSERT INTO upload (id, account_id, person_id, asset_id, name, created, deleted) VALUES ($1, 'p0', 'p0', $1, '', 1, CAST(nullif($2, '') AS BIGINT))`, u.id, u.deleted)
+			}
+			must(`INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, blurhash, blob, thumb, preview, created) VALUES ('sent', 'p9', 'IMG', 'image/png', 7, '', '', 'sent', '', '', 1)`)
+
+			if _, err := db.Migrate(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if v, err := db.Verify(ctx, storage.Checks); err != nil || len(v) > 0 {
+				t.Errorf("checks = %v, %v", v, err)
+			}
+			err := db.Read(ctx, func(tx *sqldb.Tx) error {
+				all, err := storage.Limits{}.OfAll(ctx, tx, []string{"p9", "team0"})
+				if err != nil {
+					return err
+				}
+				if all["p9"].Used != 7 || all["p9"].Leaving != 0 || all["team0"].Used == 0 || all["team0"].Leaving != 1000 {
+					t.Errorf("usage = %+v", all)
+				}
+				total, err := storage.Total(ctx, tx)
+				if total <= 1007 {
+					t.Errorf("total = %d", total)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
 			}
 		})
 	}

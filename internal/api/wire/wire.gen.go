@@ -128,6 +128,7 @@ const (
 	ErrorCodePLUGINNOTALLOWED        ErrorCode = "PLUGIN_NOT_ALLOWED"
 	ErrorCodeRATELIMITED             ErrorCode = "RATE_LIMITED"
 	ErrorCodeSLOWDOWN                ErrorCode = "SLOW_DOWN"
+	ErrorCodeSTORAGEQUOTAEXCEEDED    ErrorCode = "STORAGE_QUOTA_EXCEEDED"
 	ErrorCodeTOKENINVALID            ErrorCode = "TOKEN_INVALID"
 	ErrorCodeTOOLSCHEMASTALE         ErrorCode = "TOOL_SCHEMA_STALE"
 	ErrorCodeTOOMANYINPUTFILES       ErrorCode = "TOO_MANY_INPUT_FILES"
@@ -177,6 +178,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodeRATELIMITED:
 		return true
 	case ErrorCodeSLOWDOWN:
+		return true
+	case ErrorCodeSTORAGEQUOTAEXCEEDED:
 		return true
 	case ErrorCodeTOKENINVALID:
 		return true
@@ -311,6 +314,7 @@ const (
 	GenerationErrorCodeENGINEFAILED           GenerationErrorCode = "ENGINE_FAILED"
 	GenerationErrorCodeENGINEUNAVAILABLE      GenerationErrorCode = "ENGINE_UNAVAILABLE"
 	GenerationErrorCodeOUTPUTINVALID          GenerationErrorCode = "OUTPUT_INVALID"
+	GenerationErrorCodeSTORAGEQUOTAEXCEEDED   GenerationErrorCode = "STORAGE_QUOTA_EXCEEDED"
 	GenerationErrorCodeTIMEDOUT               GenerationErrorCode = "TIMED_OUT"
 )
 
@@ -324,6 +328,8 @@ func (e GenerationErrorCode) Valid() bool {
 	case GenerationErrorCodeENGINEUNAVAILABLE:
 		return true
 	case GenerationErrorCodeOUTPUTINVALID:
+		return true
+	case GenerationErrorCodeSTORAGEQUOTAEXCEEDED:
 		return true
 	case GenerationErrorCodeTIMEDOUT:
 		return true
@@ -599,6 +605,10 @@ type Account struct {
 
 	// PluginKinds The kinds of apps that may act for the account; `*` alone means all.
 	PluginKinds []string `json:"plugin_kinds"`
+
+	// Storage What an account stores: its uploads, results and files sent with runs, with their thumbnails. A deleted file counts
+	// no longer, although its bytes are removed an hour later; such bytes may take up as much room again.
+	Storage Storage `json:"storage"`
 }
 
 // AccountKind What sort of account it is.
@@ -1476,6 +1486,7 @@ type GenerationError struct {
 	// `ENGINE_UNAVAILABLE`: nothing was there to run it; try again later. `TIMED_OUT`: it took longer than the tool
 	// allows; ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it unchanged.
 	// `OUTPUT_INVALID`: the engine gave something that can't be used; try again, and tell the operator if it stays.
+	// `STORAGE_QUOTA_EXCEEDED`: the results did not fit into the account's storage; delete files first.
 	// New codes may be added.
 	Code GenerationErrorCode `json:"code"`
 
@@ -1492,6 +1503,7 @@ type GenerationError struct {
 // `ENGINE_UNAVAILABLE`: nothing was there to run it; try again later. `TIMED_OUT`: it took longer than the tool
 // allows; ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it unchanged.
 // `OUTPUT_INVALID`: the engine gave something that can't be used; try again, and tell the operator if it stays.
+// `STORAGE_QUOTA_EXCEEDED`: the results did not fit into the account's storage; delete files first.
 // New codes may be added.
 type GenerationErrorCode string
 
@@ -2512,6 +2524,32 @@ type Spend struct {
 	WindowSeconds int64 `json:"window_seconds"`
 }
 
+// Storage What an account stores: its uploads, results and files sent with runs, with their thumbnails. A deleted file counts
+// no longer, although its bytes are removed an hour later; such bytes may take up as much room again.
+type Storage struct {
+	// LimitBytes What may be stored; null for no limit.
+	//
+	// Examples: 21474836480
+	LimitBytes *int64 `json:"limit_bytes"`
+
+	// UsedBytes What is stored.
+	//
+	// Examples: 73400320
+	UsedBytes int64 `json:"used_bytes"`
+}
+
+// StorageReport What the company's teams store now, whatever time the report is about; of one team where `team_id` is given. It is
+// on the first page only.
+type StorageReport struct {
+	// Teams The teams that store anything, the one with the most first.
+	Teams []TeamStorage `json:"teams"`
+
+	// UsedBytes Of all teams.
+	//
+	// Examples: 73400320
+	UsedBytes int64 `json:"used_bytes"`
+}
+
 // Team A part of a company that works and pays together.
 type Team struct {
 	// CompanyID Opaque. Pass it back as it came.
@@ -2635,6 +2673,25 @@ type TeamRoleList struct {
 
 	// NextCursor Always null: the list is whole.
 	NextCursor *string `json:"next_cursor"`
+}
+
+// TeamStorage What a team stores.
+type TeamStorage struct {
+	// LimitBytes What it may store; null for no limit.
+	//
+	// Examples: 21474836480
+	LimitBytes *int64 `json:"limit_bytes"`
+
+	// TeamID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	TeamID ID `json:"team_id"`
+
+	// TeamName Examples: Look development
+	TeamName string `json:"team_name"`
+
+	// UsedBytes Examples: 73400320
+	UsedBytes int64 `json:"used_bytes"`
 }
 
 // TimeZone By which clock the company counts its days and months, as the IANA names it.
@@ -2966,6 +3023,10 @@ type UsageReport struct {
 
 	// StartUtc From when runs are counted.
 	StartUtc time.Time `json:"start_utc"`
+
+	// Storage What the company's teams store now, whatever time the report is about; of one team where `team_id` is given. It is
+	// on the first page only.
+	Storage *StorageReport `json:"storage,omitempty"`
 
 	// TimeZone By which clock the company counts its days and months, as the IANA names it.
 	//

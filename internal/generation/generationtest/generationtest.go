@@ -31,6 +31,7 @@ import (
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/storage"
 	"atelier/internal/webhook"
 )
 
@@ -52,7 +53,7 @@ var tools = map[string]string{
 const picture = "output: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
 // Checks are the invariants of all that runs touch.
-var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, catalog.Checks, ratelog.Checks, report.Checks, budget.Checks)
+var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, storage.Checks, catalog.Checks, ratelog.Checks, report.Checks, budget.Checks)
 
 // House is an installation whose clock moves only when it is told to. Nobody
 // works in it.

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"atelier/internal/config"
+	"atelier/internal/sqldb"
+	"atelier/internal/storage"
+)
+
+type storageSetCmd struct {
+	jsonFlag
+	Email   string       `help:"Whose personal account." xor:"account" required:""`
+	Team    string       `help:"Which team." xor:"account" required:"" placeholder:"ID"`
+	Bytes   *config.Size `help:"Limit of its own, such as 100GB; 0 for none." xor:"limit" required:"" placeholder:"N"`
+	Default bool         `help:"Go by storage.account_bytes again." xor:"limit" required:""`
+}
+
+func (c storageSetCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		var limit *int64
+		if c.Bytes != nil {
+			n := int64(*c.Bytes)
+			limit = &n
+		}
+		u, err := pp.desk.SetStorageLimit(ctx, c.Email, c.Team, limit)
+		if err != nil {
+			return err
+		}
+		return p.printUsage(c.JSON, u)
+	})
+}
+
+type storageShowCmd struct {
+	jsonFlag
+	Email string `help:"Whose personal account; without it and --team, the installation." xor:"account"`
+	Team  string `help:"Which team." xor:"account" placeholder:"ID"`
+}
+
+func (c storageShowCmd) Run(p *program) error {
+	return p.withPeople(func(ctx context.Context, pp *people) error {
+		if c.Email == "" && c.Team == "" {
+			return p.printTotal(ctx, c.JSON, pp.db)
+		}
+		u, err := pp.desk.StorageOf(ctx, c.Email, c.Team)
+		if err != nil {
+			return err
+		}
+		return p.printUsage(c.JSON, u)
+	})
+}
+
+func (p *program) printUsage(asJSON bool, u storage.Usage) error {
+	out := map[string]any{"used_bytes": u.Used, "deleted_bytes": u.Leaving, "limit_bytes": nil, "own_limit": u.Own}
+	limit := "no limit"
+	if u.Limit > 0 {
+		out["limit_bytes"] = u.Limit
+		limit = fmt.Sprintf("%v at most", config.Size(u.Limit))
+	}
+	return p.print(asJSON, out, fmt.Sprintf("%d bytes are stored, and %d of deleted files; %s", u.Used, u.Leaving, limit))
+}
+
+// printTotal tells what the installation stores, and what its disks have left.
+func (p *program) printTotal(ctx context.Context, asJSON bool, db *sqldb.DB) error {
+	var total int64
+	err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		total, err = storage.Total(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	out := map[string]any{"stored_bytes": total, "limit_bytes": nil}
+	text := fmt.Sprintf("%d bytes are stored", total)
+	if limit := storageLimits(p.cfg).Total; limit > 0 {
+		out["limit_bytes"] = limit
+		text += fmt.Sprintf("; %v at most", config.Size(limit))
+	}
+	free := map[string]int64{}
+	for name, folder := range diskFolders(p.cfg) {
+		n, err := storage.FreeSpace(folder)
+		if err != nil {
+			if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			return fmt.Errorf("free space of %s: %w", folder, err)
+		}
+		free[name] = n
+		text += fmt.Sprintf("; %d bytes are free in %s", n, folder)
+	}
+	out["free_bytes"] = free
+	return p.print(asJSON, out, text)
+}
