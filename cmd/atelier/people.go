@@ -38,16 +38,13 @@ type people struct {
 	jobs      queue.Queue
 }
 
-// maxGrants bounds how many device sign-ins can be under way.
-const maxGrants = 50_000
-
 // openPeople builds what stands for itself.
 func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 	c := p.cfg
 	return &people{
 		db: db, keys: keys,
 		devices: device.New(device.Options{
-			Key: keys.Key("device"), Now: db.Now, MaxGrants: maxGrants, Replayed: identity.Replayed,
+			Key: keys.Key("device"), Now: db.Now, MaxGrants: c.Device.Grants, MaxPerNetwork: c.Device.GrantsPerNetwork, Replayed: identity.Replayed,
 			ExpiresIn: time.Duration(c.Device.ExpiresIn), Interval: time.Duration(c.Device.Interval), MaxInterval: time.Duration(c.Device.MaxInterval),
 			RotateAfter: time.Duration(c.Tokens.RefreshRotateAfter), Grace: time.Duration(c.Tokens.RefreshGrace),
 		}),
@@ -71,7 +68,8 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 	pp.desk = identity.New(identity.Parts{
 		DB: pp.db, Devices: pp.devices, Tokens: pp.tokens, Post: office, Provider: pp.provider, Box: pp.keys.Box("person_identity"), Now: pp.db.Now,
 		Settings: identity.Settings{
-			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail, SessionLifetime: time.Duration(c.Sessions.Lifetime),
+			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail,
+			SessionLifetime: time.Duration(c.Sessions.Lifetime), KnownLifetime: time.Duration(c.Sessions.Known),
 			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
 			Storage: storageLimits(c),
 		},

@@ -138,6 +138,7 @@ type Limits struct {
 // Sessions are browsers that are signed in.
 type Sessions struct {
 	Lifetime Span `hidden:"" help:"How long a browser stays signed in." default:"720h" least:"1"`
+	Known    Span `hidden:"" help:"How long after a sign-in strangers' wrong passwords do not keep a browser out." default:"4320h" least:"1"`
 }
 
 // SMTP is how mail goes out.
@@ -162,6 +163,9 @@ type Device struct {
 	ExpiresIn   Span `hidden:"" help:"How long a code can be approved." default:"600s" least:"1"`
 	Interval    Span `hidden:"" help:"Least time between polls." default:"5s" least:"1"`
 	MaxInterval Span `hidden:"" help:"Where doubling the interval ends." default:"60s" least:"1"`
+
+	Grants           int `hidden:"" help:"Sign-ins that may wait at once; beyond it the oldest of the network with most of them ends." default:"50000" least:"1"`
+	GrantsPerNetwork int `hidden:"" help:"Sign-ins of one network that may wait at once; beyond it its oldest ends." default:"200" least:"1"`
 }
 
 // Tokens are the credentials that expire, and the tokens people pay with.

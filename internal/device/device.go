@@ -34,7 +34,12 @@ type Options struct {
 	ExpiresIn   time.Duration // of both codes
 	Interval    time.Duration // between polls, at first
 	MaxInterval time.Duration // to which it grows for a client in a hurry
-	MaxGrants   int           // that wait for somebody at once
+
+	// MaxGrants is how many grants wait at once, MaxPerNetwork how many of one
+	// network. Beyond it the oldest of that network go, and of the network
+	// with most where all are too many.
+	MaxGrants     int
+	MaxPerNetwork int
 
 	RotateAfter time.Duration // age at which a refresh token is replaced
 	Grace       time.Duration // for which a replaced one still gives its successor

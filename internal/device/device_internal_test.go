@@ -10,7 +10,7 @@ import (
 	"atelier/internal/sqldb/dbtest"
 )
 
-var testOptions = Options{Key: []byte("a key for tests"), ExpiresIn: 10 * time.Minute, Interval: 5 * time.Second, MaxInterval: time.Minute, MaxGrants: 1000, Now: time.Now}
+var testOptions = Options{Key: []byte("a key for tests"), ExpiresIn: 10 * time.Minute, Interval: 5 * time.Second, MaxInterval: time.Minute, MaxGrants: 1000, MaxPerNetwork: 1000, Now: time.Now}
 
 // TestMoves walks every pair of states.
 func TestMoves(t *testing.T) {

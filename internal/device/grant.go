@@ -34,6 +34,7 @@ type Request struct {
 	PluginKind string
 	Agent      string
 	Address    string
+	Network    string // what the address counts by
 }
 
 // Codes are the answer to a request. They exist nowhere else.
@@ -68,8 +69,6 @@ const (
 	// nearlyFull is how close to MaxGrants starts begin to go one by one, so
 	// that no more get in than should. It is more than there are at once.
 	nearlyFull = 1000
-	// comeBack is when somebody who found no room may try again.
-	comeBack = 30 * time.Second
 	// maxWrong is how many failed confirmations end a grant.
 	maxWrong = 5
 )
@@ -77,7 +76,6 @@ const (
 var pluginKind = regexp.MustCompile(`^[a-z0-9_-]{0,32}$`)
 
 var (
-	errFull    = fault.New(fault.RateLimited, "Too many devices wait to be approved. Try again shortly.").After(comeBack)
 	errNoGrant = fault.New(fault.NotFound, "No device waits with this code. Check it, or start again on your device.")
 	errDecided = fault.New(fault.Forbidden, "Somebody has decided about this code already.").With("reason", "decided")
 	errLocked  = fault.New(fault.Forbidden, "More than one person has opened this code, so nobody can approve it. Start again on your device.").
@@ -89,14 +87,15 @@ func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, er
 	if !pluginKind.MatchString(r.PluginKind) {
 		return Codes{}, fault.New(fault.Invalid, "A plugin kind has 1 to 32 of a-z, 0-9, _ and -.").On("plugin_kind")
 	}
-	if err := d.makeRoom(ctx, tx); err != nil {
+	network := plain.Line(r.Network, maxAddress)
+	if err := d.makeRoom(ctx, tx, network); err != nil {
 		return Codes{}, err
 	}
 	codes := Codes{DeviceCode: mint(devicePrefix), ExpiresIn: d.o.ExpiresIn, Interval: d.o.Interval}
 	g := grant{
 		Grant: Grant{ID: ident.New(), PluginKind: r.PluginKind, Agent: plain.Line(r.Agent, maxAgent), Address: plain.Line(r.Address, maxAddress),
 			Created: tx.Now, Expires: tx.Now.Add(d.o.ExpiresIn)},
-		state: Pending, deviceHash: ident.Hash(codes.DeviceCode), wait: d.o.Interval, told: wholeSeconds(d.o.Interval),
+		state: Pending, network: network, deviceHash: ident.Hash(codes.DeviceCode), wait: d.o.Interval, told: wholeSeconds(d.o.Interval),
 	}
 	for {
 		code := d.userCode()
@@ -113,18 +112,43 @@ func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, er
 	}
 }
 
-// makeRoom refuses one grant more than may wait at once.
-func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx) error {
-	n, err := countLive(ctx, tx)
-	if err == nil && n >= d.o.MaxGrants-nearlyFull && n < d.o.MaxGrants {
-		if err = lockStarts(ctx, tx); err == nil {
-			n, err = countLive(ctx, tx)
+// makeRoom has older grants end where one more would be too many: of the
+// network that asks, or of the one that has most. So nobody can keep others from
+// starting, and a network loses the more the more it has.
+//
+// What the network has is exact where its starts come one after the other,
+// which is for the caller to see to.
+func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) error {
+	own, err := countLiveOf(ctx, tx, network)
+	if err != nil {
+		return err
+	}
+	for ; own >= d.o.MaxPerNetwork; own-- {
+		if err := endOldest(ctx, tx, network); err != nil {
+			return err
 		}
 	}
-	if err == nil && n >= d.o.MaxGrants {
-		return errFull
+
+	all, err := countLive(ctx, tx)
+	if err != nil || all < d.o.MaxGrants-nearlyFull {
+		return err
 	}
-	return err
+	if err := lockStarts(ctx, tx); err != nil {
+		return err
+	}
+	if all, err = countLive(ctx, tx); err != nil {
+		return err
+	}
+	for ; all >= d.o.MaxGrants; all-- {
+		most, err := largestNetwork(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := endOldest(ctx, tx, most); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Open finds the grant that waits with a code and remembers who has seen it.

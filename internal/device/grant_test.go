@@ -1,8 +1,11 @@
 package device_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -76,40 +79,115 @@ func TestTextFromOutsideIsCleaned(t *testing.T) {
 	})
 }
 
-// TestOnlySoManyWait starts more than there is room for, one after the other
-// and at once.
-func TestOnlySoManyWait(t *testing.T) {
+// Where too many wait the network with most of them loses its oldest, so that
+// nobody is kept from starting.
+func TestGrantsAreBounded(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
 		o := w.options()
 		o.MaxGrants = 20
 		w.Devices = device.New(o)
+		live := func() int {
+			return w.count(`SELECT count(*) FROM device_grant WHERE state IN ('pending', 'approved') AND expires > $1`, w.now().UnixMicro())
+		}
 		who := w.person()
-		first := w.start()
-		var mu sync.Mutex
-		got := map[fault.Code]int{}
+		mine, err := w.tryStart(device.Request{Network: "192.0.2.1"})
+		w.want("mine", err, "")
 		dbtest.Together(40, func(int) {
-			_, err := w.tryStart(device.Request{})
-			mu.Lock()
-			defer mu.Unlock()
-			got[code(err)]++
+			if _, err := w.tryStart(device.Request{Network: "2001:db8::/64"}); err != nil {
+				t.Errorf("a start of the others = %v", err)
+			}
 		})
-		if got[""] != 19 || got[fault.RateLimited] != 21 {
-			t.Errorf("40 starts at once = %v, want 19 that got in", got)
+		if n := live(); n != 20 {
+			t.Errorf("%d wait, want 20", n)
 		}
-		_, err := w.tryStart(device.Request{})
-		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.RateLimited || f.RetryAfter <= 0 {
-			t.Errorf("one more = %+v", err)
+		for i := range 5 {
+			if _, err := w.tryStart(device.Request{Network: fmt.Sprintf("192.0.2.%d", 10+i)}); err != nil {
+				t.Errorf("somebody else = %v", err)
+			}
 		}
-		w.approve(first.UserCode, who)
-		_, err = w.tryStart(device.Request{})
-		w.want("an approved one still waits", err, fault.RateLimited)
-		w.poll(first.DeviceCode)
-		_, err = w.tryStart(device.Request{})
-		w.want("a claimed one makes room", err, "")
-		w.pass(600 * time.Second)
-		_, err = w.tryStart(device.Request{})
-		w.want("old ones make room", err, "")
+		if n := w.count(`SELECT count(*) FROM device_grant WHERE state = 'pending' AND network = '2001:db8::/64'`); n != 14 || live() != 20 {
+			t.Errorf("%d of %d are theirs, want 14 of 20", n, live())
+		}
+		w.approve(mine.UserCode, who)
+		if _, _, err := w.poll(mine.DeviceCode); err != nil {
+			t.Errorf("mine = %v", err)
+		}
+	})
+}
+
+// What somebody approved goes last, and goes too: otherwise who approves their
+// own could fill all places.
+func TestNetworksHaveAShare(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		o := w.options()
+		o.MaxPerNetwork = 3
+		w.Devices = device.New(o)
+		who := w.person()
+		start := func(network string) device.Codes {
+			t.Helper()
+			w.pass(time.Second)
+			c, err := w.tryStart(device.Request{Network: network})
+			w.want("start", err, "")
+			return c
+		}
+		approved := start("192.0.2.1")
+		w.approve(approved.UserCode, who)
+		other := start("192.0.2.2")
+		pending := start("192.0.2.1")
+		newer := start("192.0.2.1")
+		start("192.0.2.1")
+
+		_, _, err := w.poll(pending.DeviceCode)
+		w.want("the oldest that waits", err, fault.DeviceCodeExpired)
+		_, _, err = w.poll(newer.DeviceCode)
+		w.want("a newer one", err, fault.AuthorizationPending)
+		_, _, err = w.poll(other.DeviceCode)
+		w.want("another network's", err, fault.AuthorizationPending)
+		_, _, err = w.poll(approved.DeviceCode)
+		w.want("what was approved", err, "")
+
+		for range 4 {
+			w.approve(start("192.0.2.3").UserCode, who)
+		}
+		if n := w.count(`SELECT count(*) FROM device_grant WHERE state = 'approved' AND network = '192.0.2.3'`); n != 3 {
+			t.Errorf("%d approved ones wait, want 3", n)
+		}
+	})
+}
+
+// TestGrantsOfManyNetworks has all places taken by 250 networks, and everybody
+// else gets in. ATELIER_TEST_GRANTS=50000 is the figure of the service.
+func TestGrantsOfManyNetworks(t *testing.T) {
+	t.Parallel()
+	most, err := strconv.Atoi(cmp.Or(os.Getenv("ATELIER_TEST_GRANTS"), "2000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(t, func(t *testing.T, w *world) {
+		o := w.options()
+		o.MaxGrants = most
+		w.Devices = device.New(o)
+		w.exec(`
+			INSERT INTO device_grant (id, device_hash, user_hash, state, plugin_kind, agent, address, provider, seen_by, locked, wrong, wait_ms, told_s, created, expires, network)
+			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < `+strconv.Itoa(most)+`)
+			SELECT 'g' || CAST(i AS TEXT), substr('`+strings.Repeat("0", 64)+`' || CAST(i AS TEXT), length(CAST(i AS TEXT)) + 1), substr('`+strings.Repeat("0", 64)+`' || CAST(i AS TEXT), length(CAST(i AS TEXT)) + 1),
+				'pending', '', '', '', '', '', FALSE, 0, 5000, 5, $1, CAST($2 AS BIGINT) + i, '203.0.113.' || CAST(i % 250 AS TEXT) FROM n`,
+			w.now().UnixMicro(), w.now().Add(5*time.Minute).UnixMicro())
+		began := time.Now()
+		for i := range 20 {
+			if _, err := w.tryStart(device.Request{Network: fmt.Sprintf("192.0.2.%d", i)}); err != nil {
+				t.Fatalf("start %d = %v", i, err)
+			}
+		}
+		t.Logf("%v for a start where %d wait", time.Since(began)/20, most)
+		if n := w.count(`SELECT count(*) FROM device_grant WHERE state = 'pending'`); n != most {
+			t.Errorf("%d wait, want %d", n, most)
+		}
+		if n := w.count(`SELECT count(*) FROM device_grant WHERE state = 'pending' AND network LIKE '192.0.2.%'`); n != 20 {
+			t.Errorf("%d of the newcomers wait, want 20", n)
+		}
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 type grant struct {
 	Grant
 	state      State
+	network    string
 	deviceHash string
 	personID   string // who approved
 	provider   string
@@ -57,17 +58,47 @@ func byUserHash(ctx context.Context, tx *sqldb.Tx, hash string) (grant, error) {
 func insertGrant(ctx context.Context, tx *sqldb.Tx, g grant, userHash string) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO device_grant (id, device_hash, user_hash, state, plugin_kind, agent, address, provider, seen_by, locked, wrong,
-			wait_ms, told_s, created, expires)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, '', '', FALSE, 0, $8, $9, $10, $11)
+			wait_ms, told_s, created, expires, network)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, '', '', FALSE, 0, $8, $9, $10, $11, $12)
 		ON CONFLICT DO NOTHING`,
 		g.ID, g.deviceHash, userHash, string(g.state), g.PluginKind, g.Agent, g.Address,
-		g.wait.Milliseconds(), int64(g.told/time.Second), sqldb.At(g.Created), sqldb.At(g.Expires))
+		g.wait.Milliseconds(), int64(g.told/time.Second), sqldb.At(g.Created), sqldb.At(g.Expires), g.network)
 	return n == 1, err
 }
 
 func countLive(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 	err = tx.QueryRow(ctx, `SELECT count(*) FROM device_grant WHERE state IN ('pending', 'approved') AND expires > $1`, sqldb.At(tx.Now)).Scan(&n)
 	return n, err
+}
+
+func countLiveOf(ctx context.Context, tx *sqldb.Tx, network string) (n int, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM device_grant WHERE network = $2 AND state IN ('pending', 'approved') AND expires > $1`,
+		sqldb.At(tx.Now), network).Scan(&n)
+	return n, err
+}
+
+// largestNetwork gives the network with most live grants. Of several it is the
+// one whose oldest is oldest.
+func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT network FROM device_grant WHERE state IN ('pending', 'approved') AND expires > $1
+		GROUP BY network ORDER BY count(*) DESC, min(expires), network LIMIT 1`, sqldb.At(tx.Now)).Scan(&network)
+	return network, err
+}
+
+// endOldest ends the oldest live grant of a network, if it has one: one that
+// nobody approved before one that somebody did. A grant that somebody else ends
+// or claims meanwhile makes room as well.
+func endOldest(ctx context.Context, tx *sqldb.Tx, network string) error {
+	for _, from := range []State{Pending, Approved} {
+		n, err := move(ctx, tx, from, Gone, ``, `id = (
+			SELECT o.id FROM device_grant o WHERE o.network = $3 AND o.state IN ('pending', 'approved') AND o.state = $2 AND o.expires > $4 ORDER BY o.expires, o.id LIMIT 1)`,
+			network, sqldb.At(tx.Now))
+		if err != nil || n == 1 {
+			return err
+		}
+	}
+	return nil
 }
 
 // lockStarts lets one start at a time through.

@@ -36,7 +36,7 @@ func (w *world) pass(d time.Duration) { w.clock.Add(int64(d)) }
 
 func (w *world) options() device.Options {
 	return device.Options{
-		Key: []byte("a key for tests"), ExpiresIn: 600 * time.Second, Interval: 5 * time.Second, MaxInterval: 60 * time.Second, MaxGrants: 50_000,
+		Key: []byte("a key for tests"), ExpiresIn: 600 * time.Second, Interval: 5 * time.Second, MaxInterval: 60 * time.Second, MaxGrants: 50_000, MaxPerNetwork: 200,
 		RotateAfter: 24 * time.Hour, Grace: time.Minute, Now: w.now,
 		Replayed: func(_ context.Context, tx *sqldb.Tx, dev device.Device) error {
 			tx.AfterCommit(func() {

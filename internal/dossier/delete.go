@@ -139,6 +139,9 @@ func (d *Dossier) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error 
 	if err := ratelog.Drop(ctx, tx, rateKeys(p, inviting)...); err != nil {
 		return err
 	}
+	if err := ratelog.DropUnder(ctx, tx, ratelog.Daily+"password/pair/"+strings.ToLower(p.Email)+"/"); err != nil {
+		return err
+	}
 	if err := forget(ctx, tx, p.ID); err != nil {
 		return err
 	}
@@ -161,8 +164,8 @@ func (d *Dossier) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error 
 func rateKeys(p person.Person, inviting []string) []string {
 	email := strings.ToLower(p.Email)
 	keys := []string{
-		"password/person/" + email, "reset/person/" + email, "code/person/" + p.ID, "remind/person/" + p.ID, "mail/person/" + p.ID,
-		"invitation/person/" + p.ID, "create/person/" + p.ID, exportKey(p.ID),
+		"password/person/" + email, ratelog.Daily + "reset/person/" + email, "code/person/" + p.ID, ratelog.Daily + "code/person/" + p.ID,
+		ratelog.Daily + "remind/person/" + p.ID, "mail/person/" + p.ID, "invitation/person/" + p.ID, "create/person/" + p.ID, exportKey(p.ID),
 	}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(inviting))) {
 		keys = append(keys, "invitation/email/"+id+"/"+email)

@@ -46,6 +46,7 @@ func TestWrongCodesOfAPerson(t *testing.T) {
 	})
 }
 
+// Where a network has used up its wrong codes each person has three a day.
 func TestWrongCodesFromAnAddress(t *testing.T) {
 	each(t, identitytest.Options{Device: longLived}, func(w *world) {
 		codes := w.Start("")
@@ -57,15 +58,18 @@ func TestWrongCodesFromAnAddress(t *testing.T) {
 		from := func(n int, address, code string) error {
 			return second(w.Desk.OpenGrant(w.Context(), people[n], code, identity.Visitor{Address: address}))
 		}
-		for i := range 30 {
+		for i := range 30 + 4*3 {
 			w.refused("a wrong code", from(i%4, fmt.Sprintf("2001:db8::%x", i), "BBBB-BBBB"), fault.NotFound)
+			if i%4 == 3 {
+				w.pass(time.Minute)
+			}
 		}
-		if got := w.wait("the 31st", from(4, "2001:db8::ffff", codes.UserCode)); got != time.Hour {
-			w.Errorf("wait = %v, want 1h", got)
+		for n := range 4 {
+			w.wait("one more", from(n, "2001:db8::ffff", codes.UserCode))
 		}
-		w.ok(from(4, "2001:db8:0:1::1", codes.UserCode))
+		w.ok(from(4, "2001:db8::ffff", codes.UserCode))
 		w.pass(time.Hour)
-		w.ok(from(4, "2001:db8::1", codes.UserCode))
+		w.refused("an hour later", from(3, "2001:db8::1", "BBBB-BBBB"), fault.NotFound)
 	})
 }
 
@@ -84,11 +88,15 @@ func TestStartsPerAddress(t *testing.T) {
 			w.ok(from("2001:db8:0:1::1"))
 			w.pass(time.Minute)
 		}
-		if got := w.wait("the 101st in an hour", from("2001:db8::1")); got != 55*time.Minute {
-			w.Errorf("wait = %v, want 55m", got)
+		for _, want := range []time.Duration{2, 4, 8, 16, 30, 30} { // the first wait is over
+			w.ok(from("2001:db8::1"))
+			if got := w.wait("another in the hour", from("2001:db8::2")); got != want*time.Second {
+				w.Errorf("wait = %v, want %v", got, want*time.Second)
+			}
+			w.pass(want * time.Second)
 		}
-		if n := w.count(`device_grant`); n != 105 {
-			w.Errorf("%d grants, want 105", n)
+		if n := w.count(`device_grant`); n != 111 {
+			w.Errorf("%d grants, want 111", n)
 		}
 	})
 }

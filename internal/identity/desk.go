@@ -15,7 +15,6 @@ import (
 	"atelier/internal/audit"
 	"atelier/internal/company"
 	"atelier/internal/device"
-	"atelier/internal/fault"
 	"atelier/internal/idtoken"
 	"atelier/internal/keyring"
 	"atelier/internal/ledger"
@@ -50,6 +49,8 @@ type Settings struct {
 	// RequireVerified makes an account useless until its address is verified.
 	RequireVerified bool
 	SessionLifetime time.Duration
+	// KnownLifetime is how long a browser counts as known after a sign-in.
+	KnownLifetime time.Duration
 
 	SignupGrant      int64 // tokens of a new person
 	MonthlyAllowance int64 // free tokens of every account
@@ -79,6 +80,8 @@ func New(p Parts) *Desk { return &Desk{p} }
 type Visitor struct {
 	Agent   string
 	Address string
+	// Browser is the cookie of a known browser; see session.Remember.
+	Browser string
 }
 
 // network is what limits count a visitor by: IPv6 hands out whole /64 networks
@@ -105,53 +108,6 @@ var Operator = Actor{trusted: true}
 // act writes an audit entry of a person about themselves.
 func act(ctx context.Context, tx *sqldb.Tx, a audit.Act, personID, address string, details map[string]string) error {
 	return audit.Add(ctx, tx, audit.Entry{Act: a, ActorID: personID, PersonID: personID, Address: address, Details: details})
-}
-
-// Limits on guessing, each on all nodes together. What succeeds does not count.
-var (
-	passwordsPerPerson  = []ratelog.Window{{Most: 10, Span: 5 * time.Minute}}
-	passwordsPerAddress = []ratelog.Window{{Most: 100, Span: 5 * time.Minute}}
-	codesPerPerson      = []ratelog.Window{{Most: 10, Span: 10 * time.Minute}, {Most: 50, Span: time.Hour}}
-	codesPerAddress     = []ratelog.Window{{Most: 30, Span: time.Hour}}
-	startsPerAddress    = []ratelog.Window{{Most: 20, Span: time.Minute}, {Most: 100, Span: time.Hour}}
-	signupsPerAddress   = []ratelog.Window{{Most: 20, Span: time.Minute}, {Most: 100, Span: time.Hour}}
-	mailsPerPerson      = []ratelog.Window{{Most: 5, Span: time.Hour}}
-	mailsPerAddress     = []ratelog.Window{{Most: 30, Span: time.Hour}}
-)
-
-// limit is one allowance of a try.
-type limit struct {
-	key     string
-	windows []ratelog.Window
-}
-
-// try takes one of each limit, or of none: what a refused try took is undone
-// with its transaction. The ids give it back after a success.
-func (d *Desk) try(ctx context.Context, limits ...limit) (ids []string, err error) {
-	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		ids = ids[:0]
-		for _, l := range limits {
-			id, wait, err := ratelog.Take(ctx, tx, l.key, l.windows...)
-			if err != nil {
-				return err
-			}
-			if id == "" {
-				return fault.New(fault.RateLimited, "Too many tries. Wait a little.").After(wait)
-			}
-			ids = append(ids, id)
-		}
-		return nil
-	})
-	return ids, err
-}
-
-func giveBack(ctx context.Context, tx *sqldb.Tx, ids []string) error {
-	for _, id := range ids {
-		if err := ratelog.Return(ctx, tx, id); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // link makes an address of the sign-in pages.
@@ -194,17 +150,23 @@ func joined(ctx context.Context, tx *sqldb.Tx, p person.Person, address string) 
 
 // Entered is a browser that was just signed in.
 type Entered struct {
-	Person person.Person
-	Cookie string
+	Person  person.Person
+	Cookie  string // of the session
+	Browser string // by which the browser is known from now on
 }
 
-// enter starts a session for a person, whose row is locked.
+// enter starts a session for a person, whose row is locked. The browser is known
+// to them from then on.
 func (d *Desk) enter(ctx context.Context, tx *sqldb.Tx, p person.Person, provider string, v Visitor) (Entered, error) {
 	_, cookie, err := session.Start(ctx, tx, session.Session{PersonID: p.ID, Provider: provider, Agent: v.Agent, Address: v.Address}, d.Settings.SessionLifetime)
 	if err != nil {
 		return Entered{}, fmt.Errorf("start session: %w", err)
 	}
-	return Entered{p, cookie}, act(ctx, tx, audit.SessionSignedIn, p.ID, v.Address, map[string]string{"provider": provider})
+	browser, err := session.Remember(ctx, tx, p.ID, v.Browser, d.Settings.KnownLifetime)
+	if err != nil {
+		return Entered{}, fmt.Errorf("remember browser: %w", err)
+	}
+	return Entered{p, cookie, browser}, act(ctx, tx, audit.SessionSignedIn, p.ID, v.Address, map[string]string{"provider": provider})
 }
 
 // Sweep removes what ran out.

@@ -16,14 +16,19 @@ import (
 
 // StartDevice begins the sign-in of a device.
 func (d *Desk) StartDevice(ctx context.Context, pluginKind string, v Visitor) (codes device.Codes, err error) {
-	if _, err := d.try(ctx, limit{"start/address/" + v.network(), startsPerAddress}); err != nil {
-		return codes, err
-	}
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		codes, err = d.Devices.Start(ctx, tx, device.Request{PluginKind: pluginKind, Agent: v.Agent, Address: v.Address})
+		// The keys stay locked until the grant is there, so that starts of one
+		// network come one after the other.
+		if err := paceNetwork(ctx, tx, "start", v, startsOfNetwork); err != nil {
+			return err
+		}
+		codes, err = d.Devices.Start(ctx, tx, device.Request{PluginKind: pluginKind, Agent: v.Agent, Address: v.Address, Network: v.network()})
 		return err
 	})
-	return codes, err
+	if err != nil {
+		return device.Codes{}, err
+	}
+	return codes, nil
 }
 
 // VerificationURL is where a person approves a device.
@@ -34,9 +39,7 @@ func (d *Desk) VerificationURL(userCode string) string {
 // OpenGrant shows a signed-in person the device that asks for them. Wrong codes
 // count against the person and the address.
 func (d *Desk) OpenGrant(ctx context.Context, s Session, userCode string, v Visitor) (g device.Grant, err error) {
-	taken, err := d.try(ctx,
-		limit{"code/person/" + s.PersonID, codesPerPerson},
-		limit{"code/address/" + v.network(), codesPerAddress})
+	taken, err := d.tryCode(ctx, s.PersonID, v)
 	if err != nil {
 		return g, err
 	}
@@ -44,7 +47,7 @@ func (d *Desk) OpenGrant(ctx context.Context, s Session, userCode string, v Visi
 		if g, err = d.Devices.Open(ctx, tx, userCode, s.PersonID); err != nil {
 			return err
 		}
-		if err := giveBack(ctx, tx, taken); err != nil {
+		if err := taken.giveBack(ctx, tx); err != nil {
 			return err
 		}
 		return seen(ctx, tx, s, g, v)
@@ -70,9 +73,7 @@ type Verdict struct {
 // DecideGrant approves or refuses a device. A code that is not that of the page
 // counts against its grant, which dies of the fifth.
 func (d *Desk) DecideGrant(ctx context.Context, s Session, a Verdict, v Visitor) (g device.Grant, err error) {
-	taken, err := d.try(ctx,
-		limit{"code/person/" + s.PersonID, codesPerPerson},
-		limit{"code/address/" + v.network(), codesPerAddress})
+	taken, err := d.tryCode(ctx, s.PersonID, v)
 	if err != nil {
 		return g, err
 	}
@@ -103,7 +104,7 @@ func (d *Desk) DecideGrant(ctx context.Context, s Session, a Verdict, v Visitor)
 		if g, err = d.Devices.Decide(ctx, tx, decision); err != nil {
 			return err
 		}
-		if err := giveBack(ctx, tx, taken); err != nil {
+		if err := taken.giveBack(ctx, tx); err != nil {
 			return err
 		}
 		done := audit.DeviceRefused

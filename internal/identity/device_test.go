@@ -335,7 +335,7 @@ func TestNewDeviceIsTold(t *testing.T) {
 
 		mark := w.mark()
 		w.ok(w.Desk.MayDrop(w.Context(), secret))
-		w.refused("another kind of link", w.Desk.Reset(w.Context(), secret, "another password", w.Visitor()), fault.NotFound)
+		w.refused("another kind of link", second(w.Desk.Reset(w.Context(), secret, "another password", w.Visitor())), fault.NotFound)
 		w.refused("a guess", drop(secret[1:]+"x"), fault.NotFound)
 		foreign := w.offer(person.DropLink, person.Link{PersonID: bert.ID, Target: dev.DeviceID})
 		w.refused("somebody else's link", drop(foreign), fault.NotFound)

@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"atelier/internal/audit"
@@ -12,6 +11,7 @@ import (
 	"atelier/internal/fault"
 	"atelier/internal/mail"
 	"atelier/internal/person"
+	"atelier/internal/ratelog"
 	"atelier/internal/session"
 	"atelier/internal/sqldb"
 )
@@ -24,9 +24,7 @@ func (d *Desk) SignIn(ctx context.Context, email, password string, v Visitor) (E
 	if person.CheckEmail(email) != nil { // nobody has it, and it may not fit a key
 		return Entered{}, errWrong
 	}
-	taken, err := d.try(ctx,
-		limit{"password/person/" + strings.ToLower(email), passwordsPerPerson},
-		limit{"password/address/" + v.network(), passwordsPerAddress})
+	taken, err := d.tryPassword(ctx, email, v)
 	if err != nil {
 		return Entered{}, err
 	}
@@ -67,7 +65,7 @@ func (d *Desk) SignIn(ctx context.Context, email, password string, v Visitor) (E
 		} else if !ok { // it was changed while we looked at it
 			return refuse(errWrong)
 		}
-		if err := giveBack(ctx, tx, taken); err != nil {
+		if err := taken.giveBack(ctx, tx); err != nil {
 			return err
 		}
 		in, err = d.enter(ctx, tx, p, person.Password, v)
@@ -174,15 +172,13 @@ func (d *Desk) endAll(ctx context.Context, tx *sqldb.Tx, personID string) error 
 const resetLifetime = time.Hour
 
 // RequestReset mails a link to choose a new password to whoever has the
-// address. The caller learns nothing about whether somebody has.
+// address, or leaves it at the one that was sent lately. The caller learns nothing about whether somebody has.
 func (d *Desk) RequestReset(ctx context.Context, email string, v Visitor) error {
 	if err := person.CheckEmail(email); err != nil {
 		return err
 	}
-	_, err := d.try(ctx,
-		limit{"reset/person/" + strings.ToLower(email), mailsPerPerson},
-		limit{"reset/address/" + v.network(), mailsPerAddress})
-	if err != nil {
+	send, err := d.tryReset(ctx, email, v)
+	if err != nil || !send {
 		return err
 	}
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -221,15 +217,18 @@ func (d *Desk) MayReset(ctx context.Context, secret string) error {
 // Reset chooses a new password with a link, ends every device and browser, and
 // proves the address that the link went to. Whoever had the account without a
 // proven address may have been a stranger: their access tokens end too.
-func (d *Desk) Reset(ctx context.Context, secret, password string, v Visitor) error {
+//
+// The browser that does it is known to the person from then on: what it gives
+// is the cookie for that.
+func (d *Desk) Reset(ctx context.Context, secret, password string, v Visitor) (browser string, err error) {
 	if err := d.MayReset(ctx, secret); err != nil { // before the slow part
-		return err
+		return "", err
 	}
 	hash, err := person.HashPassword(ctx, password)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		l, err := person.UseLink(ctx, tx, person.ResetLink, secret)
 		if err != nil {
 			return err
@@ -252,8 +251,19 @@ func (d *Desk) Reset(ctx context.Context, secret, password string, v Visitor) er
 		if err := tokensEnded(ctx, tx, Actor{PersonID: p.ID, Address: v.Address}, ended); err != nil {
 			return err
 		}
+		// The links are gone, so the next one must not wait for them.
+		if err := ratelog.Drop(ctx, tx, resetKey(p.Email)); err != nil {
+			return err
+		}
+		if browser, err = session.Remember(ctx, tx, p.ID, v.Browser, d.Settings.KnownLifetime); err != nil {
+			return err
+		}
 		return act(ctx, tx, audit.PersonPasswordChanged, p.ID, v.Address, nil)
 	})
+	if err != nil {
+		return "", err
+	}
+	return browser, nil
 }
 
 // takeOver signs a person out everywhere for somebody who proved that the
@@ -281,7 +291,7 @@ func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error
 // on; every other browser and device ends.
 func (d *Desk) ChangePassword(ctx context.Context, s Session, old, password string, v Visitor) (Entered, error) {
 	if s.Person.Provider == person.Password {
-		taken, err := d.try(ctx, limit{"password/person/" + strings.ToLower(s.Person.Email), passwordsPerPerson})
+		taken, err := d.try(ctx, "password/session/"+s.ID, passwordsOfSession...)
 		if err != nil {
 			return Entered{}, err
 		}
@@ -292,7 +302,7 @@ func (d *Desk) ChangePassword(ctx context.Context, s Session, old, password stri
 		if proof.PersonID != s.PersonID {
 			return Entered{}, fault.New(fault.Invalid, "The current password is wrong.").On("old")
 		}
-		if err := d.DB.Write(ctx, func(tx *sqldb.Tx) error { return giveBack(ctx, tx, taken) }); err != nil {
+		if err := d.DB.Write(ctx, func(tx *sqldb.Tx) error { return taken.giveBack(ctx, tx) }); err != nil {
 			return Entered{}, err
 		}
 	}

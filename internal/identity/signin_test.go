@@ -75,25 +75,41 @@ func TestWrongAndUnknownAreOneAnswer(t *testing.T) {
 	})
 }
 
+// Wrong passwords of a pair of person and network are slowed down.
 func TestPasswordTries(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		w.Person("anna@example.com")
-		for range 9 {
-			w.refused("wrong", w.signIn("anna@example.com", unfit), fault.Unauthenticated)
+		from := func(email, password string) error {
+			return second(w.Desk.SignIn(w.Context(), email, password, identity.Visitor{Address: "192.0.2.1"}))
 		}
-		w.ok(w.signIn("anna@example.com", password)) // does not count
-		w.pass(time.Minute)
-		w.refused("the 10th", w.signIn("ANNA@example.com", unfit), fault.Unauthenticated)
+		for range 9 {
+			w.refused("wrong", from("anna@example.com", unfit), fault.Unauthenticated)
+		}
+		w.ok(from("anna@example.com", password)) // does not count
+		w.refused("the 10th", from("ANNA@example.com", unfit), fault.Unauthenticated)
+		w.pass(10 * time.Second)
 		for _, try := range []string{unfit, password} {
-			if got := w.wait("the 11th", w.signIn("anna@example.com", try)); got != 4*time.Minute {
-				w.Errorf("wait = %v, want 4m", got)
+			if got := w.wait("the 11th", from("anna@example.com", try)); got != 20*time.Second {
+				w.Errorf("wait = %v, want 20s", got)
 			}
 		}
-		w.refused("somebody else", w.signIn("bert@example.com", unfit), fault.Unauthenticated)
-		w.pass(4*time.Minute - time.Microsecond)
-		w.wait("a moment early", w.signIn("anna@example.com", password))
+		w.refused("somebody else", from("bert@example.com", unfit), fault.Unauthenticated)
+		w.refused("from elsewhere", w.signIn("anna@example.com", unfit), fault.Unauthenticated)
+		w.pass(20*time.Second - time.Microsecond)
+		w.wait("a moment early", from("anna@example.com", password))
 		w.pass(time.Microsecond)
-		w.ok(w.signIn("anna@example.com", password))
+		w.ok(from("anna@example.com", password))
+
+		tries := 10
+		for range 24 * 12 { // a day
+			if !fault.Is(from("anna@example.com", unfit), fault.RateLimited) {
+				tries++
+			}
+			w.pass(5 * time.Minute)
+		}
+		if tries < 90 || tries > 115 {
+			w.Errorf("%d tries in a day, want a wait of 15 minutes after the first few", tries)
+		}
 	})
 }
 
@@ -108,13 +124,17 @@ func TestPasswordTriesPerAddress(t *testing.T) {
 		for i := range 100 {
 			w.refused("wrong", from(fmt.Sprintf("2001:db8:1:2:%x::1", i)), fault.Unauthenticated)
 		}
-		if got := w.wait("the 101st", from("2001:db8:1:2:ffff::1")); got != 5*time.Minute {
-			w.Errorf("wait = %v, want 5m", got)
+		for _, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+			if got := w.wait("one more", from("2001:db8:1:2:ffff::1")); got != want*time.Second {
+				w.Errorf("wait = %v, want %v", got, want*time.Second)
+			}
+			w.pass(want * time.Second)
+			w.refused("after the wait", from("2001:db8:1:2:ffff::1"), fault.Unauthenticated)
 		}
 		w.refused("the next network", from("2001:db8:1:3::1"), fault.Unauthenticated)
 		w.refused("an IPv4 address", from("192.0.2.1"), fault.Unauthenticated)
-		w.pass(5 * time.Minute)
-		w.refused("five minutes later", from("2001:db8:1:2::1"), fault.Unauthenticated)
+		w.pass(time.Hour)
+		w.refused("an hour later", from("2001:db8:1:2::1"), fault.Unauthenticated)
 	})
 }
 
@@ -131,8 +151,8 @@ func TestRefusedTriesTakeNothing(t *testing.T) {
 			w.wait("one more", from("anna@example.com"))
 		}
 		w.refused("from the same address", from("bert@example.com"), fault.Unauthenticated)
-		if n := w.count(`rate_log`); n != 22 {
-			w.Errorf("%d tries are kept, want 22", n)
+		if n := w.count(`rate_log`); n != 33 {
+			w.Errorf("%d tries are kept, want 33", n)
 		}
 	})
 }

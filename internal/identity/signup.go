@@ -29,7 +29,8 @@ const verifyLifetime = 72 * time.Hour
 // first nobody is signed in and the cookie is "": the answer is then the same
 // for an address that is known already.
 func (d *Desk) SignUp(ctx context.Context, a Application) (Entered, error) {
-	if _, err := d.try(ctx, limit{"signup/address/" + a.Visitor.network(), signupsPerAddress}); err != nil {
+	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error { return paceNetwork(ctx, tx, "signup", a.Visitor, signupsOfNetwork) })
+	if err != nil {
 		return Entered{}, err
 	}
 	if err := person.CheckEmail(a.Email); err != nil {
@@ -109,7 +110,7 @@ func (d *Desk) remind(ctx context.Context, tx *sqldb.Tx, email string) error {
 	if err != nil {
 		return err
 	}
-	if id, _, err := ratelog.Take(ctx, tx, "remind/person/"+p.ID, mailsPerPerson...); err != nil || id == "" {
+	if id, _, err := ratelog.Pace(ctx, tx, ratelog.Daily+"remind/person/"+p.ID, mailsToPerson); err != nil || id == "" {
 		return err
 	}
 	return d.Post.Send(ctx, tx, mail.Message{To: p.Email, Subject: "You have an account already",
@@ -193,7 +194,7 @@ func (d *Desk) sendVerification(ctx context.Context, tx *sqldb.Tx, p person.Pers
 
 // ResendVerification sends the link again.
 func (d *Desk) ResendVerification(ctx context.Context, personID string) error {
-	if _, err := d.try(ctx, limit{"mail/person/" + personID, mailsPerPerson}); err != nil {
+	if _, err := d.try(ctx, "mail/person/"+personID, mailsOfPerson...); err != nil {
 		return err
 	}
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {

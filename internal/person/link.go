@@ -29,14 +29,17 @@ type Link struct {
 const secretChars = 40
 
 // OfferLink makes the secret of a link that works once and for a while. Earlier
-// ones of the same kind and target stop working; the lock has two that are made
-// at once come one after the other.
+// ones of the same kind and target stop working, but for a new password: anybody
+// can ask for such a link, and would end those of the owner with it. The lock
+// has two that are made at once come one after the other.
 func OfferLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetime time.Duration) (secret string, err error) {
 	if err := lock(ctx, tx, l.PersonID); err != nil {
 		return "", err
 	}
-	if err := deleteLinks(ctx, tx, kind, l); err != nil {
-		return "", err
+	if kind != ResetLink {
+		if err := deleteLinks(ctx, tx, kind, l); err != nil {
+			return "", err
+		}
 	}
 	secret = ident.Text(secretChars)
 	return secret, insertLink(ctx, tx, ident.Hash(secret), kind, l, tx.Now.Add(lifetime))

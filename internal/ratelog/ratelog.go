@@ -53,6 +53,66 @@ func Take(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (id 
 	return id, 0, nil
 }
 
+// Backoff lets Free happen in any interval as long as Span, and then one more at
+// a time, each after a longer wait since the last: First, twice that, and so on
+// up to Most. It slows somebody down where a Window would shut them out.
+type Backoff struct {
+	Free        int
+	Span        time.Duration
+	First, Most time.Duration
+}
+
+// delay is how long after the last of n entries, Free of them or more, the next
+// may come.
+func (b Backoff) delay(n int) time.Duration {
+	wait := b.First
+	for i := b.Free; i < n && wait < b.Most; i++ {
+		wait *= 2
+	}
+	return min(wait, b.Most)
+}
+
+// valid refuses what would silently limit nothing.
+func (b Backoff) valid() bool {
+	return b.Free >= 1 && b.Span >= time.Microsecond && b.First >= time.Microsecond && b.Most >= b.First && b.Most <= b.Span
+}
+
+// Pace is Take with waits that grow; windows hold besides. It locks the key as
+// Take does.
+func Pace(ctx context.Context, tx *sqldb.Tx, key string, b Backoff, windows ...Window) (id string, wait time.Duration, err error) {
+	if err := validKey(key); err != nil {
+		return "", 0, err
+	}
+	if !b.valid() {
+		return "", 0, fmt.Errorf("rate of %s: a backoff of %+v", key, b)
+	}
+
+	if err := lock(ctx, tx, key); err != nil {
+		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+	}
+	n, last, err := latest(ctx, tx, key, b.Span)
+	if err != nil {
+		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+	}
+	if len(windows) > 0 {
+		if wait, err = Full(ctx, tx, key, windows...); err != nil {
+			return "", 0, err
+		}
+	}
+	if n >= b.Free {
+		wait = max(wait, last.Add(b.delay(n)).Sub(tx.Now))
+	}
+	if wait > 0 {
+		return "", wait, nil
+	}
+
+	id = ident.New()
+	if err := insert(ctx, tx, id, key); err != nil {
+		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+	}
+	return id, 0, nil
+}
+
 // Full tells how long Take would make the caller wait, 0 where it would admit
 // them. It takes and locks nothing: another may be quicker.
 func Full(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (wait time.Duration, err error) {
@@ -117,6 +177,16 @@ const Daily = "day/"
 // Drop forgets what happened under keys.
 func Drop(ctx context.Context, tx *sqldb.Tx, keys ...string) error { return drop(ctx, tx, keys) }
 
+// DropUnder forgets what happened under all keys that begin with a text. It
+// looks at every key: it is for what happens seldom.
+func DropUnder(ctx context.Context, tx *sqldb.Tx, prefix string) error {
+	keys, err := keysUnder(ctx, tx, prefix)
+	if err != nil {
+		return err
+	}
+	return drop(ctx, tx, keys)
+}
+
 // Sweep removes what happened before a time, which must lie further back than
 // any window reaches, and under Daily keys a day before it: at most limit rows
 // and as many keys. It says how many it removed; below limit nothing is left.
@@ -127,10 +197,17 @@ func Sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (remo
 // maxKey is the longest key in bytes: indexes have their limits.
 const maxKey = 500
 
-// valid refuses what would silently limit nothing.
-func valid(key string, windows []Window) error {
+func validKey(key string) error {
 	if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
 		return fmt.Errorf("rate: %.40q is no key", key)
+	}
+	return nil
+}
+
+// valid refuses what would silently limit nothing.
+func valid(key string, windows []Window) error {
+	if err := validKey(key); err != nil {
+		return err
 	}
 	if len(windows) == 0 {
 		return errors.New("rate of " + key + ": no window")

@@ -394,3 +394,133 @@ func TestRandomSchedules(t *testing.T) {
 		}
 	})
 }
+
+func pace(t *testing.T, db *sqldb.DB, key string, b ratelog.Backoff, windows ...ratelog.Window) (id string, wait time.Duration) {
+	t.Helper()
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
+		id, wait, err = ratelog.Pace(t.Context(), tx, key, b, windows...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (id == "") != (wait > 0) {
+		t.Fatalf("pace = %q, %v: want an id or a time to wait", id, wait)
+	}
+	return id, wait
+}
+
+// TestPace waits longer and longer, up to the end, and begins anew after a rest.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	b := ratelog.Backoff{Free: 3, Span: time.Hour, First: 10 * time.Second, Most: time.Minute}
+	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
+		for range 3 {
+			if _, wait := pace(t, db, "a", b); wait != 0 {
+				t.Fatalf("one of the first waits %v", wait)
+			}
+		}
+		for _, want := range []time.Duration{10, 20, 40, 60, 60, 60} {
+			want *= time.Second
+			if _, wait := pace(t, db, "a", b); wait != want {
+				t.Errorf("wait = %v, want %v", wait, want)
+			}
+			c.step(want - time.Microsecond)
+			if _, wait := pace(t, db, "a", b); wait != time.Microsecond {
+				t.Errorf("a moment early: wait = %v", wait)
+			}
+			c.step(time.Microsecond)
+			if _, wait := pace(t, db, "a", b); wait != 0 {
+				t.Errorf("after the wait: %v", wait)
+			}
+		}
+		if _, wait := pace(t, db, "b", b); wait != 0 {
+			t.Errorf("another key waits %v", wait)
+		}
+		c.step(-time.Minute) // a clock that steps back gives nothing away
+		if _, wait := pace(t, db, "a", b); wait != 2*time.Minute {
+			t.Errorf("wait = %v, want 2m", wait)
+		}
+		c.step(time.Hour + time.Minute)
+		if _, wait := pace(t, db, "a", b); wait != 0 {
+			t.Errorf("after a rest: %v", wait)
+		}
+	})
+}
+
+// TestPaceWithWindows holds both, also for many at once.
+func TestPaceWithWindows(t *testing.T) {
+	t.Parallel()
+	b := ratelog.Backoff{Free: 7, Span: time.Hour, First: time.Second, Most: time.Minute}
+	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
+		var admitted atomic.Int64
+		dbtest.Together(30, func(int) {
+			if id, _ := pace(t, db, "a", b, ratelog.Window{Most: 5, Span: time.Minute}); id != "" {
+				admitted.Add(1)
+			}
+		})
+		if n := admitted.Load(); n != 5 {
+			t.Errorf("%d of 30 at once, want 5", n)
+		}
+		admitted.Store(0)
+		dbtest.Together(30, func(int) {
+			if id, _ := pace(t, db, "b", b); id != "" {
+				admitted.Add(1)
+			}
+		})
+		if n := admitted.Load(); n != 7 {
+			t.Errorf("%d of 30 at once, want 7", n)
+		}
+		id, _ := pace(t, db, "c", b)
+		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return ratelog.Return(t.Context(), tx, id) }); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 7 {
+			if _, wait := pace(t, db, "c", b); wait != 0 {
+				t.Errorf("what was returned counts: the %dth waits %v", i+1, wait)
+			}
+		}
+	})
+}
+
+func TestBadBackoffs(t *testing.T) {
+	t.Parallel()
+	good := ratelog.Backoff{Free: 1, Span: time.Hour, First: time.Second, Most: time.Minute}
+	each(t, func(t *testing.T, db *sqldb.DB, _ *clock) {
+		for _, change := range []func(b *ratelog.Backoff){
+			func(b *ratelog.Backoff) { b.Free = 0 },
+			func(b *ratelog.Backoff) { b.Span = 0 },
+			func(b *ratelog.Backoff) { b.First = 0 },
+			func(b *ratelog.Backoff) { b.Most = 0 },
+			func(b *ratelog.Backoff) { b.Most = 2 * time.Hour },
+		} {
+			b := good
+			change(&b)
+			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+				_, _, err := ratelog.Pace(t.Context(), tx, "a", b)
+				return err
+			})
+			if err == nil {
+				t.Errorf("%+v is taken", b)
+			}
+		}
+	})
+}
+
+func TestDropUnder(t *testing.T) {
+	t.Parallel()
+	w := ratelog.Window{Most: 1, Span: time.Hour}
+	each(t, func(t *testing.T, db *sqldb.DB, _ *clock) {
+		for _, key := range []string{"a_/1", "a_/2", "ab/1", "A_/1"} {
+			take(t, db, key, w)
+		}
+		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return ratelog.DropUnder(t.Context(), tx, "a_/") }); err != nil {
+			t.Fatal(err)
+		}
+		for key, kept := range map[string]bool{"a_/1": false, "a_/2": false, "ab/1": true, "A_/1": true} {
+			if got := full(t, db, key, w) > 0; got != kept {
+				t.Errorf("%s is kept: %v, want %v", key, got, kept)
+			}
+		}
+	})
+}

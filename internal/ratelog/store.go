@@ -36,6 +36,22 @@ func count(ctx context.Context, tx *sqldb.Tx, key string, w Window) (n int, firs
 	return n, t.Time, err
 }
 
+// latest gives how many rows are younger than the span, and the time of the
+// newest.
+func latest(ctx context.Context, tx *sqldb.Tx, key string, span time.Duration) (n int, last time.Time, err error) {
+	var t sqldb.Time
+	err = tx.QueryRow(ctx, `SELECT count(*), max(at) FROM rate_log WHERE key = $1 AND at > $2`, key, sqldb.At(tx.Now.Add(-span))).Scan(&n, &t)
+	return n, t.Time, err
+}
+
+func keysUnder(ctx context.Context, tx *sqldb.Tx, prefix string) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT key FROM rate_key WHERE substr(key, 1, length($1)) = $1 ORDER BY key`,
+		[]any{prefix}, func(row sqldb.Scanner) (key string, err error) {
+			err = row.Scan(&key)
+			return key, err
+		})
+}
+
 func insert(ctx context.Context, tx *sqldb.Tx, id, key string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO rate_log (id, key, at) VALUES ($1, $2, $3)`, id, key, sqldb.At(tx.Now))
 	return err

@@ -46,7 +46,7 @@ var ErrNone = fault.New(fault.Unauthenticated, "You are not signed in.")
 // Find gives the session of a cookie. A person who was suspended has none. In a
 // transaction the rows of the person and of the session are locked.
 func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (Session, error) {
-	if len(cookie) != cookieChars || !ident.Alphanumeric(cookie) {
+	if !isCookie(cookie) {
 		return Session{}, ErrNone
 	}
 	return byHash(ctx, q, ident.Hash(cookie), now)
@@ -74,10 +74,10 @@ func End(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
 	return end(ctx, tx, personID, id)
 }
 
-// EndAll ends every session of a person.
+// EndAll ends every session of a person. No browser is known to them any more.
 func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
 	return endAll(ctx, tx, personID)
 }
 
-// Sweep removes sessions that ran out.
+// Sweep removes sessions and known browsers that ran out.
 func Sweep(ctx context.Context, tx *sqldb.Tx) error { return sweep(ctx, tx) }

@@ -60,18 +60,57 @@ func end(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
 }
 
 func endAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
+	if _, err := tx.Exec(ctx, `DELETE FROM known_browser WHERE person_id = $1`, personID); err != nil {
+		return 0, err
+	}
 	return tx.Exec(ctx, `DELETE FROM web_session WHERE person_id = $1`, personID)
 }
 
 func sweep(ctx context.Context, tx *sqldb.Tx) error {
-	_, err := tx.Exec(ctx, `DELETE FROM web_session WHERE expires <= $1`, sqldb.At(tx.Now))
+	for _, query := range []string{`DELETE FROM web_session WHERE expires <= $1`, `DELETE FROM known_browser WHERE expires <= $1`} {
+		if _, err := tx.Exec(ctx, query, sqldb.At(tx.Now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertKnown(ctx context.Context, tx *sqldb.Tx, id, personID, hash string, expires time.Time) error {
+	_, err := tx.Exec(ctx, `INSERT INTO known_browser (id, person_id, hash, expires) VALUES ($1, $2, $3, $4)`, id, personID, hash, sqldb.At(expires))
 	return err
+}
+
+func dropKnown(ctx context.Context, tx *sqldb.Tx, personID, hash string) (had bool, err error) {
+	n, err := tx.Exec(ctx, `DELETE FROM known_browser WHERE person_id = $1 AND hash = $2`, personID, hash)
+	return n == 1, err
+}
+
+// trimKnown leaves those that last longest.
+func trimKnown(ctx context.Context, tx *sqldb.Tx, personID string, most int) error {
+	_, err := tx.Exec(ctx, `
+		DELETE FROM known_browser WHERE id IN (
+			SELECT id FROM known_browser WHERE person_id = $1 ORDER BY expires DESC, id DESC LIMIT 1000 OFFSET $2)`,
+		personID, int64(most))
+	return err
+}
+
+func knownID(ctx context.Context, tx *sqldb.Tx, personID, hash string) (id string, err error) {
+	err = tx.QueryRow(ctx, `SELECT id FROM known_browser WHERE person_id = $1 AND hash = $2 AND expires > $3`,
+		personID, hash, sqldb.At(tx.Now)).Scan(&id)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return "", nil
+	}
+	return id, err
 }
 
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
 	{Name: "sessions are kept as SHA-256 only", Query: `
 		SELECT 'web_session ' || id FROM web_session WHERE length(hash) <> 64`},
+	{Name: "known browsers are kept as SHA-256 only", Query: `
+		SELECT 'known_browser ' || id FROM known_browser WHERE length(hash) <> 64`},
+	{Name: "a deleted person has no known browser", Query: `
+		SELECT 'known_browser ' || k.id FROM known_browser k JOIN person p ON p.id = k.person_id WHERE p.deleted IS NOT NULL`},
 	{Name: "a deleted person is signed in nowhere", Query: `
 		SELECT 'web_session ' || s.id FROM web_session s JOIN person p ON p.id = s.person_id WHERE p.deleted IS NOT NULL`},
 }

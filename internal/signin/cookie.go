@@ -18,14 +18,15 @@ type cookies struct {
 	session  string // who is signed in
 	form     string // what forms are bound to before that
 	provider string // a sign-in at the provider that is under way
+	known    string // whom this browser was signed in as before; see session.Remember
 	secure   bool
 }
 
 func cookiesFor(app *url.URL) cookies {
 	if app.Scheme == "https" {
-		return cookies{"__Host-atelier", "__Host-atelier-form", "__Secure-atelier-oidc", true}
+		return cookies{"__Host-atelier", "__Host-atelier-form", "__Secure-atelier-oidc", "__Host-atelier-known", true}
 	}
-	return cookies{"atelier_session", "atelier_form", "atelier_oidc", false}
+	return cookies{"atelier_session", "atelier_form", "atelier_oidc", "atelier_known", false}
 }
 
 // brought is the value of a cookie, "" where there is none.

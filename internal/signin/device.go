@@ -18,8 +18,10 @@ type approval struct {
 // It never approves: whoever sent the address may have started that device.
 func (s *server) deviceForm(v *visit) error {
 	code := v.query("code")
-	if code == "" {
-		return v.show("code", "")
+	// Any site can have a browser open this address with wrong codes, which count
+	// against the person. Those are looked up once the person sends them.
+	if code == "" || v.r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return v.show("code", code)
 	}
 	g, err := s.Desk.OpenGrant(v.r.Context(), v.session, code, v.visitor())
 	if err != nil {

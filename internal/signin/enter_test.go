@@ -3,6 +3,7 @@ package signin_test
 import (
 	"context"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,12 +166,19 @@ func TestGuessingIsLimited(t *testing.T) {
 		for range 10 {
 			b.signIn("anna@studio.example", "wrong password").want(403)
 		}
-		a := b.signIn("anna@studio.example", "wrong password").want(429, "Wait a little", "You can try again in 5 minutes.")
-		if a.header.Get("Retry-After") != "300" || len(a.alerts()) != 1 {
+		a := b.signIn("anna@studio.example", "wrong password").want(429, "Wait a little", "Too many wrong passwords from here.", "You can try again in 30 seconds.")
+		if a.header.Get("Retry-After") != "30" || len(a.alerts()) != 1 {
 			t.Errorf("wait = %q, alerts = %q", a.header.Get("Retry-After"), a.alerts())
 		}
 		b.signIn("anna@studio.example", password).want(429)
-		s.clock.pass(5 * time.Minute)
+		unknown := s.browser()
+		for range 10 {
+			unknown.signIn("nobody@studio.example", "wrong password").want(403)
+		}
+		if u := unknown.signIn("nobody@studio.example", "wrong password").want(429); u.body != a.body {
+			t.Errorf("the answers tell who is here:\n%s\n%s", a.body, u.body)
+		}
+		s.clock.pass(30 * time.Second)
 		b.signIn("anna@studio.example", password).leads("/account")
 	})
 }
@@ -237,7 +245,12 @@ func TestCookiesWithTLS(t *testing.T) {
 	in := b.send(page, "/signin", "email", "anna@studio.example", "password", password)
 	in.leads("/account")
 	cookie := b.cookie("__Host-atelier")
-	if got, want := in.header.Values("Set-Cookie"), "__Host-atelier="+cookie+"; Path=/; Max-Age=86400; HttpOnly; Secure; SameSite=Lax"; len(cookie) != 44 || len(got) != 1 || got[0] != want {
+	known := b.cookie("__Host-atelier-known")
+	want := []string{
+		"__Host-atelier=" + cookie + "; Path=/; Max-Age=86400; HttpOnly; Secure; SameSite=Lax",
+		"__Host-atelier-known=" + known + "; Path=/; Max-Age=15552000; HttpOnly; Secure; SameSite=Lax",
+	}
+	if got := in.header.Values("Set-Cookie"); len(cookie) != 44 || len(known) != 44 || !slices.Equal(got, want) {
 		t.Errorf("cookies = %q, want %q", got, want)
 	}
 	out := b.submit("/account", "/signout")

@@ -26,7 +26,7 @@ func (s *server) forgot(v *visit) error {
 		return v.again("forgot", nil, err)
 	}
 	return v.show("message", message{Title: "Look into your mail",
-		Text: "If somebody here has the address " + email + ", a link to choose a new password is on its way there. It works for an hour.",
+		Text: "If somebody here has the address " + email + ", a link to choose a new password is on its way there. It works for an hour. If several were asked for lately, no other is sent for up to 30 minutes: use the one that came last.",
 		Link: "/signin", Label: "Back to sign-in"})
 }
 
@@ -39,9 +39,11 @@ func (s *server) resetForm(v *visit) error {
 
 func (s *server) reset(v *visit) error {
 	secret := v.form.Get("token")
-	if err := s.Desk.Reset(v.r.Context(), secret, v.form.Get("password"), v.visitor()); err != nil {
+	browser, err := s.Desk.Reset(v.r.Context(), secret, v.form.Get("password"), v.visitor())
+	if err != nil {
 		return v.again("reset", held{secret}, err)
 	}
+	v.keepKnown(browser)
 	return v.leave("reset")
 }
 

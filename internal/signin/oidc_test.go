@@ -59,7 +59,8 @@ func TestSignInWithAProvider(t *testing.T) {
 		another.get(back).want(403, "begun in another browser")
 		a := b.get(back)
 		a.leads("/devices")
-		if set := a.header.Values("Set-Cookie"); len(set) != 2 || !strings.HasPrefix(set[0], "atelier_oidc=; Path=/oidc; Max-Age=0") || !strings.HasPrefix(set[1], sessionCookie+"=") {
+		if set := a.header.Values("Set-Cookie"); len(set) != 3 || !strings.HasPrefix(set[0], "atelier_oidc=; Path=/oidc; Max-Age=0") || !strings.HasPrefix(set[1], sessionCookie+"=") ||
+			!strings.HasPrefix(set[2], "atelier_known=") {
 			t.Errorf("cookies = %q", set)
 		}
 		b.get("/account").want(200, "anna@studio.example", "The address is verified.", "Choose a password")

@@ -87,7 +87,7 @@ func (v *visit) signedIn() bool { return v.session.PersonID != "" }
 
 // visitor is where the request comes from.
 func (v *visit) visitor() identity.Visitor {
-	return identity.Visitor{Agent: v.r.UserAgent(), Address: v.rec.Addr.String()}
+	return identity.Visitor{Agent: v.r.UserAgent(), Address: v.rec.Addr.String(), Browser: v.brought(v.cookies.known)}
 }
 
 // actor is who asks, for acts that name both sides.
@@ -116,7 +116,13 @@ func (v *visit) enter(in identity.Entered, next string) error {
 	}
 	v.rec.PersonID = in.Person.ID
 	v.keep(v.cookies.session, in.Cookie, "/", v.Desk.Settings.SessionLifetime)
+	v.keepKnown(in.Browser)
 	return v.to(next)
+}
+
+// keepKnown leaves in the browser by which it is known.
+func (v *visit) keepKnown(cookie string) {
+	v.keep(v.cookies.known, cookie, "/", v.Desk.Settings.KnownLifetime)
 }
 
 // leave takes the browser's session away and sends it to the sign-in page,

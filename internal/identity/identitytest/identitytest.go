@@ -3,6 +3,7 @@
 package identitytest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -95,7 +96,9 @@ func fill(o *Options) {
 		}
 	}
 	d := &o.Device
-	d.Key, d.Now, d.Replayed, d.MaxGrants = []byte("0123456789abcdef0123456789abcdef"), o.Now, identity.Replayed, 50_000
+	d.Key, d.Now, d.Replayed = []byte("0123456789abcdef0123456789abcdef"), o.Now, identity.Replayed
+	d.MaxGrants = cmp.Or(d.MaxGrants, 50_000)
+	d.MaxPerNetwork = cmp.Or(d.MaxPerNetwork, 200)
 	set(&d.ExpiresIn, 10*time.Minute)
 	set(&d.Interval, 5*time.Second)
 	set(&d.MaxInterval, time.Minute)
@@ -110,6 +113,7 @@ func fill(o *Options) {
 	}
 	c.RequireVerified = c.RequireVerified || o.Verified
 	set(&c.SessionLifetime, 24*time.Hour)
+	set(&c.KnownLifetime, 180*24*time.Hour)
 	set(&c.TopUpWindow, 24*time.Hour)
 }
 
