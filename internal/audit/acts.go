@@ -99,6 +99,19 @@ var Acts = []Act{
 	IdentityLinked, IdentityLost,
 }
 
+// Changes are the acts that give something another value: a role or limit,
+// somebody's role, a budget, a balance, a setting. Their entries have the details
+// from and to, made by Entry.Changing; Add refuses one without.
+var Changes = []Act{
+	PersonEmailChanged, PersonSuspended, PersonRestored,
+	CompanyChanged, CompanyMemberSet, CompanyMemberRemoved, CompanyRoleSet, CompanyRoleDeleted,
+	TeamChanged, TeamMemberSet, TeamMemberRemoved, TeamRoleSet, TeamRoleDeleted,
+	InvitationAccepted,
+	ScimUserChanged,
+	TokensGranted, TokensToppedUp,
+	BudgetSet, BudgetRemoved,
+}
+
 // Named gives the acts that a text names: one by its name, or all of a kind by
 // what comes before the dot. There are none where nothing is called so.
 func Named(text string) (acts []Act) {

@@ -58,6 +58,9 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 	if !slices.Contains(Acts, e.Act) {
 		return fmt.Errorf("audit: unknown act %q", e.Act)
 	}
+	if err := e.checkChange(); err != nil {
+		return err
+	}
 	head, err := lockHead(ctx, tx)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
@@ -70,6 +73,25 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 	r.hash = r.seal(head.Hash)
 	if err := insert(ctx, tx, r); err != nil {
 		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// Changing is the entry with what was before and what is from now on, "" for
+// nothing.
+func (e Entry) Changing(from, to string) Entry {
+	details := map[string]string{"from": from, "to": to}
+	maps.Copy(details, e.Details)
+	e.Details = details
+	return e
+}
+
+// checkChange refuses the entry of a change that does not say from what to what.
+func (e Entry) checkChange() error {
+	_, from := e.Details["from"]
+	_, to := e.Details["to"]
+	if slices.Contains(Changes, e.Act) && !(from && to) {
+		return fmt.Errorf("audit: %s does not say from what to what", e.Act)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func TestAddAndList(t *testing.T) {
 			entries := []audit.Entry{
 				{Act: audit.PersonCreated, PersonID: "anna", Details: map[string]string{}},
 				{Act: audit.CompanyMemberSet, ActorID: "anna", PersonID: "bert", CompanyID: "acme", Address: "203.0.113.7",
-					Details: map[string]string{"role": "admin", "a": "<&>"}},
+					Details: map[string]string{"role": "admin", "a": "<&>", "from": "", "to": "admin"}},
 				{Act: audit.TeamCreated, ActorID: "anna", CompanyID: "acme", Details: map[string]string{}},
 				{Act: audit.TeamCreated, ActorID: "cleo", CompanyID: "other", Details: map[string]string{}},
 			}
@@ -128,6 +128,29 @@ func TestAddAndList(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChangesSayFromWhatToWhat: an entry of a change that does not is refused.
+func TestChangesSayFromWhatToWhat(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		add := func(e audit.Entry) error {
+			return db.Write(t.Context(), func(tx *sqldb.Tx) error { return audit.Add(t.Context(), tx, e) })
+		}
+		for _, act := range audit.Changes {
+			e := audit.Entry{Act: act, Details: map[string]string{"role": "admin", "to": "admin"}}
+			if add(e) == nil {
+				t.Errorf("%s is recorded without what was before", act)
+			}
+			if err := add(e.Changing("", "admin")); err != nil {
+				t.Error(err)
+			}
+			if _, changed := e.Details["from"]; changed {
+				t.Error("Changing writes to the details that it was given")
+			}
+		}
+		intact(t, db, int64(len(audit.Changes)))
+	})
 }
 
 func TestUnknownActsAreRefused(t *testing.T) {

@@ -51,6 +51,12 @@ func remove(ctx context.Context, tx *sqldb.Tx, teamID string) (bool, error) {
 	return n == 1, err
 }
 
+func anyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (hard bool, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard)`, companyID).Scan(&hard)
+	return hard, err
+}
+
 // addresses gives at most so many of those who can be written to and have one
 // of the roles, in the company or in the team, each once.
 func addresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []string, teamID string, teamRoles []string, most int) ([]string, error) {

@@ -25,9 +25,14 @@ func (d *Desk) Grant(ctx context.Context, email, teamID string, tokens int64, no
 		}
 		entry.Act = audit.TokensGranted
 		entry.Details = map[string]string{"account": account, "tokens": strconv.FormatInt(tokens, 10), "note": note}
-		return audit.Add(ctx, tx, entry)
+		return audit.Add(ctx, tx, moved(entry, tokens, balance))
 	})
 	return balance, err
+}
+
+// moved is the entry of a movement that left an account with a balance.
+func moved(e audit.Entry, tokens, balance int64) audit.Entry {
+	return e.Changing(strconv.FormatInt(balance-tokens, 10), strconv.FormatInt(balance, 10))
 }
 
 // payee finds the account that a grant goes to, and whom it concerns.
