@@ -75,6 +75,7 @@ const (
 	BudgetRemoved Act = "budget.removed" // it plans nothing any more
 
 	KeysRotated Act = "keys.rotated" // another key signs
+	SealsBegun  Act = "seals.begun"  // what was stored before there were seals was sealed as it was
 
 	IdentityLinked Act = "identity.linked" // a person is known at a provider
 	IdentityLost   Act = "identity.lost"   // the provider no longer stands by them
@@ -95,7 +96,7 @@ var Acts = []Act{
 	TokensGranted, TokensToppedUp,
 	WebhookSecretMade, WebhookSecretRotated,
 	BudgetSet, BudgetRemoved,
-	KeysRotated,
+	KeysRotated, SealsBegun,
 	IdentityLinked, IdentityLost,
 }
 

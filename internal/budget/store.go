@@ -37,7 +37,10 @@ func put(ctx context.Context, tx *sqldb.Tx, teamID string, k kept) error {
 		ON CONFLICT (team_id) DO UPDATE SET tokens = excluded.tokens, hard = excluded.hard, webhook_url = excluded.webhook_url,
 			month = excluded.month, told = excluded.told, updated = excluded.updated`,
 		teamID, k.Tokens, k.Hard, k.WebhookURL, k.month, k.told, sqldb.At(tx.Now))
-	return err
+	if err != nil {
+		return err
+	}
+	return Sealed.Renew(ctx, tx, `team_id = $1`, teamID)
 }
 
 // move records what is told.

@@ -38,14 +38,21 @@ type movement struct {
 	runID           string // of a settlement, else empty
 	system, account string
 	tokens          int64 // to the account
+	allowance       int64 // what a settlement used of it
+}
+
+// seal gives the keyed hash of the movement, both of its sides included.
+func (m movement) seal(tx *sqldb.Tx, created int64) string {
+	return tx.Seal("ledger_transaction", m.id, string(m.kind), m.note, m.runID, m.system, m.account,
+		strconv.FormatInt(m.tokens, 10), strconv.FormatInt(m.allowance, 10), strconv.FormatInt(created, 10))
 }
 
 // record writes the transaction down, unless its run has one already.
 func record(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
-		INSERT INTO ledger_transaction (id, kind, note, created, run_id) VALUES ($1, $2, $3, $4, nullif($5, ''))
+		INSERT INTO ledger_transaction (id, kind, note, created, run_id, seal) VALUES ($1, $2, $3, $4, nullif($5, ''), $6)
 		ON CONFLICT (run_id) WHERE run_id IS NOT NULL DO NOTHING`,
-		m.id, string(m.kind), m.note, sqldb.At(tx.Now), m.runID)
+		m.id, string(m.kind), m.note, sqldb.At(tx.Now), m.runID, m.seal(tx, tx.Now.UnixMicro()))
 	return n == 1, err
 }
 
