@@ -278,6 +278,7 @@ func TestVerifyNamesWhatWasDone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+				db.SetSealKey(nil) // what the chain alone tells; package inspect tries the seals
 				fill(t, db, 7)
 				exported := intact(t, db, 7)
 				unlock(t, db)
