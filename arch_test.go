@@ -21,7 +21,7 @@ var layers = []map[string][]string{
 	{ // ground
 		".": nil, "api": nil, "client": nil, "tools": nil,
 		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/plain": nil, "internal/config": nil, "internal/telemetry": nil,
-		"internal/border": nil, "internal/sqldb": {"internal/fault", "internal/failpoint"},
+		"internal/border": nil, "internal/sqldb": {"internal/fault", "internal/failpoint"}, "internal/seal": {"internal/sqldb"},
 	},
 	{ // capabilities, which do not know each other
 		"internal/asset": nil, "internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,
@@ -50,7 +50,8 @@ var layers = []map[string][]string{
 		"internal/generation": {"internal/budget", "internal/intake", "internal/library"},
 		"internal/runner":     {"internal/generation", "internal/intake"},
 		"internal/directory":  {"internal/budget", "internal/post"}, "internal/identity": {"internal/post"}, "internal/dossier": {"internal/board", "internal/library"},
-		"internal/worker": {"internal/dossier", "internal/identity", "internal/post"},
+		"internal/inspect": {"internal/budget"},
+		"internal/worker":  {"internal/dossier", "internal/identity", "internal/post"},
 	},
 	{ // edges
 		"internal/httpd": nil, "internal/api/wire": nil,

@@ -14,6 +14,7 @@ import (
 	"atelier/internal/device"
 	"atelier/internal/dossier"
 	"atelier/internal/idtoken"
+	"atelier/internal/inspect"
 	"atelier/internal/ledger"
 	"atelier/internal/library"
 	"atelier/internal/person"
@@ -56,18 +57,46 @@ func (c checkCmd) Run(p *program) error {
 		list = append(list, violation{v.Check, v.Row})
 	}
 	held := fmt.Sprintf("all %d checks hold", len(checks))
-	if c.Files {
-		blobs, err := p.openBlobs(p.ctx, -1)
+
+	hasKey, err := p.openSealKey(p.ctx, db)
+	if err != nil {
+		return err
+	}
+	sealed := false
+	if hasKey {
+		var broken []inspect.Problem
+		if broken, sealed, err = inspect.VerifySeals(p.ctx, db); err != nil {
+			return err
+		}
+		for _, b := range broken {
+			list = append(list, violation{b.Check, b.Row})
+		}
+		_, log, err := audit.Verify(p.ctx, db, nil)
 		if err != nil {
 			return err
 		}
-		defer blobs.Close()
-		kept := library.Library{DB: db, Blobs: blobs}
-		if err := kept.VerifyFiles(p.ctx, func(problem string) { list = append(list, violation{"every file is as it was stored", problem}) }); err != nil {
-			return err
+		for _, problem := range log {
+			list = append(list, violation{"the audit log is as the program wrote it", problem})
 		}
-		held += ", and every file is as it was stored"
 	}
+	if sealed {
+		held += ", every row is as it was sealed"
+	}
+
+	blobs, err := p.openBlobs(p.ctx, -1)
+	if err != nil {
+		return err
+	}
+	defer blobs.Close()
+	kept := library.Library{DB: db, Blobs: blobs}
+	verify, intact := kept.VerifySizes, "every file is there"
+	if c.Files {
+		verify, intact = kept.VerifyFiles, "every file is as it was stored"
+	}
+	if err := verify(p.ctx, func(problem string) { list = append(list, violation{"every file is as it was stored", problem}) }); err != nil {
+		return err
+	}
+	held += ", and " + intact
 	if c.JSON {
 		err = p.print(true, map[string]any{"violations": list}, "")
 	} else if len(list) == 0 {

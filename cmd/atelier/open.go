@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
 	"atelier/internal/config"
+	"atelier/internal/inspect"
 	"atelier/internal/keyring"
 	"atelier/internal/sqldb"
 	"atelier/tools"
@@ -51,7 +54,37 @@ func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring
 	if err != nil {
 		return ring, err
 	}
-	return ring, db.Write(ctx, func(tx *sqldb.Tx) error { return ring.Confirm(ctx, tx) })
+	if err := db.Write(ctx, func(tx *sqldb.Tx) error { return ring.Confirm(ctx, tx) }); err != nil {
+		return ring, err
+	}
+	db.SetSealKey(ring.Key(sealPurpose))
+	return ring, inspect.BeginSeals(ctx, db)
+}
+
+// sealPurpose is what the key of seals is derived for.
+const sealPurpose = "row seals"
+
+// openSealKey gives the database the key of its seals as it is, and says whether
+// there is one: it makes no secret and changes nothing.
+func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, err error) {
+	var ring keyring.Ring
+	switch {
+	case p.cfg.Secret != "":
+		ring, err = keyring.New(p.cfg.Secret)
+	default:
+		if _, err := os.Stat(p.cfg.SecretFile()); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		ring, err = keyring.Load(p.cfg.SecretFile())
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := db.Read(ctx, func(tx *sqldb.Tx) error { return ring.Recognize(ctx, tx) }); err != nil {
+		return false, err
+	}
+	db.SetSealKey(ring.Key(sealPurpose))
+	return true, nil
 }
 
 // openBlobs opens the store of files and sweeps what is as old as leftovers;

@@ -34,10 +34,12 @@ func some(n int64) any {
 
 func insert(ctx context.Context, tx *sqldb.Tx, a Asset) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, duration_ms, blurhash, blob, thumb, preview, created, stored_bytes)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, duration_ms, blurhash, blob, thumb, preview, created,
+			stored_bytes, seal)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		a.ID, a.AccountID, a.Type, a.MimeType, a.Size, a.SHA256, some(int64(a.Width)), some(int64(a.Height)), some(a.Duration.Milliseconds()),
-		a.Blurhash, a.Blob, a.Thumb, a.Preview, sqldb.At(a.Created), a.StoredBytes())
+		a.Blurhash, a.Blob, a.Thumb, a.Preview, sqldb.At(a.Created), a.StoredBytes(),
+		Sealed.Of(tx, a.ID, a.AccountID, a.MimeType, strconv.FormatInt(a.Size, 10), a.SHA256, a.Blob, a.Thumb, a.Preview))
 	return err
 }
 
@@ -50,8 +52,8 @@ func byID(ctx context.Context, tx *sqldb.Tx, id string) (a Asset, err error) {
 }
 
 func insertUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
-	_, err := tx.Exec(ctx, `INSERT INTO upload (id, account_id, person_id, asset_id, name, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-		u.ID, u.AccountID, u.PersonID, u.Asset.ID, u.Name, sqldb.At(u.Created))
+	_, err := tx.Exec(ctx, `INSERT INTO upload (id, account_id, person_id, asset_id, name, created, seal) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		u.ID, u.AccountID, u.PersonID, u.Asset.ID, u.Name, sqldb.At(u.Created), SealedUploads.Of(tx, u.ID, u.AccountID, u.PersonID, u.Asset.ID))
 	return err
 }
 

@@ -77,6 +77,7 @@ const (
 	StorageLimitSet Act = "storage.limit_set" // how much an account may store, by the operator
 
 	KeysRotated Act = "keys.rotated" // another key signs
+	SealsBegun  Act = "seals.begun"  // what was stored before there were seals was sealed as it was
 
 	IdentityLinked Act = "identity.linked" // a person is known at a provider
 	IdentityLost   Act = "identity.lost"   // the provider no longer stands by them
@@ -98,8 +99,21 @@ var Acts = []Act{
 	WebhookSecretMade, WebhookSecretRotated,
 	BudgetSet, BudgetRemoved,
 	StorageLimitSet,
-	KeysRotated,
+	KeysRotated, SealsBegun,
 	IdentityLinked, IdentityLost,
+}
+
+// Changes are the acts that give something another value: a role or limit,
+// somebody's role, a budget, a balance, a setting. Their entries have the details
+// from and to, made by Entry.Changing; Add refuses one without.
+var Changes = []Act{
+	PersonEmailChanged, PersonSuspended, PersonRestored,
+	CompanyChanged, CompanyMemberSet, CompanyMemberRemoved, CompanyRoleSet, CompanyRoleDeleted,
+	TeamChanged, TeamMemberSet, TeamMemberRemoved, TeamRoleSet, TeamRoleDeleted,
+	InvitationAccepted,
+	ScimUserChanged,
+	TokensGranted, TokensToppedUp,
+	BudgetSet, BudgetRemoved,
 }
 
 // Named gives the acts that a text names: one by its name, or all of a kind by

@@ -5,8 +5,11 @@
 // The rows are numbered without a gap, and the hash of each covers its columns
 // and the hash before it. The tables refuse changes; whoever gets around that
 // cannot change, remove or reorder a row without breaking the chain, and Verify
-// names the place. Who can write the database can also make the whole chain
-// anew: against that, the operator keeps the head elsewhere and has it compared.
+// names the place. Each row and the head have a keyed seal besides, so that who
+// can write the database, but does not have the installation's secret, cannot make
+// the chain anew or cut its end off. Who has kept a copy of the whole database can
+// put that back: against it, the operator keeps the head elsewhere and has it
+// compared.
 package audit
 
 import (
@@ -58,7 +61,10 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 	if !slices.Contains(Acts, e.Act) {
 		return fmt.Errorf("audit: unknown act %q", e.Act)
 	}
-	head, err := lockHead(ctx, tx)
+	if err := e.checkChange(); err != nil {
+		return err
+	}
+	head, _, err := lockHead(ctx, tx)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
@@ -70,6 +76,25 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 	r.hash = r.seal(head.Hash)
 	if err := insert(ctx, tx, r); err != nil {
 		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// Changing is the entry with what was before and what is from now on, "" for
+// nothing.
+func (e Entry) Changing(from, to string) Entry {
+	details := map[string]string{"from": from, "to": to}
+	maps.Copy(details, e.Details)
+	e.Details = details
+	return e
+}
+
+// checkChange refuses the entry of a change that does not say from what to what.
+func (e Entry) checkChange() error {
+	_, from := e.Details["from"]
+	_, to := e.Details["to"]
+	if slices.Contains(Changes, e.Act) && !(from && to) {
+		return fmt.Errorf("audit: %s does not say from what to what", e.Act)
 	}
 	return nil
 }
@@ -107,6 +132,17 @@ type row struct {
 	actorID, personID, companyID, address string
 	details                               string // JSON object, keys sorted
 	hash                                  string
+	keyedHash                             string // empty: from before there were seals
+}
+
+// keyed gives the seal of the row. Its hash covers every row before it, and so
+// does the seal, which nobody can make without the installation's secret.
+func (r row) keyed(tx *sqldb.Tx) string { return tx.Seal("audit", r.hash) }
+
+// keyed gives the seal of the head: not one that a row has, so that nobody can
+// make an older row the head.
+func (h Head) keyed(tx *sqldb.Tx) string {
+	return tx.Seal("audit_head", strconv.FormatInt(h.Seq, 10), h.Hash)
 }
 
 // seal gives the hash of the row that follows the one with the hash before.

@@ -72,7 +72,7 @@ func TestAddAndList(t *testing.T) {
 			entries := []audit.Entry{
 				{Act: audit.PersonCreated, PersonID: "anna", Details: map[string]string{}},
 				{Act: audit.CompanyMemberSet, ActorID: "anna", PersonID: "bert", CompanyID: "acme", Address: "203.0.113.7",
-					Details: map[string]string{"role": "admin", "a": "<&>"}},
+					Details: map[string]string{"role": "admin", "a": "<&>", "from": "", "to": "admin"}},
 				{Act: audit.TeamCreated, ActorID: "anna", CompanyID: "acme", Details: map[string]string{}},
 				{Act: audit.TeamCreated, ActorID: "cleo", CompanyID: "other", Details: map[string]string{}},
 			}
@@ -128,6 +128,29 @@ func TestAddAndList(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChangesSayFromWhatToWhat: an entry of a change that does not is refused.
+func TestChangesSayFromWhatToWhat(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		add := func(e audit.Entry) error {
+			return db.Write(t.Context(), func(tx *sqldb.Tx) error { return audit.Add(t.Context(), tx, e) })
+		}
+		for _, act := range audit.Changes {
+			e := audit.Entry{Act: act, Details: map[string]string{"role": "admin", "to": "admin"}}
+			if add(e) == nil {
+				t.Errorf("%s is recorded without what was before", act)
+			}
+			if err := add(e.Changing("", "admin")); err != nil {
+				t.Error(err)
+			}
+			if _, changed := e.Details["from"]; changed {
+				t.Error("Changing writes to the details that it was given")
+			}
+		}
+		intact(t, db, int64(len(audit.Changes)))
+	})
 }
 
 func TestUnknownActsAreRefused(t *testing.T) {
@@ -243,9 +266,9 @@ func TestVerifyNamesWhatWasDone(t *testing.T) {
 		{"all removed", []string{`DELETE FROM audit`}, []string{"the newest rows are missing: the log ends at audit 0, its head is at 7"}, 1},
 		{"two swapped", []string{`UPDATE audit SET seq = 100 WHERE seq = 4`, `UPDATE audit SET seq = 4 WHERE seq = 5`, `UPDATE audit SET seq = 5 WHERE seq = 100`},
 			[]string{"audit 4: was changed, or audit 3 and its hash were", "audit 5: was changed, or audit 4 and its hash were", "audit 6: was changed, or audit 5 and its hash were"}, 0},
-		{"one put in before", []string{`INSERT INTO audit SELECT 0, at, act, actor_id, person_id, company_id, address, details, hash FROM audit WHERE seq = 3`},
+		{"one put in before", []string{`INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash) SELECT 0, at, act, actor_id, person_id, company_id, address, details, hash FROM audit WHERE seq = 3`},
 			[]string{"audit 0: was put in"}, 1},
-		{"one put in behind", []string{`INSERT INTO audit SELECT 8, at, act, actor_id, person_id, company_id, address, details, hash FROM audit WHERE seq = 3`},
+		{"one put in behind", []string{`INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash) SELECT 8, at, act, actor_id, person_id, company_id, address, details, hash FROM audit WHERE seq = 3`},
 			[]string{"audit 8: was changed, or audit 7 and its hash were", "audit 8 is beyond the head, which is at 7"}, 1},
 		{"head moved back", []string{`UPDATE audit_head SET seq = 5, hash = ` + copy5}, []string{"audit 7 is beyond the head, which is at 5"}, 1},
 		{"head changed", []string{`UPDATE audit_head SET hash = ''`}, []string{"audit 7: was changed, or the head was: their hashes differ"}, 1},
@@ -255,6 +278,7 @@ func TestVerifyNamesWhatWasDone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+				db.SetSealKey(nil) // what the chain alone tells; package inspect tries the seals
 				fill(t, db, 7)
 				exported := intact(t, db, 7)
 				unlock(t, db)

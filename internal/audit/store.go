@@ -10,41 +10,51 @@ import (
 	"atelier/internal/sqldb"
 )
 
-const headQuery = `SELECT seq, hash FROM audit_head WHERE id = 1`
+const headQuery = `SELECT seq, hash, seal FROM audit_head WHERE id = 1`
 
 // lockHead lets one transaction at a time add to the log.
-func lockHead(ctx context.Context, tx *sqldb.Tx) (h Head, err error) {
-	err = tx.QueryRow(ctx, headQuery+tx.Dialect.ForUpdate).Scan(&h.Seq, &h.Hash)
-	return h, err
+func lockHead(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, err error) {
+	err = tx.QueryRow(ctx, headQuery+tx.Dialect.ForUpdate).Scan(&h.Seq, &h.Hash, &seal)
+	return h, seal, err
 }
 
-// ends gives the head, the zero one where it is gone, and the number of the
-// newest row.
-func ends(ctx context.Context, tx *sqldb.Tx) (h Head, newest int64, err error) {
-	err = tx.QueryRow(ctx, headQuery).Scan(&h.Seq, &h.Hash)
+// ends gives the head and its seal, the zero one where it is gone, and the
+// number of the newest row.
+func ends(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, newest int64, err error) {
+	err = tx.QueryRow(ctx, headQuery).Scan(&h.Seq, &h.Hash, &seal)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
-		return h, 0, err
+		return h, "", 0, err
 	}
 	err = tx.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM audit`).Scan(&newest)
-	return h, newest, err
+	return h, seal, newest, err
+}
+
+// anySealed tells whether a row of the log has a seal.
+func anySealed(ctx context.Context, tx *sqldb.Tx) (any bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM audit WHERE seal <> '')`).Scan(&any)
+	return any, err
 }
 
 // insert adds the row and moves the head onto it.
 func insert(ctx context.Context, tx *sqldb.Tx, r row) error {
 	if _, err := tx.Exec(ctx, `
-		INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		r.seq, r.at, r.act, r.actorID, r.personID, r.companyID, r.address, r.details, r.hash); err != nil {
+		INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash, seal)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		r.seq, r.at, r.act, r.actorID, r.personID, r.companyID, r.address, r.details, r.hash, r.keyed(tx)); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2 WHERE id = 1`, r.seq, r.hash)
+	return putHead(ctx, tx, Head{r.seq, r.hash})
+}
+
+func putHead(ctx context.Context, tx *sqldb.Tx, h Head) error {
+	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2, seal = $3 WHERE id = 1`, h.Seq, h.Hash, h.keyed(tx))
 	return err
 }
 
-const columns = `seq, at, act, actor_id, person_id, company_id, address, details, hash`
+const columns = `seq, at, act, actor_id, person_id, company_id, address, details, hash, seal`
 
 func scan(s sqldb.Scanner) (r row, err error) {
-	err = s.Scan(&r.seq, &r.at, &r.act, &r.actorID, &r.personID, &r.companyID, &r.address, &r.details, &r.hash)
+	err = s.Scan(&r.seq, &r.at, &r.act, &r.actorID, &r.personID, &r.companyID, &r.address, &r.details, &r.hash, &r.keyedHash)
 	return r, err
 }
 

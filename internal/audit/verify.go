@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"crypto/hmac"
 	"fmt"
 	"math"
 
@@ -25,16 +26,34 @@ const (
 // row after it no longer does, and is named with it. The first row after a gap
 // cannot be proven.
 func Verify(ctx context.Context, db *sqldb.DB, exported *Head) (Head, []string, error) {
+	read := func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }
+	return verify(ctx, read, exported)
+}
+
+// VerifyIn is Verify on the view of one transaction.
+func VerifyIn(ctx context.Context, tx *sqldb.Tx, exported *Head) (Head, []string, error) {
+	read := func(fn func(*sqldb.Tx) error) error { return fn(tx) }
+	return verify(ctx, read, exported)
+}
+
+func verify(ctx context.Context, read func(func(*sqldb.Tx) error) error, exported *Head) (Head, []string, error) {
 	var head Head
+	var headSeal string
 	var newest int64
-	err := db.Read(ctx, func(tx *sqldb.Tx) (err error) { head, newest, err = ends(ctx, tx); return err })
+	w := walk{exported: exported, found: exported == nil || *exported == Head{}}
+	err := read(func(tx *sqldb.Tx) (err error) {
+		if tx.CanSeal() {
+			w.sealer = tx
+		}
+		head, headSeal, newest, err = ends(ctx, tx)
+		return err
+	})
 	if err != nil {
 		return Head{}, nil, fmt.Errorf("verify the audit log: %w", err)
 	}
-	w := walk{exported: exported, found: exported == nil || *exported == Head{}}
 	for after := int64(math.MinInt64); len(w.problems) < maxProblems; {
 		var rows []row
-		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) { rows, err = page(ctx, tx, after, newest, pageRows); return err })
+		err := read(func(tx *sqldb.Tx) (err error) { rows, err = page(ctx, tx, after, newest, pageRows); return err })
 		if err != nil {
 			return Head{}, nil, fmt.Errorf("verify the audit log: %w", err)
 		}
@@ -42,7 +61,7 @@ func Verify(ctx context.Context, db *sqldb.DB, exported *Head) (Head, []string, 
 			w.step(r)
 		}
 		if len(rows) < pageRows {
-			w.end(head)
+			w.end(head, headSeal)
 			return head, w.problems, nil
 		}
 		after = rows[len(rows)-1].seq
@@ -57,6 +76,9 @@ type walk struct {
 	exported *Head
 	found    bool // the exported head
 	problems []string
+
+	sealer *sqldb.Tx // for its key alone; nil: there is none, and seals are not looked at
+	sealed bool      // a row with a seal was seen: all that follow have one
 }
 
 func (w *walk) problem(format string, args ...any) {
@@ -78,6 +100,14 @@ func (w *walk) step(r row) {
 	case r.seal(w.last.Hash) != r.hash:
 		w.problem("audit %d: was changed, or audit %d and its hash were", r.seq, w.last.Seq)
 	}
+	switch {
+	case w.sealer == nil:
+	case r.keyedHash == "" && w.sealed:
+		w.problem("audit %d: has no seal", r.seq)
+	case r.keyedHash != "" && !hmac.Equal([]byte(r.keyedHash), []byte(r.keyed(w.sealer))):
+		w.problem("audit %d: its seal is not ours", r.seq)
+	}
+	w.sealed = w.sealed || r.keyedHash != ""
 	w.last = Head{r.seq, r.hash}
 	if w.exported != nil && w.last == *w.exported {
 		w.found = true
@@ -85,7 +115,10 @@ func (w *walk) step(r row) {
 }
 
 // end compares where the rows end with where they should.
-func (w *walk) end(head Head) {
+func (w *walk) end(head Head, seal string) {
+	if w.sealer != nil && (w.sealed || seal != "") && !hmac.Equal([]byte(seal), []byte(head.keyed(w.sealer))) {
+		w.problem("the head, audit %d, has no seal of ours: it was changed, or the newest rows were cut off", head.Seq)
+	}
 	switch {
 	case w.last.Seq < head.Seq:
 		w.problem("the newest rows are missing: the log ends at audit %d, its head is at %d", w.last.Seq, head.Seq)

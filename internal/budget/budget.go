@@ -174,6 +174,11 @@ func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left 
 	return k.Tokens - spent - all[teamID].Held, true, nil
 }
 
+// AnyHard tells whether a team of the company has a hard budget.
+func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
+	return anyHard(ctx, tx, companyID)
+}
+
 // toldIn is what was told in a month.
 func (k kept) toldIn(month string) int64 {
 	if k.month != month {

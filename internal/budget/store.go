@@ -37,7 +37,10 @@ func put(ctx context.Context, tx *sqldb.Tx, teamID string, k kept) error {
 		ON CONFLICT (team_id) DO UPDATE SET tokens = excluded.tokens, hard = excluded.hard, webhook_url = excluded.webhook_url,
 			month = excluded.month, told = excluded.told, updated = excluded.updated`,
 		teamID, k.Tokens, k.Hard, k.WebhookURL, k.month, k.told, sqldb.At(tx.Now))
-	return err
+	if err != nil {
+		return err
+	}
+	return Sealed.Renew(ctx, tx, `team_id = $1`, teamID)
 }
 
 // move records what is told.
@@ -49,6 +52,12 @@ func move(ctx context.Context, tx *sqldb.Tx, teamID, month string, told int64) e
 func remove(ctx context.Context, tx *sqldb.Tx, teamID string) (bool, error) {
 	n, err := tx.Exec(ctx, `DELETE FROM budget WHERE team_id = $1`, teamID)
 	return n == 1, err
+}
+
+func anyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (hard bool, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard)`, companyID).Scan(&hard)
+	return hard, err
 }
 
 // addresses gives at most so many of those who can be written to and have one

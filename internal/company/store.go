@@ -99,7 +99,7 @@ func scanCompany(row sqldb.Scanner) (c Company, err error) {
 }
 
 func insertCompany(ctx context.Context, tx *sqldb.Tx, c Company) error {
-	return do(ctx, tx, `INSERT INTO company (id, name, plan, created) VALUES ($1, $2, $3, $4)`, c.ID, c.Name, string(c.Plan), sqldb.At(c.Created))
+	return doSealed(ctx, tx, sealedCompanies, `id = $1`, []any{c.ID}, `INSERT INTO company (id, name, plan, created) VALUES ($1, $2, $3, $4)`, c.ID, c.Name, string(c.Plan), sqldb.At(c.Created))
 }
 
 func lockCompany(ctx context.Context, tx *sqldb.Tx, id string) error {
@@ -121,7 +121,7 @@ func renameCompany(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 }
 
 func setPlan(ctx context.Context, tx *sqldb.Tx, id string, plan Plan) error {
-	return do(ctx, tx, `UPDATE company SET plan = $2 WHERE id = $1`, id, string(plan))
+	return doSealed(ctx, tx, sealedCompanies, `id = $1`, []any{id}, `UPDATE company SET plan = $2 WHERE id = $1`, id, string(plan))
 }
 
 const membershipQuery = `
@@ -166,7 +166,7 @@ func hasRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, e
 }
 
 func putRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error {
-	return do(ctx, tx, `
+	return doSealed(ctx, tx, sealedRoles, `company_id = $1 AND name = $2`, []any{companyID, r.Name}, `
 		INSERT INTO company_role (company_id, name, permissions) VALUES ($1, $2, $3)
 		ON CONFLICT (company_id, name) DO UPDATE SET permissions = excluded.permissions`, companyID, r.Name, text(r.Permissions))
 }
@@ -223,7 +223,7 @@ func putTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) e
 		tokens = sql.NullInt64{Int64: r.Spend.Tokens, Valid: true}
 		seconds = sql.NullInt64{Int64: int64(r.Spend.Window / time.Second), Valid: true}
 	}
-	return do(ctx, tx, `
+	return doSealed(ctx, tx, sealedTeamRoles, `team_id = $1 AND name = $2`, []any{teamID, r.Name}, `
 		INSERT INTO team_role (team_id, name, permissions, tools_allowed, tools_blocked, plugin_kinds, spend_tokens, spend_seconds)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (team_id, name) DO UPDATE SET permissions = excluded.permissions,
@@ -261,6 +261,9 @@ func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role stri
 	if err != nil || !fresh {
 		return fresh, err
 	}
+	if err := sealedMembers.Renew(ctx, tx, `company_id = $1 AND person_id = $2`, companyID, personID); err != nil {
+		return fresh, err
+	}
 	off, err := touched(ctx, tx, `UPDATE scim_user SET active = TRUE, role = '', updated = $3 WHERE company_id = $1 AND person_id = $2 AND NOT active`,
 		companyID, personID, sqldb.At(tx.Now))
 	if err == nil && off {
@@ -270,7 +273,7 @@ func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role stri
 }
 
 func setMemberRole(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) error {
-	return do(ctx, tx, `UPDATE company_member SET role = $3 WHERE company_id = $1 AND person_id = $2`, companyID, personID, role)
+	return doSealed(ctx, tx, sealedMembers, `company_id = $1 AND person_id = $2`, []any{companyID, personID}, `UPDATE company_member SET role = $3 WHERE company_id = $1 AND person_id = $2`, companyID, personID, role)
 }
 
 func deleteMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
@@ -293,13 +296,17 @@ func isTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (b
 
 // addTeamMember takes somebody in who is not in.
 func addTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string, how How) (fresh bool, err error) {
-	return touched(ctx, tx, `
+	fresh, err = touched(ctx, tx, `
 		INSERT INTO team_member (team_id, person_id, role, how, joined) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (team_id, person_id) DO NOTHING`, teamID, personID, role, string(how), sqldb.At(tx.Now))
+	if err != nil || !fresh {
+		return fresh, err
+	}
+	return fresh, sealedTeamMembers.Renew(ctx, tx, `team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
 func setTeamMemberRole(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string) error {
-	return do(ctx, tx, `UPDATE team_member SET role = $3 WHERE team_id = $1 AND person_id = $2`, teamID, personID, role)
+	return doSealed(ctx, tx, sealedTeamMembers, `team_id = $1 AND person_id = $2`, []any{teamID, personID}, `UPDATE team_member SET role = $3 WHERE team_id = $1 AND person_id = $2`, teamID, personID, role)
 }
 
 func deleteTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (bool, error) {
@@ -354,13 +361,15 @@ func removeTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 		`DELETE FROM scim_seat WHERE team_id = $1`,
 		`DELETE FROM scim_group WHERE team_id = $1`,
 		`DELETE FROM invitation WHERE team_id = $1`,
-		`UPDATE company_domain SET team_id = NULL, team_role = '' WHERE team_id = $1`,
 	} {
 		if err := do(ctx, tx, query, id); err != nil {
 			return err
 		}
 	}
-	return nil
+	domains := `company_id = (SELECT company_id FROM team WHERE id = $1)`
+	return sealedDomains.Change(ctx, tx, domains, []any{id}, func() error {
+		return do(ctx, tx, `UPDATE company_domain SET team_id = NULL, team_role = '' WHERE team_id = $1`, id)
+	})
 }
 
 func teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Team, error) {
@@ -415,7 +424,7 @@ func scanInvitation(row sqldb.Scanner) (i Invitation, err error) {
 }
 
 func insertInvitation(ctx context.Context, tx *sqldb.Tx, i Invitation, hash string) error {
-	return do(ctx, tx, `
+	return doSealed(ctx, tx, sealedInvitations, `id = $1`, []any{i.ID}, `
 		INSERT INTO invitation (id, hash, company_id, company_role, team_id, team_role, email, email_key, uses_left, invited_by, created, expires)
 		VALUES ($1, $2, $3, $4, nullif($5, ''), $6, $7, $8, $9, $10, $11, $12)`,
 		i.ID, hash, i.CompanyID, i.CompanyRole, i.TeamID, i.TeamRole, i.Email, emailKey(i.Email), i.UsesLeft, i.InvitedBy, sqldb.At(i.Created), sqldb.At(i.Expires))
@@ -445,12 +454,17 @@ func invitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]Invitation
 
 // useInvitation takes one use of a live invitation and says how many are left.
 func useInvitation(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) {
-	return found(tx.QueryRow(ctx, `
-		UPDATE invitation SET uses_left = uses_left - 1 WHERE id = $1 AND uses_left > 0 AND expires > $2
-		RETURNING uses_left`, id, sqldb.At(tx.Now)), func(row sqldb.Scanner) (left int64, err error) {
-		err = row.Scan(&left)
-		return left, err
-	}, errNoInvitation)
+	var left int64
+	err := sealedInvitations.Change(ctx, tx, `id = $1`, []any{id}, func() (err error) {
+		left, err = found(tx.QueryRow(ctx, `
+			UPDATE invitation SET uses_left = uses_left - 1 WHERE id = $1 AND uses_left > 0 AND expires > $2
+			RETURNING uses_left`, id, sqldb.At(tx.Now)), func(row sqldb.Scanner) (left int64, err error) {
+			err = row.Scan(&left)
+			return left, err
+		}, errNoInvitation)
+		return err
+	})
+	return left, err
 }
 
 func deleteInvitation(ctx context.Context, tx *sqldb.Tx, companyID, id string) (bool, error) {
@@ -493,10 +507,14 @@ func domainByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 }
 
 func insertDomain(ctx context.Context, tx *sqldb.Tx, d Domain) (fresh bool, err error) {
-	return touched(ctx, tx, `
+	fresh, err = touched(ctx, tx, `
 		INSERT INTO company_domain (company_id, domain, proof, team_id, team_role, created)
 		VALUES ($1, $2, $3, nullif($4, ''), $5, $6)
 		ON CONFLICT (company_id, domain) DO NOTHING`, d.CompanyID, d.Name, d.Proof, d.TeamID, d.TeamRole, sqldb.At(d.Created))
+	if err != nil || !fresh {
+		return fresh, err
+	}
+	return fresh, sealedDomains.Renew(ctx, tx, `company_id = $1 AND domain = $2`, d.CompanyID, d.Name)
 }
 
 func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
@@ -506,7 +524,12 @@ func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 // verifyDomain marks the company's domain. Where another company has it, the
 // unique index refuses.
 func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
-	return touched(ctx, tx, `UPDATE company_domain SET verified = $3 WHERE company_id = $1 AND domain = $2`, companyID, name, sqldb.At(tx.Now))
+	var verified bool
+	err := sealedDomains.Change(ctx, tx, `company_id = $1 AND domain = $2`, []any{companyID, name}, func() (err error) {
+		verified, err = touched(ctx, tx, `UPDATE company_domain SET verified = $3 WHERE company_id = $1 AND domain = $2`, companyID, name, sqldb.At(tx.Now))
+		return err
+	})
+	return verified, err
 }
 
 // lockOwner locks everybody's rows of a domain and says who has proven it, ""
@@ -534,13 +557,20 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 	people := ` FROM person p WHERE p.email_verified AND p.email_key LIKE '%@' || $1
 		AND NOT EXISTS (SELECT 1 FROM scim_user u JOIN company_domain o ON o.company_id = u.company_id AND o.domain = $1 AND o.verified IS NOT NULL
 			WHERE u.person_id = p.id AND NOT u.active) `
-	n, err := tx.Exec(ctx, `
+	// Those whom the statements add, and nobody else: a seal says that we wrote it.
+	newcomers, err := sqldb.All(ctx, tx, `
 		INSERT INTO company_member (company_id, person_id, role, created)
 		SELECT CAST($2 AS TEXT), p.id, CAST($3 AS TEXT), CAST($4 AS BIGINT)`+people+`
-		ON CONFLICT (company_id, person_id) DO NOTHING`, d.Name, d.CompanyID, RoleMember, sqldb.At(tx.Now))
+		ON CONFLICT (company_id, person_id) DO NOTHING RETURNING person_id`, []any{d.Name, d.CompanyID, RoleMember, sqldb.At(tx.Now)}, scanText)
 	if err != nil {
 		return 0, err
 	}
+	for _, id := range newcomers {
+		if err := sealedMembers.Renew(ctx, tx, `company_id = $1 AND person_id = $2`, d.CompanyID, id); err != nil {
+			return 0, err
+		}
+	}
+	n := int64(len(newcomers))
 	// Those whose deletion the first statement waited for are known now.
 	late, err := tx.Exec(ctx, `
 		DELETE FROM company_member WHERE company_id = $1 AND EXISTS (SELECT 1 FROM person p WHERE p.id = person_id AND p.deleted IS NOT NULL)`, d.CompanyID)
@@ -548,11 +578,19 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 	if err != nil || d.TeamID == "" {
 		return int(n), err
 	}
-	n, err = tx.Exec(ctx, `
+	newcomers, err = sqldb.All(ctx, tx, `
 		INSERT INTO team_member (team_id, person_id, role, how, joined)
 		SELECT CAST($2 AS TEXT), p.id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT)`+people+`
-		ON CONFLICT (team_id, person_id) DO NOTHING`, d.Name, d.TeamID, d.TeamRole, string(ByDomain), sqldb.At(tx.Now))
-	return int(n), err
+		ON CONFLICT (team_id, person_id) DO NOTHING RETURNING person_id`, []any{d.Name, d.TeamID, d.TeamRole, string(ByDomain), sqldb.At(tx.Now)}, scanText)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range newcomers {
+		if err := sealedTeamMembers.Renew(ctx, tx, `team_id = $1 AND person_id = $2`, d.TeamID, id); err != nil {
+			return 0, err
+		}
+	}
+	return len(newcomers), nil
 }
 
 // What a company's own directory manages.

@@ -23,7 +23,10 @@ func insert(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
 		INSERT INTO access_token (id, person_id, company_id, minted_by, name, hash, hint, created)
 		VALUES ($1, $2, nullif($3, ''), $4, $5, $6, $7, $8)`,
 		t.ID, t.PersonID, t.CompanyID, t.MintedBy, t.Name, hash, t.Hint, sqldb.At(t.Created))
-	return err
+	if err != nil {
+		return err
+	}
+	return Sealed.Renew(ctx, tx, `id = $1`, t.ID)
 }
 
 // of is the condition for a holder's tokens, with its argument.
@@ -57,8 +60,10 @@ func byID(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, error)
 }
 
 func replace(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
-	_, err := tx.Exec(ctx, `UPDATE access_token SET hash = $2, hint = $3, last_used = NULL WHERE id = $1`, t.ID, hash, t.Hint)
-	return err
+	return Sealed.Change(ctx, tx, `id = $1`, []any{t.ID}, func() error {
+		_, err := tx.Exec(ctx, `UPDATE access_token SET hash = $2, hint = $3, last_used = NULL WHERE id = $1`, t.ID, hash, t.Hint)
+		return err
+	})
 }
 
 func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
@@ -126,7 +131,10 @@ func putDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken, hash stri
 		ON CONFLICT (company_id) DO UPDATE SET hash = excluded.hash, hint = excluded.hint, made_by = excluded.made_by,
 			created = excluded.created, last_used = NULL`,
 		t.CompanyID, hash, t.Hint, t.MadeBy, sqldb.At(t.Created))
-	return err
+	if err != nil {
+		return err
+	}
+	return SealedDirectories.Renew(ctx, tx, `company_id = $1`, t.CompanyID)
 }
 
 func directoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {

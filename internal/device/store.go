@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"atelier/internal/sqldb"
@@ -207,6 +208,9 @@ func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) e
 	if err != nil {
 		return err
 	}
+	if err := Sealed.Renew(ctx, tx, `id = $1`, d.ID); err != nil {
+		return err
+	}
 	_, err = tx.Exec(ctx, `UPDATE device_grant SET device_id = $1 WHERE id = $2`, d.ID, grantID)
 	return err
 }
@@ -250,13 +254,22 @@ func erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	return nil
 }
 
-func revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) (int64, error) {
-	return tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE id = $3 AND person_id = $4 AND revoked IS NULL`,
-		sqldb.At(tx.Now), why, deviceID, personID)
+func revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) (n int64, err error) {
+	err = Sealed.Change(ctx, tx, `id = $1`, []any{deviceID}, func() (err error) {
+		n, err = tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE id = $3 AND person_id = $4 AND revoked IS NULL`,
+			sqldb.At(tx.Now), why, deviceID, personID)
+		return err
+	})
+	return n, err
 }
 
-func revokeAll(ctx context.Context, tx *sqldb.Tx, personID, why string) (int64, error) {
-	return tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE person_id = $3 AND revoked IS NULL`, sqldb.At(tx.Now), why, personID)
+func revokeAll(ctx context.Context, tx *sqldb.Tx, personID, why string) (n int64, err error) {
+	open := `person_id = $1 AND (revoked IS NULL OR revoked = $2)`
+	err = Sealed.Change(ctx, tx, open, []any{personID, sqldb.At(tx.Now)}, func() (err error) {
+		n, err = tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE person_id = $3 AND revoked IS NULL`, sqldb.At(tx.Now), why, personID)
+		return err
+	})
+	return n, err
 }
 
 // lockDevice locks a device unless it was revoked.
@@ -288,8 +301,8 @@ func tokenByHash(ctx context.Context, tx *sqldb.Tx, hash string) (t token, err e
 }
 
 func insertToken(ctx context.Context, tx *sqldb.Tx, deviceID, hash string, generation int64) error {
-	_, err := tx.Exec(ctx, `INSERT INTO refresh_token (hash, device_id, generation, created) VALUES ($1, $2, $3, $4)`,
-		hash, deviceID, generation, sqldb.At(tx.Now))
+	_, err := tx.Exec(ctx, `INSERT INTO refresh_token (hash, device_id, generation, created, seal) VALUES ($1, $2, $3, $4, $5)`,
+		hash, deviceID, generation, sqldb.At(tx.Now), SealedRefreshTokens.Of(tx, hash, deviceID, strconv.FormatInt(generation, 10)))
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"atelier/internal/audit"
 	"atelier/internal/budget"
+	"atelier/internal/fault"
 	"atelier/internal/sqldb"
 )
 
@@ -21,10 +22,15 @@ func (d *Directory) Budget(ctx context.Context, a Actor, teamID string) (b budge
 // SetBudget gives a team a budget, or another one.
 func (d *Directory) SetBudget(ctx context.Context, a Actor, teamID string, draft budget.Draft) (b budget.Budget, err error) {
 	err = d.changeTeam(ctx, a, teamID, paysFor, func(tx *sqldb.Tx, _ place) (audit.Entry, error) {
+		was, err := budgetOf(ctx, tx, teamID)
+		if err != nil {
+			return audit.Entry{}, err
+		}
 		b, err = d.Budgets.Set(ctx, tx, teamID, draft)
-		return audit.Entry{Act: audit.BudgetSet, Details: map[string]string{
+		e := audit.Entry{Act: audit.BudgetSet, Details: map[string]string{
 			"team": teamID, "tokens": strconv.FormatInt(draft.Tokens, 10), "hard": strconv.FormatBool(draft.Hard),
-		}}, err
+		}}
+		return e.Changing(describeBudget(was), describeBudget(&draft)), err
 	})
 	return b, err
 }
@@ -32,6 +38,20 @@ func (d *Directory) SetBudget(ctx context.Context, a Actor, teamID string, draft
 // RemoveBudget takes a team's budget away.
 func (d *Directory) RemoveBudget(ctx context.Context, a Actor, teamID string) error {
 	return d.changeTeam(ctx, a, teamID, paysFor, func(tx *sqldb.Tx, _ place) (audit.Entry, error) {
-		return audit.Entry{Act: audit.BudgetRemoved, Details: map[string]string{"team": teamID}}, budget.Remove(ctx, tx, teamID)
+		was, err := budgetOf(ctx, tx, teamID)
+		if err != nil {
+			return audit.Entry{}, err
+		}
+		e := audit.Entry{Act: audit.BudgetRemoved, Details: map[string]string{"team": teamID}}
+		return e.Changing(describeBudget(was), ""), budget.Remove(ctx, tx, teamID)
 	})
+}
+
+// budgetOf gives what a team plans, nil where it plans nothing.
+func budgetOf(ctx context.Context, tx *sqldb.Tx, teamID string) (*budget.Draft, error) {
+	b, err := budget.Of(ctx, tx, teamID)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return &b.Draft, err
 }

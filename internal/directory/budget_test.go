@@ -39,7 +39,7 @@ func TestBudgets(t *testing.T) {
 		if len(log) != 2 || log[0].Act != audit.BudgetSet || log[0].CompanyID != c || log[0].ActorID != payer.PersonID || log[1].Act != audit.BudgetRemoved {
 			w.Fatalf("log = %+v", log)
 		}
-		if d := log[0].Details; d["team"] != team || d["tokens"] != "500" || d["hard"] != "true" || len(d) != 3 { // an address may be a key
+		if d := log[0].Details; d["team"] != team || d["tokens"] != "500" || d["hard"] != "true" || len(d) != 5 { // an address may be a key
 			w.Errorf("details = %v", d)
 		}
 	})

@@ -200,9 +200,12 @@ func (d *Directory) ChangeGroup(ctx context.Context, s Source, id string, change
 			}
 		}
 		if draft.Name != was.Name || draft.ExternalID != was.ExternalID {
-			entries = append(entries, audit.Entry{Act: audit.TeamChanged, Details: map[string]string{
+			e := audit.Entry{Act: audit.TeamChanged, Details: map[string]string{
 				"team": id, "name": draft.Name, "before": was.Name, "external_id": draft.ExternalID,
-			}})
+			}}
+			entries = append(entries, e.Changing(
+				asText(map[string]string{"name": was.Name, "external_id": was.ExternalID}),
+				asText(map[string]string{"name": draft.Name, "external_id": draft.ExternalID})))
 		}
 		if len(entries) > 0 {
 			if err := company.KeepGroup(ctx, tx, company.Group{Team: t, ExternalID: draft.ExternalID}); err != nil {
@@ -229,14 +232,22 @@ func (s Source) setMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, wa
 		if in[m.ID] = true; stays[m.ID] {
 			continue
 		}
-		err := company.DropSeat(ctx, tx, t.ID, m.ID)
+		in, err := account(ctx, tx, m.ID, t.ID)
+		if err == nil {
+			err = company.DropSeat(ctx, tx, t.ID, m.ID)
+		}
 		if err == nil {
 			err = unless(company.RemoveTeamMember(ctx, tx, t.ID, m.ID), fault.NotFound) // who has a seat is no member
 		}
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, audit.Entry{Act: audit.TeamMemberRemoved, PersonID: m.ID, Details: map[string]string{"team": t.ID}})
+		from := "" // a seat
+		if in != nil {
+			from = in.Role.Name
+		}
+		e := audit.Entry{Act: audit.TeamMemberRemoved, PersonID: m.ID, Details: map[string]string{"team": t.ID}}
+		entries = append(entries, e.Changing(from, ""))
 	}
 	for _, id := range want {
 		if in[id] {
@@ -254,7 +265,8 @@ func (s Source) setMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, wa
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, audit.Entry{Act: audit.TeamMemberSet, PersonID: id, Details: map[string]string{"team": t.ID, "role": company.RoleMember}})
+		e := audit.Entry{Act: audit.TeamMemberSet, PersonID: id, Details: map[string]string{"team": t.ID, "role": company.RoleMember}}
+		entries = append(entries, e.Changing("", company.RoleMember))
 	}
 	return entries, nil
 }

@@ -27,8 +27,13 @@ func (d *Directory) SetMember(ctx context.Context, a Actor, companyID, personID,
 		if err := s.coversRole(ctx, tx, role); err != nil {
 			return audit.Entry{}, err
 		}
+		was, err := s.roleNameOf(ctx, tx, personID)
+		if err != nil {
+			return audit.Entry{}, err
+		}
 		m, err = s.setMember(ctx, tx, personID, role)
-		return audit.Entry{Act: audit.CompanyMemberSet, PersonID: personID, Details: map[string]string{"role": role}}, err
+		e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: personID, Details: map[string]string{"role": role}}
+		return e.Changing(was, role), err
 	})
 	return m, err
 }
@@ -44,8 +49,13 @@ func (d *Directory) SetMemberPermissions(ctx context.Context, a Actor, companyID
 		if err != nil {
 			return audit.Entry{}, err
 		}
+		was, err := s.roleNameOf(ctx, tx, uid)
+		if err != nil {
+			return audit.Entry{}, err
+		}
 		_, err = s.setMember(ctx, tx, uid, role)
-		return audit.Entry{Act: audit.CompanyMemberSet, PersonID: uid, Details: map[string]string{"role": role, "permissions": names(perms)}}, err
+		e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: uid, Details: map[string]string{"role": role, "permissions": names(perms)}}
+		return e.Changing(was, role), err
 	})
 	return uid, err
 }
@@ -87,6 +97,10 @@ func (d *Directory) RemoveMember(ctx context.Context, a Actor, companyID, person
 		if err := s.coversMember(ctx, tx, personID); err != nil {
 			return e, err
 		}
+		was, err := s.roleNameOf(ctx, tx, personID)
+		if err != nil {
+			return e, err
+		}
 		teams, err := company.RemoveMember(ctx, tx, companyID, personID)
 		if err != nil {
 			return e, err
@@ -104,7 +118,8 @@ func (d *Directory) RemoveMember(ctx context.Context, a Actor, companyID, person
 				return e, err
 			}
 		}
-		return audit.Entry{Act: audit.CompanyMemberRemoved, PersonID: personID, Details: map[string]string{"teams": strings.Join(teams, " ")}}, nil
+		e = audit.Entry{Act: audit.CompanyMemberRemoved, PersonID: personID, Details: map[string]string{"teams": strings.Join(teams, " ")}}
+		return e.Changing(was, ""), nil
 	})
 	if err == nil {
 		failpoint.Hit("revoke.after_commit_before_reply")
@@ -133,7 +148,11 @@ func (d *Directory) Roles(ctx context.Context, a Actor, companyID string) (all [
 // SetRole makes a role or replaces what it allows.
 func (d *Directory) SetRole(ctx context.Context, a Actor, companyID string, r company.Role) (stored company.Role, err error) {
 	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
-		if err := s.coversRole(ctx, tx, r.Name); err != nil { // as it was
+		was, err := roleOf(ctx, tx, companyID, r.Name)
+		if err != nil {
+			return e, err
+		}
+		if err := s.covers(was.Permissions); err != nil {
 			return e, err
 		}
 		// First what makes it no role at all: an unknown permission is not one
@@ -148,7 +167,8 @@ func (d *Directory) SetRole(ctx context.Context, a Actor, companyID string, r co
 			return e, err
 		}
 		stored, err = roleOf(ctx, tx, companyID, r.Name)
-		return audit.Entry{Act: audit.CompanyRoleSet, Details: map[string]string{"role": r.Name, "permissions": names(stored.Permissions)}}, err
+		e = audit.Entry{Act: audit.CompanyRoleSet, Details: map[string]string{"role": r.Name, "permissions": names(stored.Permissions)}}
+		return e.Changing(describeRole(was), describeRole(stored)), err
 	})
 	return stored, err
 }
@@ -166,20 +186,16 @@ func roleOf(ctx context.Context, tx *sqldb.Tx, companyID, name string) (company.
 // DeleteRole takes a role away that nobody has.
 func (d *Directory) DeleteRole(ctx context.Context, a Actor, companyID, name string) error {
 	return d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
-		if err := s.coversRole(ctx, tx, name); err != nil {
+		was, err := roleOf(ctx, tx, companyID, name)
+		if err != nil {
 			return e, err
 		}
-		return audit.Entry{Act: audit.CompanyRoleDeleted, Details: map[string]string{"role": name}}, company.DeleteRole(ctx, tx, companyID, name)
+		if err := s.covers(was.Permissions); err != nil {
+			return e, err
+		}
+		e = audit.Entry{Act: audit.CompanyRoleDeleted, Details: map[string]string{"role": name}}
+		return e.Changing(describeRole(was), ""), company.DeleteRole(ctx, tx, companyID, name)
 	})
-}
-
-// names writes permissions for the audit log.
-func names(perms []company.Permission) string {
-	texts := make([]string, len(perms))
-	for i, p := range perms {
-		texts[i] = string(p)
-	}
-	return strings.Join(texts, " ")
 }
 
 // orElse gives the accident where there was one and else the decision.

@@ -19,6 +19,7 @@ var (
 	errNoInvitation = fault.New(fault.NotFound, "There is no such invitation.")
 
 	errPermission = fault.New(fault.Forbidden, "Your role does not allow this.").With("reason", "permission")
+	errLimits     = fault.New(fault.Forbidden, "Your own role has narrower limits than this. Who manages all teams of the company can set wider ones.").With("reason", "limits")
 	errLastAdmin  = fault.New(fault.Forbidden, "The company must keep somebody who can manage its members.").With("reason", "last_admin")
 	errPlugin     = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
 )
@@ -96,6 +97,15 @@ func (s standing) coversRole(ctx context.Context, tx *sqldb.Tx, name string) err
 		return err
 	}
 	return s.covers(r.Permissions)
+}
+
+// roleNameOf is what somebody is in the company, "" where they are not in it.
+func (s standing) roleNameOf(ctx context.Context, tx *sqldb.Tx, personID string) (string, error) {
+	m, err := membership(ctx, tx, personID, s.Company.ID)
+	if err != nil || m == nil {
+		return "", err
+	}
+	return m.Role.Name, nil
 }
 
 // mayTakeIn refuses people from outside the company: they come in by invitation
@@ -241,26 +251,62 @@ func (p place) covers(perms []company.Permission) error {
 	return nil
 }
 
-// coversRole is covers for a role of the team by its name. One that does not
-// exist allows nothing.
-func (p place) coversRole(ctx context.Context, tx *sqldb.Tx, name string) error {
-	r, err := company.TeamRoleByName(ctx, tx, p.team.ID, name)
-	if fault.Is(err, fault.NotFound) {
+// mayGive decides whether the actor may have somebody hold, or a role be, what
+// was before and shall be now; was is nil where there was nothing. Every act by
+// which a role of a team changes or reaches somebody asks it: nobody gives more
+// than their own role has, in permissions or in limits, themselves included.
+// Taking away is no gift. Who manages all teams sets the limits of all.
+func (p place) mayGive(was *company.TeamRole, now company.TeamRole) error {
+	if was != nil {
+		if err := p.covers(was.Permissions); err != nil { // nobody touches those who have more
+			return err
+		}
+	}
+	if err := p.covers(now.Permissions); err != nil {
+		return err
+	}
+	if p.Role.May(company.ManageTeams) || p.role != nil && p.role.Covers(now) || was != nil && was.Covers(now) {
 		return nil
 	}
+	return errLimits
+}
+
+// mayGiveNamed is mayGive for a role of the team by its name. Whether there is
+// one is for others to say.
+func (p place) mayGiveNamed(ctx context.Context, tx *sqldb.Tx, was *company.TeamRole, name string) error {
+	now, err := p.roleNamed(ctx, tx, name)
 	if err != nil {
 		return err
 	}
-	return p.covers(r.Permissions)
+	if now != nil {
+		return p.mayGive(was, *now)
+	}
+	if was != nil {
+		return p.covers(was.Permissions)
+	}
+	return nil
 }
 
-// coversMember is covers for what somebody has in the team.
-func (p place) coversMember(ctx context.Context, tx *sqldb.Tx, personID string) error {
+// roleNamed finds a role of the team, nil where there is none.
+func (p place) roleNamed(ctx context.Context, tx *sqldb.Tx, name string) (*company.TeamRole, error) {
+	r, err := company.TeamRoleByName(ctx, tx, p.team.ID, name)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// roleOfMember gives what somebody has in the team, nil where they are not in
+// it.
+func (p place) roleOfMember(ctx context.Context, tx *sqldb.Tx, personID string) (*company.TeamRole, error) {
 	in, err := account(ctx, tx, personID, p.team.ID)
 	if err != nil || in == nil {
-		return err
+		return nil, err
 	}
-	return p.covers(in.Role.Permissions)
+	return &in.Role, nil
 }
 
 // mayLeadTo refuses a way into a team, an invitation or a domain, to whoever
@@ -281,5 +327,5 @@ func (s standing) mayLeadTo(ctx context.Context, tx *sqldb.Tx, teamID, role stri
 	if err != nil {
 		return err
 	}
-	return p.coversRole(ctx, tx, role)
+	return p.mayGiveNamed(ctx, tx, nil, role)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/audit"
+	"atelier/internal/budget"
 	"atelier/internal/company"
 	"atelier/internal/fault"
 	"atelier/internal/ratelog"
@@ -34,13 +35,16 @@ func (d *Directory) ChangeCompany(ctx context.Context, a Actor, companyID string
 	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (audit.Entry, error) {
 		m = s.Membership
 		details := map[string]string{}
+		from := map[string]string{}
+		to := map[string]string{}
 		var problems error
-		set := func(what string, is *string, to string, change func() error) {
-			details[what], details[what+"_before"] = to, *is
-			if to != *is {
+		set := func(what string, is *string, want string, change func() error) {
+			details[what], details[what+"_before"] = want, *is
+			from[what], to[what] = *is, want
+			if want != *is {
 				problems = both(problems, change())
 			}
-			*is = to
+			*is = want
 		}
 		if c.Name != nil {
 			set("name", &m.Company.Name, *c.Name, func() error { return company.Rename(ctx, tx, companyID, *c.Name) })
@@ -49,9 +53,10 @@ func (d *Directory) ChangeCompany(ctx context.Context, a Actor, companyID string
 			set("plan", (*string)(&m.Company.Plan), string(*c.Plan), func() error { return company.SetPlan(ctx, tx, companyID, *c.Plan) })
 		}
 		if c.Zone != nil {
-			set("time_zone", &m.Company.Zone, *c.Zone, func() error { return a.setZone(ctx, tx, companyID, *c.Zone) })
+			set("time_zone", &m.Company.Zone, *c.Zone, func() error { return s.setZone(ctx, tx, *c.Zone) })
 		}
-		return audit.Entry{Act: audit.CompanyChanged, Details: details}, problems
+		e := audit.Entry{Act: audit.CompanyChanged, Details: details}
+		return e.Changing(asText(from), asText(to)), problems
 	})
 	return m, err
 }
@@ -60,9 +65,21 @@ func (d *Directory) ChangeCompany(ctx context.Context, a Actor, companyID string
 // nobody else writes to an embedded database.
 var zonesPerDay = ratelog.Window{Most: 10, Span: 24 * time.Hour}
 
-func (a Actor) setZone(ctx context.Context, tx *sqldb.Tx, companyID, zone string) error {
-	if !a.operator() {
-		id, wait, err := ratelog.Take(ctx, tx, ratelog.Daily+"zone/company/"+companyID, zonesPerDay)
+// setZone gives the company another clock. Where a team has a hard budget it is
+// for those who set budgets: another clock moves the end of the month, and what
+// was spent in the last hours of one would count in the other.
+func (s standing) setZone(ctx context.Context, tx *sqldb.Tx, zone string) error {
+	if !s.Role.May(company.ManageBilling) {
+		hard, err := budget.AnyHard(ctx, tx, s.Company.ID)
+		if err != nil {
+			return err
+		}
+		if hard {
+			return errPermission
+		}
+	}
+	if !s.actor.operator() {
+		id, wait, err := ratelog.Take(ctx, tx, ratelog.Daily+"zone/company/"+s.Company.ID, zonesPerDay)
 		if err != nil {
 			return err
 		}
@@ -70,7 +87,7 @@ func (a Actor) setZone(ctx context.Context, tx *sqldb.Tx, companyID, zone string
 			return fault.New(fault.RateLimited, "The time zone was changed too often. Wait a little.").After(wait)
 		}
 	}
-	return report.SetZone(ctx, tx, companyID, zone)
+	return report.SetZone(ctx, tx, s.Company.ID, zone)
 }
 
 // both joins what is wrong with two settings, so that the caller learns all of

@@ -36,6 +36,10 @@ func TestChangesOfACompany(t *testing.T) {
 			m, err := w.dir.ChangeCompany(w.ctx(), x.actor, c, x.change)
 			w.ok(err)
 			log := w.log(before)
+			for _, entry := range log { // which have a test of their own
+				delete(entry.Details, "from")
+				delete(entry.Details, "to")
+			}
 			if len(log) != 1 || log[0].Act != audit.CompanyChanged || log[0].ActorID != x.actor.PersonID || log[0].CompanyID != c || !maps.Equal(log[0].Details, x.want) {
 				w.Errorf("%s: log = %+v, want %v", x.name, log, x.want)
 			}

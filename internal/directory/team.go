@@ -78,8 +78,8 @@ func (d *Directory) RenameTeam(ctx context.Context, a Actor, teamID, name string
 	err = d.changeTeam(ctx, a, teamID, managesTeam, func(tx *sqldb.Tx, p place) (audit.Entry, error) {
 		t = p.team
 		t.Name = name
-		return audit.Entry{Act: audit.TeamChanged, Details: map[string]string{"team": teamID, "name": name, "before": p.team.Name}},
-			company.RenameTeam(ctx, tx, teamID, name)
+		e := audit.Entry{Act: audit.TeamChanged, Details: map[string]string{"team": teamID, "name": name, "before": p.team.Name}}
+		return e.Changing(p.team.Name, name), company.RenameTeam(ctx, tx, teamID, name)
 	})
 	return t, err
 }
@@ -109,10 +109,11 @@ func (d *Directory) SetTeamMember(ctx context.Context, a Actor, teamID, personID
 		if err := p.mayTakeIn(ctx, tx, personID); err != nil {
 			return e, err
 		}
-		if err := p.coversMember(ctx, tx, personID); err != nil {
+		was, err := p.roleOfMember(ctx, tx, personID)
+		if err != nil {
 			return e, err
 		}
-		if err := p.coversRole(ctx, tx, role); err != nil {
+		if err := p.mayGiveNamed(ctx, tx, was, role); err != nil {
 			return e, err
 		}
 		who, err := known(ctx, tx, personID)
@@ -127,7 +128,8 @@ func (d *Directory) SetTeamMember(ctx context.Context, a Actor, teamID, personID
 			return e, orElse(err, errNoMember)
 		}
 		m = company.TeamMember{Member: company.Member{PersonID: who.ID, Email: who.Email, Role: in.Role.Name, Joined: in.Joined}, How: in.How}
-		return audit.Entry{Act: audit.TeamMemberSet, PersonID: personID, Details: map[string]string{"team": teamID, "role": role}}, nil
+		e = audit.Entry{Act: audit.TeamMemberSet, PersonID: personID, Details: map[string]string{"team": teamID, "role": role}}
+		return e.Changing(roleName(was), role), nil
 	}
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		// Strangers are turned away before they can keep anybody waiting.
@@ -159,11 +161,17 @@ func (d *Directory) RemoveTeamMember(ctx context.Context, a Actor, teamID, perso
 		may = seesTeam
 	}
 	err := d.changeTeam(ctx, a, teamID, may, func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
-		if err := p.coversMember(ctx, tx, personID); err != nil {
+		was, err := p.roleOfMember(ctx, tx, personID)
+		if err != nil {
 			return e, err
 		}
-		return audit.Entry{Act: audit.TeamMemberRemoved, PersonID: personID, Details: map[string]string{"team": teamID}},
-			company.RemoveTeamMember(ctx, tx, teamID, personID)
+		if was != nil {
+			if err := p.covers(was.Permissions); err != nil {
+				return e, err
+			}
+		}
+		e = audit.Entry{Act: audit.TeamMemberRemoved, PersonID: personID, Details: map[string]string{"team": teamID}}
+		return e.Changing(roleName(was), ""), company.RemoveTeamMember(ctx, tx, teamID, personID)
 	})
 	if err == nil {
 		failpoint.Hit("revoke.after_commit_before_reply")
@@ -227,26 +235,42 @@ func (d *Directory) SetTeamRolePermissions(ctx context.Context, a Actor, teamID,
 
 // setRole does what the two acts above share.
 func (p place) setRole(ctx context.Context, tx *sqldb.Tx, r company.TeamRole) (stored company.TeamRole, e audit.Entry, err error) {
-	if err := p.coversRole(ctx, tx, r.Name); err != nil { // as it was
+	was, err := p.roleNamed(ctx, tx, r.Name)
+	if err != nil {
 		return stored, e, err
+	}
+	if was != nil { // whoever may not touch it learns nothing about the draft
+		if err := p.covers(was.Permissions); err != nil {
+			return stored, e, err
+		}
 	}
 	if err := company.SetTeamRole(ctx, tx, p.team.ID, r); err != nil {
 		return stored, e, err
 	}
-	if err := p.covers(r.Permissions); err != nil {
+	stored, err = company.TeamRoleByName(ctx, tx, p.team.ID, r.Name)
+	if err != nil {
 		return stored, e, err
 	}
-	stored, err = company.TeamRoleByName(ctx, tx, p.team.ID, r.Name)
-	return stored, audit.Entry{Act: audit.TeamRoleSet, Details: map[string]string{"team": p.team.ID, "role": r.Name, "permissions": names(stored.Permissions)}}, err
+	if err := p.mayGive(was, stored); err != nil {
+		return stored, e, err
+	}
+	e = audit.Entry{Act: audit.TeamRoleSet, Details: map[string]string{"team": p.team.ID, "role": r.Name, "permissions": names(stored.Permissions)}}
+	return stored, e.Changing(describeTeamRole(was), describeTeamRole(&stored)), nil
 }
 
 // DeleteTeamRole takes a role of a team away that nobody has.
 func (d *Directory) DeleteTeamRole(ctx context.Context, a Actor, teamID, name string) error {
 	return d.changeTeam(ctx, a, teamID, managesTeam, func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
-		if err := p.coversRole(ctx, tx, name); err != nil {
+		was, err := p.roleNamed(ctx, tx, name)
+		if err != nil {
 			return e, err
 		}
-		return audit.Entry{Act: audit.TeamRoleDeleted, Details: map[string]string{"team": teamID, "role": name}},
-			company.DeleteTeamRole(ctx, tx, teamID, name)
+		if was != nil {
+			if err := p.covers(was.Permissions); err != nil {
+				return e, err
+			}
+		}
+		e = audit.Entry{Act: audit.TeamRoleDeleted, Details: map[string]string{"team": teamID, "role": name}}
+		return e.Changing(describeTeamRole(was), ""), company.DeleteTeamRole(ctx, tx, teamID, name)
 	})
 }

@@ -246,7 +246,8 @@ func (d *Directory) ChangeUser(ctx context.Context, s Source, id string, change 
 			if err := company.KeepProfile(ctx, tx, s.companyID, profile(id, was.Created, draft)); err != nil {
 				return nil, err
 			}
-			entries = append(entries, audit.Entry{Act: audit.ScimUserChanged, PersonID: id})
+			e := audit.Entry{Act: audit.ScimUserChanged, PersonID: id}
+			entries = append(entries, e.Changing(describeUser(was.Active), describeUser(draft.Active)))
 			vouched, err := d.vouch(ctx, tx, s, draft.Name)
 			if err != nil {
 				return nil, err
@@ -329,7 +330,8 @@ func (d *Directory) rename(ctx context.Context, tx *sqldb.Tx, s Source, was User
 			return e, err
 		}
 	}
-	return audit.Entry{Act: audit.PersonEmailChanged, PersonID: was.ID, Details: map[string]string{"email": person.Hint(email), "before": person.Hint(was.Name)}}, nil
+	e = audit.Entry{Act: audit.PersonEmailChanged, PersonID: was.ID, Details: map[string]string{"email": person.Hint(email), "before": person.Hint(was.Name)}}
+	return e.Changing(person.Hint(was.Name), person.Hint(email)), nil
 }
 
 // DeleteUser takes somebody out of the company and forgets what its directory
@@ -376,13 +378,19 @@ func (s Source) end(ctx context.Context, tx *sqldb.Tx, id string, leave func(con
 	for _, t := range tokens {
 		entries = append(entries, audit.Entry{Act: audit.TokenDeleted, PersonID: id, Details: map[string]string{"token": t.ID, "name": t.Name}})
 	}
-	return append(entries, audit.Entry{Act: audit.CompanyMemberRemoved, PersonID: id, Details: map[string]string{"teams": strings.Join(teams, " ")}}), nil
+	from := ""
+	if was != nil {
+		from = was.Role.Name
+	}
+	e := audit.Entry{Act: audit.CompanyMemberRemoved, PersonID: id, Details: map[string]string{"teams": strings.Join(teams, " ")}}
+	return append(entries, e.Changing(from, "")), nil
 }
 
 // activate brings somebody into the company, with the roles that they had.
 func (d *Directory) activate(ctx context.Context, tx *sqldb.Tx, s Source, id string) ([]audit.Entry, error) {
 	role, teams, err := company.Activate(ctx, tx, s.companyID, id)
-	return []audit.Entry{{Act: audit.CompanyMemberSet, PersonID: id, Details: map[string]string{"role": role, "teams": strings.Join(teams, " ")}}}, err
+	e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: id, Details: map[string]string{"role": role, "teams": strings.Join(teams, " ")}}
+	return []audit.Entry{e.Changing("", role)}, err
 }
 
 // tellAgain is tellJoined for somebody who has an account.

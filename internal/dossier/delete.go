@@ -78,14 +78,20 @@ func (d *Dossier) Delete(ctx context.Context, a Actor, personID, email string) e
 	return err
 }
 
-// leave takes a person out of all companies, and gives their teams by company.
-func (a Actor) leave(ctx context.Context, tx *sqldb.Tx, personID string) (map[string][]string, error) {
+// departure is what somebody was in a company that they left.
+type departure struct {
+	role  string
+	teams []string
+}
+
+// leave takes a person out of all companies, and gives what they were by company.
+func (a Actor) leave(ctx context.Context, tx *sqldb.Tx, personID string) (map[string]departure, error) {
 	in, err := company.OfPerson(ctx, tx, personID)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(in, func(a, b company.Membership) int { return cmp.Compare(a.Company.ID, b.Company.ID) })
-	left := map[string][]string{}
+	left := map[string]departure{}
 	for _, m := range in {
 		id := m.Company.ID
 		if err := company.Lock(ctx, tx, id); err != nil {
@@ -96,13 +102,14 @@ func (a Actor) leave(ctx context.Context, tx *sqldb.Tx, personID string) (map[st
 			return nil, err
 		}
 		// Another may have put them out while we waited for the company.
-		if left[id], err = company.RemoveMember(ctx, tx, id, personID); fault.Is(err, fault.NotFound) {
-			delete(left, id)
+		teams, err := company.RemoveMember(ctx, tx, id, personID)
+		if fault.Is(err, fault.NotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
+		left[id] = departure{role: m.Role.Name, teams: teams}
 		if a.trusted || !had {
 			continue
 		}
@@ -188,7 +195,7 @@ func forget(ctx context.Context, tx *sqldb.Tx, personID string) error {
 }
 
 // record writes down what ended: the log keeps ids and no address of mail.
-func (a Actor) record(ctx context.Context, tx *sqldb.Tx, personID string, left map[string][]string, tokens []credential.Token) error {
+func (a Actor) record(ctx context.Context, tx *sqldb.Tx, personID string, left map[string]departure, tokens []credential.Token) error {
 	entry := audit.Entry{ActorID: a.PersonID, PersonID: personID, Address: a.Address}
 	for _, t := range tokens {
 		e := entry
@@ -199,8 +206,8 @@ func (a Actor) record(ctx context.Context, tx *sqldb.Tx, personID string, left m
 	}
 	for _, id := range slices.Sorted(maps.Keys(left)) {
 		e := entry
-		e.Act, e.CompanyID, e.Details = audit.CompanyMemberRemoved, id, map[string]string{"teams": strings.Join(left[id], " ")}
-		if err := audit.Add(ctx, tx, e); err != nil {
+		e.Act, e.CompanyID, e.Details = audit.CompanyMemberRemoved, id, map[string]string{"teams": strings.Join(left[id].teams, " ")}
+		if err := audit.Add(ctx, tx, e.Changing(left[id].role, "")); err != nil {
 			return err
 		}
 	}

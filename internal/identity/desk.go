@@ -145,7 +145,8 @@ func joined(ctx context.Context, tx *sqldb.Tx, p person.Person, address string) 
 	for _, t := range teams {
 		details["team"] = t.ID
 	}
-	return audit.Add(ctx, tx, audit.Entry{Act: audit.CompanyMemberSet, PersonID: p.ID, CompanyID: companyID, Address: address, Details: details})
+	e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: p.ID, CompanyID: companyID, Address: address, Details: details}
+	return audit.Add(ctx, tx, e.Changing("", company.RoleMember))
 }
 
 // Entered is a browser that was just signed in.

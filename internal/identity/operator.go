@@ -26,7 +26,7 @@ func (d *Desk) Grant(ctx context.Context, email, teamID string, tokens int64, no
 		}
 		entry.Act = audit.TokensGranted
 		entry.Details = map[string]string{"account": account, "tokens": strconv.FormatInt(tokens, 10), "note": note}
-		return audit.Add(ctx, tx, entry)
+		return audit.Add(ctx, tx, moved(entry, tokens, balance))
 	})
 	return balance, err
 }
@@ -74,6 +74,11 @@ func limitText(limit *int64) string {
 		return "default"
 	}
 	return strconv.FormatInt(*limit, 10)
+}
+
+// moved is the entry of a movement that left an account with a balance.
+func moved(e audit.Entry, tokens, balance int64) audit.Entry {
+	return e.Changing(strconv.FormatInt(balance-tokens, 10), strconv.FormatInt(balance, 10))
 }
 
 // payee finds the account that a grant goes to, and whom it concerns.

@@ -128,7 +128,8 @@ func (d *Desk) ClaimTopUp(ctx context.Context, personID string, v Visitor) (t To
 		if err := person.Lock(ctx, tx, personID); err != nil {
 			return err
 		}
-		if _, err := ledger.TopUp(ctx, tx, personID, d.Settings.TopUp, d.Settings.TopUpWindow); err != nil {
+		spendable, err := ledger.TopUp(ctx, tx, personID, d.Settings.TopUp, d.Settings.TopUpWindow)
+		if err != nil {
 			return err
 		}
 		all, err := ledger.Balances(ctx, tx, []string{personID}, d.Settings.MonthlyAllowance)
@@ -136,7 +137,8 @@ func (d *Desk) ClaimTopUp(ctx context.Context, personID string, v Visitor) (t To
 			return err
 		}
 		t, balance = TopUp{false, d.Settings.TopUp}, all[personID]
-		return act(ctx, tx, audit.TokensToppedUp, personID, v.Address, nil)
+		e := audit.Entry{Act: audit.TokensToppedUp, ActorID: personID, PersonID: personID, Address: v.Address}
+		return audit.Add(ctx, tx, moved(e, d.Settings.TopUp, spendable))
 	})
 	return t, balance, err
 }

@@ -365,8 +365,17 @@ func (d *Desk) Suspend(ctx context.Context, email string, suspended bool) error 
 				return err
 			}
 		}
-		return audit.Add(ctx, tx, audit.Entry{Act: done, PersonID: p.ID})
+		e := audit.Entry{Act: done, PersonID: p.ID}
+		return audit.Add(ctx, tx, e.Changing(accountState(p.Suspended), accountState(suspended)))
 	})
+}
+
+// accountState is what the audit log calls it.
+func accountState(suspended bool) string {
+	if suspended {
+		return "suspended"
+	}
+	return "active"
 }
 
 // SignedOut tells whether an error means that nobody is signed in.

@@ -269,10 +269,15 @@ func accept(ctx context.Context, tx *sqldb.Tx, p person.Person, secret, address 
 }
 
 func accepted(ctx context.Context, tx *sqldb.Tx, personID string, inv company.Invitation, address string) error {
-	return audit.Add(ctx, tx, audit.Entry{
+	e := audit.Entry{
 		Act: audit.InvitationAccepted, ActorID: personID, PersonID: personID, CompanyID: inv.CompanyID, Address: address,
 		Details: map[string]string{"invitation": inv.ID, "team": inv.TeamID},
-	})
+	}
+	to := inv.CompanyRole
+	if inv.TeamID != "" {
+		to = inv.TeamRole // whoever is in the company already keeps their role there
+	}
+	return audit.Add(ctx, tx, e.Changing("", to))
 }
 
 // AcceptInvitation uses the link of an invitation. One that went to the

@@ -17,8 +17,8 @@ func current(ctx context.Context, tx *sqldb.Tx) (k stored, err error) {
 // nobody add a second, and has the slower of two wait for the outcome.
 func insert(ctx context.Context, tx *sqldb.Tx, k stored) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO signing_key (id, public, private, created) VALUES ($1, $2, $3, $4)
-		ON CONFLICT DO NOTHING`, k.kid, k.public, k.private, sqldb.At(tx.Now))
+		INSERT INTO signing_key (id, public, private, created, seal) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT DO NOTHING`, k.kid, k.public, k.private, sqldb.At(tx.Now), Sealed.Of(tx, k.kid, k.public, k.private))
 	return err
 }
 

@@ -12,7 +12,10 @@ func fingerprint(ctx context.Context, tx *sqldb.Tx, mine string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	var kept string
+	return readFingerprint(ctx, tx)
+}
+
+func readFingerprint(ctx context.Context, tx *sqldb.Tx) (kept string, err error) {
 	err = tx.QueryRow(ctx, `SELECT value FROM deployment WHERE name = 'secret_fingerprint'`).Scan(&kept)
 	return kept, err
 }

@@ -38,14 +38,21 @@ type movement struct {
 	runID           string // of a settlement, else empty
 	system, account string
 	tokens          int64 // to the account
+	allowance       int64 // what a settlement used of it
+}
+
+// seal gives the keyed hash of the movement, both of its sides included.
+func (m movement) seal(tx *sqldb.Tx, created int64) string {
+	return tx.Seal("ledger_transaction", m.id, string(m.kind), m.note, m.runID, m.system, m.account,
+		strconv.FormatInt(m.tokens, 10), strconv.FormatInt(m.allowance, 10), strconv.FormatInt(created, 10))
 }
 
 // record writes the transaction down, unless its run has one already.
 func record(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
-		INSERT INTO ledger_transaction (id, kind, note, created, run_id) VALUES ($1, $2, $3, $4, nullif($5, ''))
+		INSERT INTO ledger_transaction (id, kind, note, created, run_id, seal) VALUES ($1, $2, $3, $4, nullif($5, ''), $6)
 		ON CONFLICT (run_id) WHERE run_id IS NOT NULL DO NOTHING`,
-		m.id, string(m.kind), m.note, sqldb.At(tx.Now), m.runID)
+		m.id, string(m.kind), m.note, sqldb.At(tx.Now), m.runID, m.seal(tx, tx.Now.UnixMicro()))
 	return n == 1, err
 }
 
@@ -143,6 +150,51 @@ func entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit i
 			e.Created = created.Time
 			return e, err
 		})
+}
+
+// Sums gives them by account.
+func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
+	all := map[string]Sum{}
+	err := tx.Each(ctx, `
+		SELECT e.account_id, CAST(sum(CASE t.kind WHEN '`+string(Granted)+`' THEN e.amount ELSE 0 END) AS BIGINT),
+			CAST(sum(CASE t.kind WHEN '`+string(ToppedUp)+`' THEN 1 ELSE 0 END) AS BIGINT)
+		FROM ledger_entry e JOIN ledger_transaction t ON t.id = e.transaction_id
+		WHERE t.kind IN ('`+string(Granted)+`', '`+string(ToppedUp)+`') AND e.account_id NOT LIKE '`+systemPrefix+`%'
+		GROUP BY e.account_id`, nil, func(s sqldb.Scanner) error {
+		var id string
+		var sum Sum
+		if err := s.Scan(&id, &sum.Granted, &sum.TopUps); err != nil {
+			return err
+		}
+		all[id] = sum
+		return nil
+	})
+	return all, err
+}
+
+// movements reads every transaction with its entries as it was booked. One with
+// other than two sides has no seal that fits.
+func movements(ctx context.Context, tx *sqldb.Tx, found func(m movement, created int64, seal string) error) error {
+	return tx.Each(ctx, `
+		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), t.created, t.seal,
+			coalesce((SELECT max(e.account_id) FROM ledger_entry e WHERE e.transaction_id = t.id AND e.account_id LIKE '`+systemPrefix+`%'), ''),
+			coalesce((SELECT max(e.account_id) FROM ledger_entry e WHERE e.transaction_id = t.id AND e.account_id NOT LIKE '`+systemPrefix+`%'), ''),
+			coalesce((SELECT CAST(sum(e.amount) AS BIGINT) FROM ledger_entry e WHERE e.transaction_id = t.id AND e.account_id NOT LIKE '`+systemPrefix+`%'), 0),
+			(SELECT count(*) FROM ledger_entry e WHERE e.transaction_id = t.id),
+			coalesce((SELECT r.allowance_used FROM run r WHERE r.id = t.run_id), 0)
+		FROM ledger_transaction t`, nil, func(s sqldb.Scanner) error {
+		var m movement
+		var created, sides int64
+		var seal string
+		err := s.Scan(&m.id, (*string)(&m.kind), &m.note, &m.runID, &created, &seal, &m.system, &m.account, &m.tokens, &sides, &m.allowance)
+		if err != nil {
+			return err
+		}
+		if sides != 2 {
+			m.account = "" // nobody's
+		}
+		return found(m, created, seal)
+	})
 }
 
 // Checks are the invariants of this package.

@@ -18,6 +18,16 @@ import (
 // one that is not what its row says. It returns an error where it could not
 // look at all.
 func (l *Library) VerifyFiles(ctx context.Context, tell func(problem string)) error {
+	return l.verifyEach(ctx, l.verify, tell)
+}
+
+// VerifySizes is VerifyFiles without reading the bytes: it tells of those that
+// are missing or have another length.
+func (l *Library) VerifySizes(ctx context.Context, tell func(problem string)) error {
+	return l.verifyEach(ctx, l.verifySize, tell)
+}
+
+func (l *Library) verifyEach(ctx context.Context, verify func(context.Context, asset.Asset) (string, error), tell func(problem string)) error {
 	for last := ""; ; {
 		var files []asset.Asset
 		err := l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -29,7 +39,7 @@ func (l *Library) VerifyFiles(ctx context.Context, tell func(problem string)) er
 		}
 		for _, a := range files {
 			last = a.ID
-			problem, err := l.verify(ctx, a)
+			problem, err := verify(ctx, a)
 			if err != nil {
 				return err
 			}
@@ -56,6 +66,23 @@ func (l *Library) verify(ctx context.Context, a asset.Asset) (problem string, er
 	if hex.EncodeToString(sum.Sum(nil)) != a.SHA256 {
 		return "other bytes at " + a.Blob + " than were stored", nil
 	}
+	return l.verifyCompanions(ctx, a)
+}
+
+// verifySize is verify by what the store says about a file.
+func (l *Library) verifySize(ctx context.Context, a asset.Asset) (problem string, err error) {
+	info, err := l.Blobs.Stat(ctx, a.Blob)
+	if err != nil {
+		return ill(err, "no bytes at "+a.Blob)
+	}
+	if info.Size != a.Size {
+		return fmt.Sprintf("%d bytes at %s, want %d", info.Size, a.Blob, a.Size), nil
+	}
+	return l.verifyCompanions(ctx, a)
+}
+
+// verifyCompanions looks whether the pictures of a file are there.
+func (l *Library) verifyCompanions(ctx context.Context, a asset.Asset) (problem string, err error) {
 	for _, key := range []string{a.Thumb, a.Preview} {
 		if key == "" {
 			continue

@@ -11,7 +11,7 @@ import (
 
 // insert adds the row unless the address is taken.
 func insert(ctx context.Context, tx *sqldb.Tx, p Person, hash string) (fresh bool, err error) {
-	n, err := tx.Exec(ctx, `
+	n, err := change(ctx, tx, p.ID, `
 		INSERT INTO person (id, email, email_key, email_verified, password_hash, created)
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (email_key) DO NOTHING`,
@@ -61,7 +61,7 @@ func erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, `
+	_, err := change(ctx, tx, id, `
 		UPDATE person SET email = '', email_key = $2, email_verified = FALSE, password_hash = '', suspended = TRUE, signed_in = 0, signed_in_before = 0, deleted = $3
 		WHERE id = $1 AND deleted IS NULL`, id, erased+id, sqldb.At(tx.Now))
 	return err
@@ -83,13 +83,13 @@ func hasPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) (has bool, 
 }
 
 func setVerified(ctx context.Context, tx *sqldb.Tx, id, key string) (bool, error) {
-	n, err := tx.Exec(ctx, `UPDATE person SET email_verified = TRUE WHERE id = $1 AND email_key = $2 AND NOT email_verified`, id, key)
+	n, err := change(ctx, tx, id, `UPDATE person SET email_verified = TRUE WHERE id = $1 AND email_key = $2 AND NOT email_verified`, id, key)
 	return n == 1, err
 }
 
 // setEmail changes the address unless somebody else has the new one.
 func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
-	n, err := tx.Exec(ctx, `
+	n, err := change(ctx, tx, id, `
 		UPDATE person SET email = $2, email_key = $3
 		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM person o WHERE o.email_key = $3 AND o.id <> $1)`, id, email, emailKey(email))
 	if sqldb.Duplicate(err) || err == nil && n == 0 {
@@ -99,12 +99,12 @@ func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 }
 
 func setPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
-	_, err := tx.Exec(ctx, `UPDATE person SET password_hash = $2 WHERE id = $1`, id, hash)
+	_, err := change(ctx, tx, id, `UPDATE person SET password_hash = $2 WHERE id = $1`, id, hash)
 	return err
 }
 
 func setSuspended(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
-	_, err := tx.Exec(ctx, `UPDATE person SET suspended = $2 WHERE id = $1`, id, suspended)
+	_, err := change(ctx, tx, id, `UPDATE person SET suspended = $2 WHERE id = $1`, id, suspended)
 	return err
 }
 

@@ -50,12 +50,12 @@ func insert(ctx context.Context, tx *sqldb.Tx, r Run) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO run (id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 			num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month,
-			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created)
+			status, stage, attempt, worker, cancel, preview, revision, error_code, error_message, created, seal)
 		VALUES ($1, $2, $3, $4, nullif($5, ''), (SELECT company_id FROM team WHERE id = $5), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, nullif($18, 0), $19, $20, $21, $22, $23,
-			'pending', 'queued', 0, '', FALSE, '', 1, '', '', $24)`,
+			'pending', 'queued', 0, '', FALSE, '', 1, '', '', $24, $25)`,
 		r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.Plugin, r.ToolID, r.ToolHash, r.Engine, r.Inputs, r.Prompt, r.Seed,
 		r.NumResults, r.Metadata, r.WebhookURL, int64(r.Estimated/time.Second), int64(r.PollAfter/time.Second), r.UnitTokens, r.TokensHeld, r.AllowanceHeld, r.AllowanceMonth,
-		sqldb.At(tx.Now))
+		sqldb.At(tx.Now), r.seal(tx))
 	return err
 }
 
@@ -409,9 +409,10 @@ func forgetPolls(ctx context.Context, tx *sqldb.Tx, runID string) error {
 
 func insertResult(ctx context.Context, tx *sqldb.Tx, r Run, place int, one Result) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		one.ID, r.ID, int64(place), one.AssetID, r.AccountID, r.ToolID, one.Type, one.Shape, one.Resolution, one.Note, sqldb.At(tx.Now))
+		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created, seal)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		one.ID, r.ID, int64(place), one.AssetID, r.AccountID, r.ToolID, one.Type, one.Shape, one.Resolution, one.Note, sqldb.At(tx.Now),
+		SealedResults.Of(tx, one.ID, r.ID, strconv.Itoa(place), one.AssetID, r.AccountID, r.ToolID))
 	return err
 }
 

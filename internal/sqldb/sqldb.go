@@ -78,6 +78,8 @@ type DB struct {
 	source string        // what Open was given, for the migrations' own connection
 	trace  func(query string, args []any)
 
+	sealKey []byte // see Tx.Seal
+
 	closing sync.Once
 }
 
@@ -180,7 +182,7 @@ const writeTries = 5
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	fn = guarded(ctx, fn)
 	for try := 1; ; try++ {
-		tx := &Tx{Dialect: db.Dialect, trace: db.trace} // its time comes when it begins
+		tx := &Tx{Dialect: db.Dialect, trace: db.trace, sealKey: db.sealKey} // its time comes when it begins
 		err := db.write(ctx, tx, fn)
 		if err == nil {
 			for _, f := range tx.committed {
@@ -210,7 +212,7 @@ func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 
 // tx is a transaction of Read.
 func (db *DB) tx() *Tx {
-	return &Tx{Now: db.Now(), Dialect: db.Dialect, ReadOnly: true, trace: db.trace}
+	return &Tx{Now: db.Now(), Dialect: db.Dialect, ReadOnly: true, trace: db.trace, sealKey: db.sealKey}
 }
 
 // Tx is one transaction.
@@ -226,6 +228,7 @@ type Tx struct {
 	lite      liteTx
 	committed []func()
 	trace     func(query string, args []any)
+	sealKey   []byte
 }
 
 // PGX is the PostgreSQL transaction below, nil on SQLite; see DB.Pool.

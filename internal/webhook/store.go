@@ -22,16 +22,21 @@ func insertSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string) (
 	n, err := tx.Exec(ctx, `
 		INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
 		ON CONFLICT (account_id) DO NOTHING`, accountID, sealed, sqldb.At(tx.Now))
-	return n > 0, err
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, Sealed.Renew(ctx, tx, `account_id = $1`, accountID)
 }
 
 func replaceSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string, until time.Time) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
-		ON CONFLICT (account_id) DO UPDATE SET secret = $2, created = $3,
-			previous = webhook_secret.secret, previous_until = $4`,
-		accountID, sealed, sqldb.At(tx.Now), sqldb.At(until))
-	return err
+	return Sealed.Change(ctx, tx, `account_id = $1`, []any{accountID}, func() error {
+		_, err := tx.Exec(ctx, `
+			INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
+			ON CONFLICT (account_id) DO UPDATE SET secret = $2, created = $3,
+				previous = webhook_secret.secret, previous_until = $4`,
+			accountID, sealed, sqldb.At(tx.Now), sqldb.At(until))
+		return err
+	})
 }
 
 func secretOf(ctx context.Context, tx *sqldb.Tx, accountID string) (k keptSecret, err error) {

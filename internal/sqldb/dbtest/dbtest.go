@@ -75,6 +75,7 @@ func OpenAt(t testing.TB, address string, now func() time.Time) *sqldb.DB {
 	if err != nil {
 		t.Fatalf("open test database: %v", err)
 	}
+	db.SetSealKey([]byte("a key for tests, of 32 bytes and n"))
 	t.Cleanup(db.Close)
 	return db
 }
