@@ -14,6 +14,7 @@ package audit
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -57,16 +58,27 @@ type Head struct {
 //
 // Texts are made clean and never refused, so that what a stranger sends cannot
 // keep its own record from being written.
+//
+// A head whose seal does not fit keeps it: who cut off the end of the log cannot
+// have the next entry seal what is left.
 func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
+	head, seal, err := lockHead(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	begins := head.Seq == 0 && seal == ""
+	intact := begins || hmac.Equal([]byte(seal), []byte(head.keyed(tx)))
+	return add(ctx, tx, e, head, intact)
+}
+
+// add adds an entry after the head, and seals the new one unless the old one was
+// not intact.
+func add(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool) error {
 	if !slices.Contains(Acts, e.Act) {
 		return fmt.Errorf("audit: unknown act %q", e.Act)
 	}
 	if err := e.checkChange(); err != nil {
 		return err
-	}
-	head, _, err := lockHead(ctx, tx)
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
 	}
 	r := row{
 		seq: head.Seq + 1, at: tx.Now.UnixMicro(), act: string(e.Act),
@@ -74,7 +86,13 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 		details: encode(e.Details),
 	}
 	r.hash = r.seal(head.Hash)
-	if err := insert(ctx, tx, r); err != nil {
+	err := insert(ctx, tx, r)
+	if err == nil && intact {
+		err = putHead(ctx, tx, Head{r.seq, r.hash})
+	} else if err == nil {
+		err = moveHead(ctx, tx, Head{r.seq, r.hash})
+	}
+	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	return nil

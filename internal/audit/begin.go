@@ -36,5 +36,5 @@ func BeginSeals(ctx context.Context, tx *sqldb.Tx, old func() (map[string]string
 	if head.Seq == 0 && len(details) == 0 {
 		return putHead(ctx, tx, head)
 	}
-	return Add(ctx, tx, Entry{Act: SealsBegun, Details: details})
+	return add(ctx, tx, Entry{Act: SealsBegun, Details: details}, head, true)
 }

@@ -95,11 +95,11 @@ var tamperings = []struct {
 	{"an entry deleted", []string{`DELETE FROM audit WHERE seq = 2`}, "audit 2 is missing", ""},
 	{"the newest entry cut off, with the head", []string{
 		`DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)`,
-		`UPDATE audit_head SET seq = (SELECT max(seq) FROM audit), hash = (SELECT hash FROM audit ORDER BY seq DESC LIMIT 1)`}, "has no seal of ours", ""},
+		`UPDATE audit_head SET seq = (SELECT max(seq) FROM audit), hash = (SELECT hash FROM audit ORDER BY seq DESC LIMIT 1)`}, headUnsealed, ""},
 	{"an entry put in behind", []string{
 		`INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash) SELECT max(seq) + 1, 1, 'token.created', '', '', '', '', '{}', 'x' FROM audit`}, "beyond the head", ""},
 	{"two entries swapped", []string{`UPDATE audit SET seq = -1 WHERE seq = 2`, `UPDATE audit SET seq = 2 WHERE seq = 3`, `UPDATE audit SET seq = 3 WHERE seq = -1`}, "audit 2", ""},
-	{"the head's seal removed", []string{`UPDATE audit_head SET seal = ''`}, "has no seal of ours", ""},
+	{"the head's seal removed", []string{`UPDATE audit_head SET seal = ''`}, headUnsealed, ""},
 
 	{"rate_log rows deleted", []string{`DELETE FROM rate_log`}, "",
 		"these rows are swept by the program as well and say only what happened within the last hours: limits can be reset by whoever can write the database"},
@@ -108,6 +108,9 @@ var tamperings = []struct {
 	{"every seal and the chain made anew as if there had never been seals", nil, "",
 		"the next start would seal what it finds, and writes seals.begun: only a head that was kept elsewhere (audit verify --head) tells"},
 }
+
+// headUnsealed is what is said of a head that was moved or stripped.
+const headUnsealed = "has no seal of ours"
 
 func TestTamperings(t *testing.T) {
 	generationtest.Worlds(t, nil, func(h *generationtest.House) {
@@ -205,9 +208,18 @@ func TestTamperings(t *testing.T) {
 						return err
 					}
 				}
-				found := inspect(tx)
-				if x.named != "" && !slices.ContainsFunc(found, func(row string) bool { return strings.Contains(row, names.Replace(x.named)) }) {
-					h.Errorf("%s: found %q, want %q", x.name, found, names.Replace(x.named))
+				want := func(when string) {
+					found := inspect(tx)
+					if x.named != "" && !slices.ContainsFunc(found, func(row string) bool { return strings.Contains(row, names.Replace(x.named)) }) {
+						h.Errorf("%s%s: found %q, want %q", x.name, when, found, names.Replace(x.named))
+					}
+				}
+				want("")
+				if x.named == headUnsealed { // and the next entry must not mend it
+					if err := audit.Add(ctx, tx, audit.Entry{Act: audit.TokenCreated}); err != nil {
+						return err
+					}
+					want(", after one more entry")
 				}
 				return undo
 			})
