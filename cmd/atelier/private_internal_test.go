@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"atelier/internal/config"
 )
 
-func TestTightenFolder(t *testing.T) {
+func TestTightenFiles(t *testing.T) {
 	t.Parallel()
 	top := filepath.Join(t.TempDir(), "data")
 	files := []string{"atelier.db", "atelier.db-wal", "keys/secret", "blobs/data/media/ab/x.png", "blobs/tmp/y"}
@@ -19,7 +21,8 @@ func TestTightenFolder(t *testing.T) {
 		}
 	}
 	outside := filepath.Join(t.TempDir(), "outside")
-	if err := errors.Join(os.WriteFile(outside, nil, 0o600), os.Chmod(outside, 0o644), os.Symlink(outside, filepath.Join(top, "link"))); err != nil {
+	link := filepath.Join(top, "blobs/data/media/link")
+	if err := errors.Join(os.WriteFile(outside, nil, 0o600), os.Chmod(outside, 0o644), os.Symlink(outside, link)); err != nil {
 		t.Fatal(err)
 	}
 	err := filepath.WalkDir(top, func(path string, e fs.DirEntry, err error) error {
@@ -36,26 +39,33 @@ func TestTightenFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	refused, err := tightenFolder(top)
-	if err != nil || refused != "" {
-		t.Fatalf("tighten = %q, %v", refused, err)
+	p := &program{cfg: &config.Config{Data: top}}
+	if err := p.tightenFiles(); err != nil {
+		t.Fatal(err)
 	}
 	wantPrivate(t, top)
 	if info, err := os.Stat(outside); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("a file that is linked to became %v, %v", info.Mode(), err)
 	}
 
-	// A file in a folder that is closed cannot be reached; one at the top can
-	// be named by the service itself, and is looked at every time.
-	loose := filepath.Join(top, "atelier.db")
-	if err := os.Chmod(loose, 0o644); err != nil {
+	// The data folder may hold what is not ours, such as a script.
+	script := filepath.Join(top, "script")
+	if err := errors.Join(os.WriteFile(script, nil, 0o600), os.Chmod(script, 0o755), os.Chmod(filepath.Join(top, "atelier.db"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tightenFolder(top); err != nil {
+	if err := p.tightenFiles(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(script); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("a file of somebody else's became %v, %v", info.Mode(), err)
+	}
+	if err := os.Remove(script); err != nil {
 		t.Fatal(err)
 	}
 	wantPrivate(t, top)
-	if _, err := tightenFolder(filepath.Join(top, "none")); err != nil {
+
+	none := &program{cfg: &config.Config{Data: filepath.Join(top, "none")}}
+	if err := none.tightenFiles(); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

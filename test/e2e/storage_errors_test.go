@@ -18,14 +18,14 @@ import (
 // on a folder that everybody can read.
 func TestFilesArePrivate(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		if err := os.MkdirAll(s.data, 0o700); err != nil {
+		loose := filepath.Join(s.data, "blobs", "data", "loose")
+		if err := os.MkdirAll(filepath.Dir(loose), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		loose := filepath.Join(s.data, "loose")
 		if err := os.WriteFile(loose, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for path, mode := range map[string]fs.FileMode{s.data: 0o777, loose: 0o666} {
+		for path, mode := range map[string]fs.FileMode{s.data: 0o777, filepath.Dir(loose): 0o777, loose: 0o666} {
 			if err := os.Chmod(path, mode); err != nil {
 				t.Fatal(err)
 			}
