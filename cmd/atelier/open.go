@@ -21,6 +21,7 @@ import (
 // openDatabase opens the database as it is. The folder of the embedded one is
 // made if it is missing.
 func (p *program) openDatabase(ctx context.Context) (*sqldb.DB, error) {
+	makePrivate()
 	address := p.cfg.DatabaseURL()
 	if strings.HasPrefix(address, "sqlite:") {
 		if err := os.MkdirAll(p.cfg.Data, 0o700); err != nil {

@@ -53,6 +53,9 @@ func (serveCmd) Run(p *program) error {
 	defer runtime.KeepAlive(ballast)
 
 	// What everything stands on.
+	if err := p.tightenFiles(); err != nil {
+		return err
+	}
 	db, err := p.openMigrated(ctx)
 	if err != nil {
 		return err

@@ -73,6 +73,7 @@ type Server struct {
 	guesses   *throttle.Buckets // of device codes, by address
 	streams   *throttle.Places  // of event streams, by person
 	pages     pages
+	files     *blob.Verifier
 	ended     endedRuns
 	document  []byte
 }
@@ -104,6 +105,7 @@ func newServer(p Parts) (*Server, error) {
 		addresses: throttle.New(p.Limits.RequestsPerMinute, p.Now),
 		guesses:   throttle.New(guessesPerMinute, p.Now),
 		streams:   throttle.NewPlaces(maxStreams),
+		files:     blob.NewVerifier(p.Blobs),
 		document:  doc,
 	}, nil
 }

@@ -2,11 +2,7 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"hash"
 	"io"
 	"mime"
 	"net/http"
@@ -34,12 +30,6 @@ func (s *Server) getMedia(w http.ResponseWriter, r *http.Request) error {
 		_, err := s.Library.Locate(ctx, grant) // the file may be deleted, or the viewer no longer a member
 		return err
 	}
-	if _, err := s.Blobs.Stat(r.Context(), f.Key); err != nil {
-		if errors.Is(err, blob.ErrNotFound) {
-			return fault.New(fault.NotFound, "There is no such file.").Because(err)
-		}
-		return err
-	}
 	h := w.Header()
 	h.Set("Content-Type", f.MimeType)
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
@@ -53,85 +43,41 @@ func (s *Server) getMedia(w http.ResponseWriter, r *http.Request) error {
 	if f.SHA256 != "" {
 		h.Set("ETag", `"`+f.SHA256+`"`)
 	}
-	body := &stored{ctx: r.Context(), blobs: s.Blobs, file: f, conn: http.NewResponseController(w), now: s.Now}
-	defer body.close()
-	http.ServeContent(w, r, "", time.Time{}, body)
-	return body.err
-}
-
-// stored is a file of the store as http.ServeContent reads it. What is read
-// from its start to its end is compared with its hash, and the last of it is
-// kept back where they differ: a damaged file never arrives whole.
-type stored struct {
-	ctx   context.Context
-	blobs blob.Store
-	file  library.File
-	conn  *http.ResponseController
-	now   func() time.Time
-
-	at   int64
-	body io.ReadCloser
-	sum  hash.Hash // of all before at, nil where a part was left out
-	err  error
-}
-
-func (b *stored) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += b.at
-	case io.SeekEnd:
-		offset += b.file.Size
+	if r.Method == http.MethodHead { // nothing is opened for it
+		if _, err := s.Blobs.Stat(r.Context(), f.Key); err != nil {
+			return missingFile(err)
+		}
 	}
-	if offset < 0 {
-		return 0, errors.New("seek before the start")
-	}
-	b.close()
-	b.at, b.sum = offset, nil
-	return offset, nil
-}
-
-func (b *stored) Read(p []byte) (int, error) {
-	if b.at >= b.file.Size {
-		return 0, io.EOF
-	}
-	if b.body == nil {
-		body, _, err := b.blobs.Open(b.ctx, b.file.Key, b.at, -1)
+	conn := http.NewResponseController(w)
+	file := blob.File{Key: f.Key, Size: f.Size, SHA256: f.SHA256}
+	err = httpd.ServeFile(w, r, f.Size, func(offset, length int64) (io.ReadCloser, error) {
+		body, err := s.files.Open(r.Context(), file, offset, length)
 		if err != nil {
-			return 0, b.fail(err)
+			return nil, err
 		}
-		b.body = body
-		if b.at == 0 && b.file.SHA256 != "" {
-			b.sum = sha256.New()
-		}
-	}
-	_ = b.conn.SetWriteDeadline(b.now().Add(bodyGrace)) // as long as it is taken, it goes on
-	n, err := b.body.Read(p)
-	if b.sum != nil {
-		b.sum.Write(p[:n])
-	}
-	b.at += int64(n)
-	if b.at == b.file.Size && b.sum != nil && hex.EncodeToString(b.sum.Sum(nil)) != b.file.SHA256 {
-		return 0, b.fail(fmt.Errorf("the file %s is damaged: its hash is not what it was", b.file.Key))
-	}
-	if errors.Is(err, io.EOF) && b.at < b.file.Size {
-		return n, b.fail(fmt.Errorf("the file %s is damaged: it is %d bytes and should be %d", b.file.Key, b.at, b.file.Size))
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return n, b.fail(err)
-	}
-	return n, nil
+		return &extending{body, conn, s.Now}, nil
+	})
+	return missingFile(err)
 }
 
-func (b *stored) fail(err error) error {
-	if b.ctx.Err() == nil { // a client that left is no error of ours
-		b.err = err
+// missingFile is the answer for a file whose bytes are gone; other errors stay
+// as they are.
+func missingFile(err error) error {
+	if errors.Is(err, blob.ErrNotFound) {
+		return fault.New(fault.NotFound, "There is no such file.").Because(err)
 	}
 	return err
 }
 
-func (b *stored) close() {
-	if b.body != nil {
-		b.body.Close()
-		b.body = nil
-	}
+// extending reads a file for a client that may take long, as long as it takes
+// some of it now and then.
+type extending struct {
+	io.ReadCloser
+	conn *http.ResponseController
+	now  func() time.Time
+}
+
+func (e *extending) Read(p []byte) (int, error) {
+	_ = e.conn.SetWriteDeadline(e.now().Add(bodyGrace)) // a connection without deadlines has none to move
+	return e.ReadCloser.Read(p)
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"atelier/internal/failpoint"
-	"atelier/internal/fault"
 )
 
 // The two folders of a store. Keys live below one of them, so that no key can
@@ -56,18 +55,20 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 		return 0, err
 	}
 	tmp := path.Join(tmpDir, rand.Text())
-	n, err := d.write(tmp, during(ctx, r))
+	source := &sourceReader{from: during(ctx, r)}
+	n, err := d.write(tmp, source)
 	if err == nil {
 		failpoint.Hit("upload.after_tmp")
 		err = d.place(tmp, path.Join(dataDir, key))
 	}
 	if err != nil {
 		d.root.Remove(tmp)
-		err = fmt.Errorf("put %s: %w", key, err)
-		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-			err = fault.New(fault.Unavailable, "The file storage is full.").Because(err)
-		}
-		return 0, err
+	}
+	if source.err != nil {
+		return 0, fmt.Errorf("put %s: %w", key, source.err)
+	}
+	if err != nil {
+		return 0, storageError("put "+key, err)
 	}
 	failpoint.Hit("upload.after_rename")
 	return n, nil
@@ -83,6 +84,21 @@ func (d *disk) write(name string, r io.Reader) (int64, error) {
 		err = f.Sync()
 	}
 	return n, errors.Join(err, f.Close())
+}
+
+// sourceReader remembers how reading failed, so that a broken connection of a
+// sender is not taken for a broken disk.
+type sourceReader struct {
+	from io.Reader
+	err  error
+}
+
+func (s *sourceReader) Read(p []byte) (int, error) {
+	n, err := s.from.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
 }
 
 // place moves a finished file to its name and makes that durable. A folder
@@ -139,17 +155,23 @@ func (d *disk) Open(ctx context.Context, key string, offset, length int64) (io.R
 	if length < 0 {
 		length = max(0, info.Size()-offset)
 	}
-	return &section{io.LimitedReader{R: f, N: length}, f}, infoOf(key, info), nil
+	return &section{key: key, part: io.LimitedReader{R: f, N: length}, Closer: f}, infoOf(key, info), nil
 }
 
 // section is a part of a file.
 type section struct {
-	io.LimitedReader
+	key  string
+	part io.LimitedReader
 	io.Closer
 }
 
-// WriteTo lets io.Copy move the file to a socket inside the kernel.
-func (s *section) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, &s.LimitedReader) }
+func (s *section) Read(p []byte) (int, error) {
+	n, err := s.part.Read(p)
+	if err != nil && err != io.EOF {
+		err = storageError("read "+s.key, err)
+	}
+	return n, err
+}
 
 func (d *disk) Stat(ctx context.Context, key string) (Info, error) {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
@@ -172,14 +194,14 @@ func (d *disk) Delete(ctx context.Context, key string) error {
 		return nil
 	}
 	if err := d.root.Remove(name); err != nil && !missing(err) {
-		return fmt.Errorf("delete %s: %w", key, err)
+		return storageError("delete "+key, err)
 	}
 	dir := path.Dir(name)
 	for dir != dataDir && d.root.Remove(dir) == nil {
 		dir = path.Dir(dir)
 	}
 	if err := d.sync(dir); err != nil && !missing(err) {
-		return fmt.Errorf("delete %s: %w", key, err)
+		return storageError("delete "+key, err)
 	}
 	return nil
 }
@@ -211,7 +233,7 @@ func (d *disk) List(ctx context.Context, folder string) iter.Seq2[Item, error] {
 			return nil
 		})
 		if err != nil {
-			yield(Item{}, fmt.Errorf("list blobs: %w", err))
+			yield(Item{}, storageError("list blobs", err))
 		}
 	}
 }
@@ -219,7 +241,7 @@ func (d *disk) List(ctx context.Context, folder string) iter.Seq2[Item, error] {
 func (d *disk) Sweep(ctx context.Context, before time.Time) error {
 	entries, err := fs.ReadDir(d.root.FS(), tmpDir)
 	if err != nil {
-		return fmt.Errorf("sweep: %w", err)
+		return storageError("sweep", err)
 	}
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
@@ -230,7 +252,7 @@ func (d *disk) Sweep(ctx context.Context, before time.Time) error {
 			err = d.root.Remove(path.Join(tmpDir, e.Name()))
 		}
 		if err != nil && !missing(err) {
-			return fmt.Errorf("sweep: %w", err)
+			return storageError("sweep", err)
 		}
 	}
 	return nil
@@ -243,7 +265,10 @@ func (d *disk) Ping(ctx context.Context) error {
 	}
 	tmp := path.Join(tmpDir, rand.Text())
 	_, err := d.write(tmp, strings.NewReader("ping"))
-	return errors.Join(err, d.root.Remove(tmp))
+	if err = errors.Join(err, d.root.Remove(tmp)); err != nil {
+		return storageError("ping", err)
+	}
+	return nil
 }
 
 func (d *disk) Close() error { return d.root.Close() }
@@ -276,5 +301,5 @@ func notFound(key string, err error) error {
 	if missing(err) {
 		return fmt.Errorf("%w: %s", ErrNotFound, key)
 	}
-	return fmt.Errorf("read %s: %w", key, err)
+	return storageError("read "+key, err)
 }

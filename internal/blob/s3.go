@@ -1,16 +1,12 @@
 package blob
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +18,7 @@ import (
 )
 
 const (
-	// partSize is what a Put holds in memory. S3 takes no more than 10,000
+	// partSize is what a Put holds on disk. S3 takes no more than 10,000
 	// parts, so a value ends at 78 GiB.
 	partSize = 8 << 20
 
@@ -77,14 +73,17 @@ func newBucket(a s3Address, accessKey, secretKey string) (*bucket, error) {
 }
 
 // Put sends a value in one request where it fits into a part, else part by
-// part. Every request is made from memory, so it can be tried again, and
-// carries the hash of its bytes, which the server compares.
+// part. Each part is collected before it is sent, so that a slow sender holds
+// no connection to the server, and a request can be tried again. It carries the
+// hash of its bytes, which the server compares.
 func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
 	r = during(ctx, r)
-	part, last, err := fill(nil, r)
+	part := newSpool()
+	defer part.close()
+	last, err := part.fill(r, partSize)
 	if err != nil {
 		return 0, fmt.Errorf("put %s: %w", key, err)
 	}
@@ -94,15 +93,14 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error
 	opts := minio.PutObjectOptions{ContentType: typeOf(key), DisableContentSha256: true} // its own chunked hashes, as we give one
 	limited, cancel := context.WithTimeout(ctx, partTime)
 	defer cancel()
-	size := int64(len(part))
-	if _, err := b.core.PutObject(limited, b.name, key, bytes.NewReader(part), size, "", sum(part), opts); err != nil {
+	if _, err := b.core.PutObject(limited, b.name, key, part.reader(), part.size, "", part.sha256Hex(), opts); err != nil {
 		return 0, failure(ctx, "put "+key, err)
 	}
-	return size, nil
+	return part.size, nil
 }
 
 // putParts sends the first part and what follows it as a multipart upload.
-func (b *bucket) putParts(ctx context.Context, key string, part []byte, rest io.Reader) (size int64, err error) {
+func (b *bucket) putParts(ctx context.Context, key string, part *spool, rest io.Reader) (size int64, err error) {
 	upload, err := b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{ContentType: typeOf(key)})
 	if err != nil {
 		return 0, failure(ctx, "put "+key, err)
@@ -113,17 +111,17 @@ func (b *bucket) putParts(ctx context.Context, key string, part []byte, rest io.
 		}
 	}()
 	var sent []minio.CompletePart
-	for last := false; len(part) > 0; {
+	for last := false; part.size > 0; {
 		p, err := b.putPart(ctx, key, upload, len(sent)+1, part)
 		if err != nil {
 			return 0, failure(ctx, "put "+key, err)
 		}
 		sent = append(sent, minio.CompletePart{PartNumber: p.PartNumber, ETag: p.ETag})
-		size += int64(len(part))
+		size += part.size
 		if last {
 			break
 		}
-		if part, last, err = fill(part, rest); err != nil {
+		if last, err = part.fill(rest, partSize); err != nil {
 			return 0, fmt.Errorf("put %s: %w", key, err)
 		}
 	}
@@ -133,11 +131,11 @@ func (b *bucket) putParts(ctx context.Context, key string, part []byte, rest io.
 	return size, nil
 }
 
-func (b *bucket) putPart(ctx context.Context, key, upload string, number int, part []byte) (minio.ObjectPart, error) {
+func (b *bucket) putPart(ctx context.Context, key, upload string, number int, part *spool) (minio.ObjectPart, error) {
 	ctx, cancel := context.WithTimeout(ctx, partTime)
 	defer cancel()
-	opts := minio.PutObjectPartOptions{Sha256Hex: sum(part), DisableContentSha256: true}
-	return b.core.PutObjectPart(ctx, b.name, key, upload, number, bytes.NewReader(part), int64(len(part)), opts)
+	opts := minio.PutObjectPartOptions{Sha256Hex: part.sha256Hex(), DisableContentSha256: true}
+	return b.core.PutObjectPart(ctx, b.name, key, upload, number, part.reader(), part.size, opts)
 }
 
 // abort drops the parts of an upload that failed, also when it failed because
@@ -146,31 +144,6 @@ func (b *bucket) abort(ctx context.Context, key, upload string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	_ = b.core.AbortMultipartUpload(ctx, b.name, key, upload)
-}
-
-// fill reads the next part into buf, which grows with what there is to read,
-// and says whether it is the last one.
-func fill(buf []byte, r io.Reader) (part []byte, last bool, err error) {
-	part = buf[:0]
-	for len(part) < partSize {
-		if len(part) == cap(part) {
-			part = slices.Grow(part, min(max(len(part), 64<<10), partSize-len(part)))
-		}
-		n, err := r.Read(part[len(part):min(cap(part), partSize)])
-		part = part[:len(part)+n]
-		if err == io.EOF {
-			return part, true, nil
-		}
-		if err != nil {
-			return nil, false, err
-		}
-	}
-	return part, false, nil
-}
-
-func sum(part []byte) string {
-	h := sha256.Sum256(part)
-	return hex.EncodeToString(h[:])
 }
 
 func (b *bucket) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, Info, error) {
@@ -364,7 +337,8 @@ func failure(ctx context.Context, doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, ErrNotFound)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return wrapped
-	case !answered, answer.StatusCode >= 500, answer.StatusCode == http.StatusTooManyRequests:
+	case !answered, answer.StatusCode >= 500, answer.StatusCode == http.StatusTooManyRequests,
+		answer.StatusCode == http.StatusRequestTimeout, answer.Code == "RequestTimeout": // a 400 at Amazon
 		return fault.New(fault.Unavailable, "The service can't reach its file storage. Try again shortly.").Because(wrapped)
 	}
 	return wrapped

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"time"
 
 	"atelier/internal/httpd"
 )
@@ -57,6 +56,6 @@ func file(route, mediaType string, content []byte) http.Handler {
 		h.Set("Content-Security-Policy", policy)
 		h.Set("Cache-Control", "no-cache")
 		h.Set("ETag", tag)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+		httpd.ServeBytes(w, r, content)
 	})
 }

@@ -328,19 +328,20 @@ func (e *export) board(ctx context.Context, w io.Writer, b board.Board) error {
 }
 
 func (e *export) files(ctx context.Context) error {
-	err := e.eachUpload(ctx, func(u asset.Upload) error { return e.file(ctx, uploadFile(u), u.Asset.Blob, u.Created) })
+	err := e.eachUpload(ctx, func(u asset.Upload) error { return e.file(ctx, uploadFile(u), u.Asset, u.Created) })
 	if err != nil {
 		return err
 	}
-	return e.eachKept(ctx, func(k library.Kept) error { return e.file(ctx, resultFile(k), k.Asset.Blob, k.Created) })
+	return e.eachKept(ctx, func(k library.Kept) error { return e.file(ctx, resultFile(k), k.Asset, k.Created) })
 }
 
-// file writes stored bytes as they are: most are compressed already.
-func (e *export) file(ctx context.Context, name, key string, at time.Time) error {
+// file writes stored bytes as they are: most are compressed already. An archive
+// with a damaged file in it is cut short.
+func (e *export) file(ctx context.Context, name string, a asset.Asset, at time.Time) error {
 	if err := e.still(ctx); err != nil {
 		return err
 	}
-	body, _, err := e.d.Blobs.Open(ctx, key, 0, -1)
+	body, err := blob.OpenVerified(ctx, e.d.Blobs, blob.File{Key: a.Blob, Size: a.Size, SHA256: a.SHA256})
 	if errors.Is(err, blob.ErrNotFound) {
 		f, err := e.create(name+".missing.txt", zip.Store, at)
 		if err == nil {

@@ -15,6 +15,7 @@ import (
 	"atelier/internal/ledger"
 	"atelier/internal/person"
 	"atelier/internal/sqldb"
+	"atelier/internal/storage"
 )
 
 // tamperings are what somebody can do who can write the database and drop its
@@ -265,7 +266,14 @@ func makePerson(h *generationtest.House, email string) (id string) {
 func upload(h *generationtest.House, owner string) {
 	h.Do(func(tx *sqldb.Tx) error {
 		a := asset.Asset{ID: ident.New(), AccountID: owner, Type: "TEXT", MimeType: "text/plain", Size: 1, SHA256: strings.Repeat("0", 64), Blob: "b/" + owner, Created: tx.Now}
-		return asset.AddUpload(h.Context(), tx, asset.Upload{ID: ident.New(), AccountID: owner, PersonID: owner, Asset: a, Name: "n", Created: tx.Now})
+		err := asset.AddUpload(h.Context(), tx, asset.Upload{ID: ident.New(), AccountID: owner, PersonID: owner, Asset: a, Name: "n", Created: tx.Now})
+		if err == nil {
+			err = storage.Limits{}.Charge(h.Context(), tx, owner, a.StoredBytes())
+		}
+		if err == nil {
+			err = storage.Limits{}.ChargeTotal(h.Context(), tx, owner, a.StoredBytes())
+		}
+		return err
 	})
 }
 

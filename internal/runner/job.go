@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"atelier/internal/asset"
+	"atelier/internal/blob"
 	"atelier/internal/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/failpoint"
@@ -296,7 +297,7 @@ func (r *Runner) inputs(ctx context.Context, j *job) (values map[string]any, fil
 			files[in.Field] = append(files[in.Field], engine.File{
 				MimeType: a.MimeType, Size: a.Size, Width: a.Width, Height: a.Height, Address: address,
 				Open: func(ctx context.Context) (io.ReadCloser, error) {
-					body, _, err := r.Blobs.Open(ctx, a.Blob, 0, -1)
+					body, err := blob.OpenVerified(ctx, r.Blobs, blob.File{Key: a.Blob, Size: a.Size, SHA256: a.SHA256})
 					if err != nil {
 						return nil, accident("open an input", err)
 					}

@@ -45,7 +45,7 @@ func (s *server) style(v *visit) error {
 	h.Set("Content-Type", "text/css; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("ETag", httpd.ETag(style))
-	http.ServeContent(v.w, v.r, "", time.Time{}, bytes.NewReader(style))
+	httpd.ServeBytes(v.w, v.r, style)
 	return nil
 }
 

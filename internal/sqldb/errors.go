@@ -58,7 +58,8 @@ func unreachable(err error) bool {
 	}
 	if l, ok := errors.AsType[*lite.Error](err); ok {
 		switch l.Code() & 0xff {
-		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN, lib.SQLITE_FULL:
+		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN, lib.SQLITE_FULL,
+			lib.SQLITE_READONLY, lib.SQLITE_NOMEM, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 			return true
 		}
 		return false

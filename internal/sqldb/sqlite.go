@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/url"
+	"os"
 	"runtime"
 	"time"
 
@@ -34,7 +35,21 @@ func sqliteDSN(path string, extra ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
 }
 
+// createPrivate makes the file of a new database, for our user only. SQLite
+// would make it readable for all that the umask lets; the log and the index
+// beside it get the mode that it has.
+func createPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil // it is there, or SQLite says why it cannot be made
+	}
+	return errors.Join(f.Chmod(0o600), f.Close())
+}
+
 func openSQLite(ctx context.Context, path string, readers int) (*sqlite, error) {
+	if err := createPrivate(path); err != nil {
+		return nil, err
+	}
 	w, err := sql.Open("sqlite", sqliteDSN(path))
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -119,7 +120,13 @@ type node struct {
 // start starts a server and does not wait for it. It is killed with the test.
 func (s *site) start(args ...string) (*node, *bufio.Scanner) {
 	s.t.Helper()
-	n := &node{t: s.t, cmd: s.command(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), stderr: &witness.Log{}, exited: make(chan struct{})}
+	return s.launch(s.command(context.Background(), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...))
+}
+
+// launch starts the command of a server.
+func (s *site) launch(cmd *exec.Cmd) (*node, *bufio.Scanner) {
+	s.t.Helper()
+	n := &node{t: s.t, cmd: cmd, stderr: &witness.Log{}, exited: make(chan struct{})}
 	stdout, err := n.cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
@@ -151,6 +158,28 @@ func (n *node) wait(lines *bufio.Scanner) {
 func (s *site) serve(args ...string) *node {
 	s.t.Helper()
 	n, lines := s.start(args...)
+	s.awaitReady(n, lines)
+	return n
+}
+
+// serveWith starts a server through another program, which gets the command
+// line of the server after its own arguments.
+func (s *site) serveWith(through ...string) *node {
+	s.t.Helper()
+	cmd := s.command(context.Background(), "serve", "--listen", "127.0.0.1:0")
+	cmd.Args = append(slices.Clone(through), cmd.Args...)
+	path, err := exec.LookPath(through[0])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd.Path = path
+	n, lines := s.launch(cmd)
+	s.awaitReady(n, lines)
+	return n
+}
+
+func (s *site) awaitReady(n *node, lines *bufio.Scanner) {
+	s.t.Helper()
 	ready := make(chan string, 1)
 	go func() {
 		for lines.Scan() {
@@ -168,7 +197,6 @@ func (s *site) serve(args ...string) *node {
 	case <-time.After(60 * time.Second):
 		s.t.Fatalf("the server is not ready\n%s", n.stderr)
 	}
-	return n
 }
 
 // stop ends the server in order and expects exit status 0.
