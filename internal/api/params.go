@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"atelier/internal/fault"
@@ -18,11 +19,27 @@ type params struct {
 
 func paramsOf(r *http.Request) *params {
 	v, err := url.ParseQuery(r.URL.RawQuery)
+	for name, all := range v {
+		v[name] = distinct(all)
+	}
+
 	p := &params{values: v}
 	if err != nil {
 		p.problem("query", "The query is not well encoded.")
 	}
 	return p
+}
+
+// distinct drops repeated values: a parameter given twice with the same value
+// counts once.
+func distinct(values []string) []string {
+	var all []string
+	for _, value := range values {
+		if !slices.Contains(all, value) {
+			all = append(all, value)
+		}
+	}
+	return all
 }
 
 func (p *params) problem(path, message string) {
