@@ -24,7 +24,7 @@ import (
 )
 
 // fuzzer is where Schemathesis is on this machine.
-type fuzzer struct{ program, hooks string }
+type fuzzer struct{ python, hooks string }
 
 // installFuzzer installs the versions that test/fuzzer locks where they are not
 // on this machine yet.
@@ -40,7 +40,7 @@ var installFuzzer = sync.OnceValues(func() (fuzzer, error) {
 	if err != nil {
 		return fuzzer{}, fmt.Errorf("schemathesis: %w", err)
 	}
-	return fuzzer{filepath.Join(bin, "schemathesis"), filepath.Join(source, "hooks.py")}, nil
+	return fuzzer{filepath.Join(bin, "python"), filepath.Join(source, "hooks.py")}, nil
 })
 
 // fuzzed is the tool that requests are about: quick, with optional fields only.
@@ -222,7 +222,7 @@ func (w *fuzzWorld) fuzz(tool fuzzer, credential, phases string, requests int, m
 	write(w.t, dir, "world.json", string(ids))
 
 	args := []string{
-		"run", document, "--url", w.node.url + "/api/v2", "--phases", phases, "--max-examples", strconv.Itoa(requests),
+		"-m", "schemathesis.cli", "run", document, "--url", w.node.url + "/api/v2", "--phases", phases, "--max-examples", strconv.Itoa(requests),
 		"--seed", "1", "--workers", "1", "--continue-on-failure", "--request-timeout", "30", "--warnings", "off", "--no-color",
 		"--generation-database", "none",
 		"--generation-allow-x00", "false", // no text may hold a NUL character, and no schema says that of all texts
@@ -232,7 +232,7 @@ func (w *fuzzWorld) fuzz(tool fuzzer, credential, phases string, requests int, m
 	if token := w.tokens[credential]; token != "" {
 		args = append(args, "--header", "Authorization: Bearer "+token)
 	}
-	cmd := exec.CommandContext(w.t.Context(), tool.program, append(args, more...)...)
+	cmd := exec.CommandContext(w.t.Context(), tool.python, append(args, more...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SCHEMATHESIS_HOOKS="+tool.hooks, "ATELIER_WORLD="+filepath.Join(dir, "world.json"))
 	out, err := cmd.CombinedOutput()
