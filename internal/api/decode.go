@@ -97,8 +97,8 @@ func checkShape(body []byte, t reflect.Type) error {
 	return e
 }
 
-// maxProblems is how many missing fields are named at once: a body of a megabyte
-// can lack a quarter of a million.
+// maxProblems is how many fields that are missing, or have nearly a known name,
+// are named at once: a body of a megabyte can lack a quarter of a million.
 const maxProblems = 100
 
 // missingFields finds each place in value where t needs something and nothing,

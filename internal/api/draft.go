@@ -65,6 +65,9 @@ var draftFields = []string{"inputs", "metadata", "num_results", "plugin", "tool_
 // ignored.
 func (r *bodyReader) refuseNearMisses() {
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
+		if len(r.problems) == maxProblems {
+			return
+		}
 		if slices.Contains(draftFields, name) {
 			continue
 		}

@@ -20,7 +20,10 @@ type params struct {
 func paramsOf(r *http.Request) *params {
 	v, err := url.ParseQuery(r.URL.RawQuery)
 	for name, all := range v {
-		v[name] = distinct(all)
+		// A parameter given twice with the same value counts once.
+		if !slices.ContainsFunc(all, func(value string) bool { return value != all[0] }) {
+			v[name] = all[:1]
+		}
 	}
 
 	p := &params{values: v}
@@ -28,18 +31,6 @@ func paramsOf(r *http.Request) *params {
 		p.problem("query", "The query is not well encoded.")
 	}
 	return p
-}
-
-// distinct drops repeated values: a parameter given twice with the same value
-// counts once.
-func distinct(values []string) []string {
-	var all []string
-	for _, value := range values {
-		if !slices.Contains(all, value) {
-			all = append(all, value)
-		}
-	}
-	return all
 }
 
 func (p *params) problem(path, message string) {

@@ -336,7 +336,7 @@ func TestReportInput(t *testing.T) {
 			"email=" + strings.Repeat("a", 300) + "@example.com": {"email"},
 			"format=xml":            {"format"},
 			"format=CSV":            {"format"},
-			"format=csv&format=csv": {"format"},
+			"format=csv&format=json": {"format"},
 			"limit=0":               {"limit"},
 			"limit=101":             {"limit"},
 			"limit=-1":              {"limit"},
