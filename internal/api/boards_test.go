@@ -182,7 +182,7 @@ func TestBadNodes(t *testing.T) {
 		long := strings.Repeat("x", 10_001)
 		bulk := func(n int, one string) string { return strings.TrimSuffix(strings.Repeat(one+",", n), ",") }
 		for _, x := range []struct{ body, paths string }{
-			{`{}`, "kind"}, {`[]`, "body"}, {`null`, "kind"}, {`{"kind":"PICTURE"}`, "kind"}, {`{"kind":"text"}`, "kind"}, {`{"kind":1}`, "kind"},
+			{`{}`, "kind"}, {`[]`, "body"}, {`null`, "body"}, {`{"kind":"PICTURE"}`, "kind"}, {`{"kind":"text"}`, "kind"}, {`{"kind":1}`, "kind"},
 			{`{"kind":"TEXT","ref":"` + mine + `"}`, "ref"}, {`{"kind":"UPLOAD_REF"}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":null}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":""}`, "ref"},
 			{`{"kind":"UPLOAD_REF","ref":"` + foreign + `"}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":"` + ident.New() + `"}`, "ref"}, {`{"kind":"LIBRARY_REF","ref":"` + mine + `"}`, "ref"},
 			{`{"kind":"GENERATION","ref":"` + mine + `"}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":7}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":["` + mine + `"]}`, "ref"},
@@ -199,7 +199,7 @@ func TestBadNodes(t *testing.T) {
 			}
 		}
 		for _, x := range []struct{ body, paths string }{
-			{`{}`, "body"}, {`{"kind":"TEXT"}`, "body"}, {`{"x":null}`, "body"}, {`{"ref":"` + mine + `"}`, "ref"}, {`{"x":1e400}`, "x"}, {`{"width":-1}`, "width"}, {`{"z":1e3}`, "z"}, {`{"text":"` + long + `"}`, "text"},
+			{`{}`, "body"}, {`{"kind":"TEXT"}`, "body"}, {`{"x":null}`, "body"}, {`{"ref":"` + mine + `"}`, "ref"}, {`{"x":1e400}`, "x"}, {`{"width":-1}`, "width"}, {`{"z":1e-3}`, "z"}, {`{"z":1e10}`, "z"}, {`{"text":"` + long + `"}`, "text"},
 		} {
 			a := m.write("PATCH", "/"+b.ID+"/nodes/"+n.ID, x.body).want(t, fmt.Sprintf("%.80s", x.body), 400, "INVALID_REQUEST")
 			if got := strings.Join(a.paths(t), " "); got != x.paths {

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -206,6 +207,9 @@ func (s *Server) brokenPart(err error) error {
 	}
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return s.tooLarge()
+	}
+	if _, malformed := errors.AsType[textproto.ProtocolError](err); malformed {
+		return fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The headers of a part can't be read.").Because(err)
 	}
 	return httpd.NotWhole(err)
 }

@@ -11,7 +11,7 @@ import (
 func oddBodies() (good, bad []string) {
 	nested := func(open, shut string, n int) string { return strings.Repeat(open, n) + strings.Repeat(shut, n) }
 	good = []string{
-		`{$}`, " \t\r\n{ $ }\n", `{"unknown":1,$}`, `{$,"Tool_Id":"x","TOOL_ID":5,"tool-id":[]}`, `{$,"":0}`, `{$,"__proto__":{"x":1}}`, `{$,"constructor":{"prototype":{}}}`,
+		`{$}`, " \t\r\n{ $ }\n", `{"unknown":1,$}`, `{$,"":0}`, `{$,"__proto__":{"x":1}}`, `{$,"constructor":{"prototype":{}}}`,
 		`{$,"x":1E400}`, `{$,"x":-1e-999999}`, `{$,"x":` + strings.Repeat("9", 10_000) + `}`, `{$,"x":0.` + strings.Repeat("1", 10_000) + `}`, `{$,"x":-0}`, `{$,"x":0e0}`, `{$,"x":1E+2}`,
 		`{$,"x":"\u0001\u001f\/\b\f\n\r\t\"\\"}`, `{$,"x":"\uD83C\uDFA8"}`, `{$,"x":"` + "\u2028\u2029\ufeff\ufffd\U0010ffff" + `"}`, `{$,"x":"\uFEFF\uFFFE"}`, `{$,"x":"\u007f` + "\x7f" + `"}`,
 		`{$,"inputs":{}}`, `{$,"inputs":null,"metadata":null,"num_results":null,"plugin":null,"webhook_url":null}`, `{$,"inputs":{"prompt":null,"amount":null,"pictures":null}}`,
@@ -37,6 +37,7 @@ func oddBodies() (good, bad []string) {
 		`{$,"inputs":{"picture":"x"}}`, `{$,"inputs":{"picture":[]}}`, `{$,"inputs":{"picture":{}}}`, `{$,"inputs":{"picture":{"kind":"FILE"}}}`, `{$,"inputs":{"picture":{"kind":"UPLOAD_REF"}}}`, `{$,"inputs":{"picture":{"kind":"UPLOAD_REF","id":"../x"}}}`,
 		`{$,"inputs":{"picture":{"kind":"UPLOAD_REF","id":1}}}`, `{$,"inputs":{"picture":{"kind":"LIBRARY_REF","id":"' OR 1=1"}}}`, `{$,"inputs":{"picture":{"kind":"MULTIPART","file_index":-1}}}`, `{$,"inputs":{"picture":{"kind":"MULTIPART","file_index":1e300}}}`,
 		`{$,"inputs":{"pictures":{"kind":"UPLOAD_REF","id":"x"}}}`, `{$,"num_results":{}}`, `{$,"plugin":1}`, `{$,"plugin":[]}`, `{$,"webhook_url":1}`, `{$,"webhook_url":{}}`, `{$,"metadata":"x"}`, `{"tool_id":null,"tool_fields_hash":null}`, `{"Tool_Id":"x","Tool_Fields_Hash":"x"}`,
+		`{$,"Tool_Id":"x"}`, `{$,"TOOL_ID":5}`, `{$,"tool-id":[]}`, `{$,"numResults":2}`, `{$,"team_id":""}`, `{$,"Inputs":null}`,
 	}
 	return good, bad
 }

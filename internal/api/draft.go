@@ -2,7 +2,9 @@ package api
 
 import (
 	"bytes"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 
 	"atelier/internal/fault"
 	"atelier/internal/generation"
+	"atelier/internal/plain"
 )
 
 // draftOf reads the body of a create request, which is well-formed JSON, and
@@ -21,6 +24,7 @@ func draftOf(body []byte) (d generation.Draft, err error) {
 		return d, fault.New(fault.Invalid, "The body is not as it should be.").Field("body", "Must be an object.")
 	}
 	r := bodyReader{fields: fields}
+	r.refuseNearMisses()
 	d.ToolID, d.ToolHash = r.text("tool_id", true), r.text("tool_fields_hash", true)
 	d.WebhookURL, d.Plugin = r.text("webhook_url", false), r.text("plugin", false)
 	d.NumResults = r.whole("num_results")
@@ -51,6 +55,68 @@ type bodyReader struct {
 
 func (r *bodyReader) problem(name, message string) {
 	r.problems = append(r.problems, fault.Field{Path: name, Message: message})
+}
+
+// draftFields are the names that a create takes.
+var draftFields = []string{"inputs", "metadata", "num_results", "plugin", "tool_fields_hash", "tool_id", "webhook_url"}
+
+// refuseNearMisses reports unknown names that were most likely meant to be known
+// ones, since a silent miss costs the caller tokens. Other unknown names are
+// ignored.
+func (r *bodyReader) refuseNearMisses() {
+	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
+		if len(r.problems) == maxProblems {
+			return
+		}
+		if slices.Contains(draftFields, name) {
+			continue
+		}
+		if name == "team_id" {
+			r.problem(name, "This belongs in the query: ?team_id=…")
+			continue
+		}
+		for _, known := range draftFields {
+			if nearlyEqual(name, known) {
+				r.problem(plain.Line(name, 80), "There is no such field. Did you mean "+known+"?")
+				break
+			}
+		}
+	}
+}
+
+// nearlyEqual tells whether a name equals a known one apart from case, "_" and
+// "-", or is one or two letters away from it.
+func nearlyEqual(name, known string) bool {
+	const most = 2
+	if len(name) > 2*len(known) {
+		return false
+	}
+	fold := strings.NewReplacer("_", "", "-", "")
+	a := fold.Replace(strings.ToLower(name))
+	b := fold.Replace(known)
+	return min(editDistance(a, b), editDistance(name, known)) <= most
+}
+
+// editDistance is how many letters have to be put in, taken out or changed to
+// make b of a (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 func (r *bodyReader) value(name string) jsontext.Value {

@@ -3,11 +3,14 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"atelier/internal/fault"
 	"atelier/internal/httpd"
 )
 
@@ -68,4 +71,31 @@ func canonical(t *testing.T, text string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestNearMisses refuses names that were most likely meant to be known ones, and
+// ignores other unknown names.
+func TestNearMisses(t *testing.T) {
+	t.Parallel()
+	for name, known := range map[string]string{
+		"numResults": "num_results", "numresults": "num_results", "NUM-RESULTS": "num_results", "num_result": "num_results", "input": "inputs", "Inputs": "inputs",
+		"toolId": "tool_id", "webhookUrl": "webhook_url", "meta_data": "metadata", "tool_field_hash": "tool_fields_hash", "team_id": "query",
+		"client": "", "seed": "", "user": "", "": "", "x": "", "num": "", "webhook": "",
+	} {
+		body, err := json.Marshal(map[string]any{"tool_id": "a", "tool_fields_hash": "b", name: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = draftOf(body)
+		if known == "" {
+			if err != nil {
+				t.Errorf("%q is refused: %v", name, err)
+			}
+			continue
+		}
+		refused, _ := errors.AsType[*fault.Error](err)
+		if refused == nil || len(refused.Fields) != 1 || refused.Fields[0].Path != name || !strings.Contains(refused.Fields[0].Message, known) {
+			t.Errorf("%q gives %+v, want an error that names %s", name, refused, known)
+		}
+	}
 }

@@ -81,11 +81,33 @@ func (p *params) moment(name string) time.Time {
 	if text == "" {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || at.Year() < 1970 || at.Year() > 9999 {
+	at, err := parseTime(text)
+	if err != nil {
 		p.problem(name, "Must be a time such as 2026-11-15T09:30:00Z.")
 	}
 	return at
+}
+
+// Nothing that is kept is older than earliest or newer than latest.
+var (
+	earliest = time.Unix(0, 0).UTC()
+	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+)
+
+// parseTime reads a time as RFC 3339 has it. Times beyond earliest and latest
+// are read as these, so that none of them is the zero time, which stands for no
+// time, and all of them fit into the database.
+func parseTime(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // section 5.6: t and z may be lower case
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case at.Before(earliest):
+		return earliest, nil
+	case at.After(latest):
+		return latest, nil
+	}
+	return at, nil
 }
 
 func (s *Server) asItem(i library.Item, viewerID string) wire.LibraryItem {

@@ -86,6 +86,8 @@ func TestLibraryFilters(t *testing.T) {
 			"media_tool_tag_id=" + tags["Pictures"] + "&tool_id=" + m.made["one"].ID:                                 nil,
 			"media_tool_tag_id=" + ident.New(): nil,
 			"unknown=1&favorited=&tool_id=":    all,
+			"start_utc=0001-01-01T00:00:00Z":   all,
+			"end_utc=0001-01-01t00:00:00z":     nil,
 		} {
 			want = slices.Sorted(slices.Values(want))
 			for _, limit := range []int{1, 2, 100} {
@@ -94,7 +96,7 @@ func TestLibraryFilters(t *testing.T) {
 				}
 			}
 		}
-		for _, query := range []string{"aspect_ratio=5:4", "aspect_ratio=x", "resolution=8K", "resolution=4K+", "favorited=yes", "favorited=1", "start_utc=yesterday", "start_utc=2026-13-01T00:00:00Z", "end_utc=1", "start_utc=0001-01-01T00:00:00Z",
+		for _, query := range []string{"aspect_ratio=5:4", "aspect_ratio=x", "resolution=8K", "resolution=4K+", "favorited=yes", "favorited=1", "start_utc=yesterday", "start_utc=2026-13-01T00:00:00Z", "end_utc=1",
 			"tool_id=x", "media_tool_tag_id=%00", "limit=0", "limit=101", "limit=1e9", "tool_id=" + ident.New() + "&tool_id=" + ident.New(), "cursor=x", "x=%zz"} {
 			m.call("GET", "/api/v2/library?"+query).want(t, query, 400, "INVALID_REQUEST")
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"atelier/internal/fault"
@@ -18,6 +19,13 @@ type params struct {
 
 func paramsOf(r *http.Request) *params {
 	v, err := url.ParseQuery(r.URL.RawQuery)
+	for name, all := range v {
+		// A parameter given twice with the same value counts once.
+		if !slices.ContainsFunc(all, func(value string) bool { return value != all[0] }) {
+			v[name] = all[:1]
+		}
+	}
+
 	p := &params{values: v}
 	if err != nil {
 		p.problem("query", "The query is not well encoded.")

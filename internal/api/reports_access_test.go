@@ -113,7 +113,7 @@ func TestReportCells(t *testing.T) {
 		}
 		companies := map[string]string{
 			"own": "company_id=" + b.company, "other": "company_id=" + foreign, "none": "", "empty": "company_id=", "unknown": "company_id=" + ident.New(),
-			"malformed": "company_id=a-b", "twice": "company_id=" + b.company + "&company_id=" + b.company,
+			"malformed": "company_id=a-b", "twice": "company_id=" + b.company + "&company_id=" + ident.New(),
 		}
 		bodies := map[string]string{} // of refusals, by the cell but for whether the company exists
 		for setting := range 4 {

@@ -36,9 +36,13 @@ func probe(t *testing.T, routes ...route) string {
 
 // body is what the probe's route reads.
 type body struct {
-	Name  string         `json:"name"`
-	Count int            `json:"count"`
-	Meta  map[string]any `json:"meta"`
+	Name  string         `json:"name,omitempty"`
+	Count int64          `json:"count,omitempty"`
+	Meta  map[string]any `json:"meta,omitempty"`
+	Parts *[]struct {
+		Weight int64           `json:"weight"`
+		Marks  map[string]bool `json:"marks,omitempty"`
+	} `json:"parts,omitempty"`
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) error {
@@ -90,6 +94,17 @@ func TestStrictJSON(t *testing.T) {
 		{"trailing comma", `{"count":1,}`, invalid, "Not valid JSON"},
 		{"single quotes", `{'name':'a'}`, invalid, "Not valid JSON"},
 		{"NaN", `{"count":NaN}`, invalid, "Not valid JSON"},
+		{"null", `null`, invalid, `"path":"body"`},
+		{"null for what may be left out", `{"name":null,"count":null,"meta":null,"parts":null}`, read, "0 map[]"},
+		{"a required field, deep", `{"parts":[{"weight":1},{}]}`, invalid, `"path":"parts.1.weight"`},
+		{"null for a required field", `{"parts":[{"weight":null}]}`, invalid, `"path":"parts.0.weight"`},
+		{"null in a list", `{"parts":[null]}`, invalid, `"path":"parts.0"`},
+		{"null in a map", `{"parts":[{"weight":1,"marks":{"x":null}}]}`, invalid, `"path":"parts.0.marks.x"`},
+		{"very many missing", `{"parts":[` + strings.Repeat("{},", 100_000) + `{}]}`, invalid, `"path":"parts.99.weight"`},
+		{"a whole number with a point", `{"count":2.0}`, read, "2 map[]"},
+		{"a whole number with an exponent", `{"count":2e3}`, read, "2000 map[]"},
+		{"the largest number", `{"count":9223372036854775807}`, read, "9223372036854775807 map[]"},
+		{"one more than the largest", `{"count":9223372036854775808}`, invalid, `"path":"count"`},
 		{"a list", `[]`, invalid, `"path":"body"`},
 		{"text", `"x"`, invalid, `"path":"body"`},
 		{"wrong type", `{"count":"3"}`, invalid, `"path":"count"`},

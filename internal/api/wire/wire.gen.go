@@ -743,7 +743,7 @@ type BoardChange struct {
 
 // BoardDraft What a board is made of.
 type BoardDraft struct {
-	// Name Display name.
+	// Name Display name; spaces at its ends are cut off.
 	//
 	// Examples: Autumn campaign
 	Name string `json:"name"`
@@ -954,14 +954,10 @@ type CompanyAccessTokenDraft struct {
 //
 // Examples: {"time_zone":"Europe/Paris"}
 type CompanyChange struct {
-	// Name Display name.
+	// Name Display name, without spaces at its ends.
 	//
 	// Examples: Studio Fox
-	Name *string `json:"name,omitempty"`
-
-	// TimeZone By which clock the company counts its days and months, as the IANA names it.
-	//
-	// Examples: Europe/Paris
+	Name     *string   `json:"name,omitempty"`
 	TimeZone *TimeZone `json:"time_zone,omitempty"`
 }
 
@@ -1179,15 +1175,15 @@ type Domain struct {
 
 // DomainDraft A mail domain to add.
 type DomainDraft struct {
-	// Domain The domain.
+	// Domain A domain.
 	//
 	// Examples: studio.example
-	Domain string `json:"domain"`
+	Domain DomainName `json:"domain"`
 
-	// TeamID The team that its people join; left out for the company only.
+	// TeamID The team that its people join; left out or empty for the company only.
 	TeamID *string `json:"team_id,omitempty"`
 
-	// TeamRole Their role in that team; `member` where left out.
+	// TeamRole Their role in that team; `member` where left out or empty.
 	//
 	// Examples: member
 	TeamRole *string `json:"team_role,omitempty"`
@@ -1201,6 +1197,16 @@ type DomainList struct {
 	// NextCursor Always null: the list is whole.
 	NextCursor *string `json:"next_cursor"`
 }
+
+// DomainName A domain.
+//
+// Examples: studio.example
+type DomainName = string
+
+// Email A mail address.
+//
+// Examples: anna@studio.example
+type Email = string
 
 // Error What every answer that is no success holds.
 type Error struct {
@@ -1240,10 +1246,10 @@ type ErrorCode string
 
 // Farewell Says that one means it.
 type Farewell struct {
-	// Email The person's own mail address.
+	// Email A mail address.
 	//
 	// Examples: anna@studio.example
-	Email string `json:"email"`
+	Email Email `json:"email"`
 }
 
 // FieldDisplay How a field is shown and what bounds its value. What does not apply is absent. The options of a select are
@@ -1359,6 +1365,9 @@ type FieldNode = any
 
 // FieldType What the field's value is. `HEADER` and `HTML` carry none.
 type FieldType string
+
+// FileBytes The bytes of a file. Other common names of its type are taken as well.
+type FileBytes = interface{}
 
 // FileInput Says which file an input is; `kind` tells the ways apart.
 type FileInput = any
@@ -1705,7 +1714,7 @@ type Invitation struct {
 
 // InvitationDraft An invitation to make.
 type InvitationDraft struct {
-	// CompanyRole The role in the company; `member` where left out.
+	// CompanyRole The role in the company; `member` where left out or empty.
 	//
 	// Examples: member
 	CompanyRole *string `json:"company_role,omitempty"`
@@ -1718,10 +1727,10 @@ type InvitationDraft struct {
 	// LifetimeSeconds How long it works.
 	LifetimeSeconds *int64 `json:"lifetime_seconds,omitempty"`
 
-	// TeamID The team it leads to; left out for the company only.
+	// TeamID The team it leads to; left out or empty for the company only.
 	TeamID *string `json:"team_id,omitempty"`
 
-	// TeamRole The role in that team; `member` where left out.
+	// TeamRole The role in that team; `member` where left out or empty.
 	//
 	// Examples: member
 	TeamRole *string `json:"team_role,omitempty"`
@@ -2326,6 +2335,11 @@ type RefreshRequest struct {
 	RefreshToken string `json:"refresh_token"`
 }
 
+// ReportTime A time, or a day for its beginning in UTC.
+//
+// Examples: 2026-11-01T00:00:00Z, 2026-11-01
+type ReportTime = string
+
 // ResultID Names one result of a run. Use it whole; do not split it.
 //
 // Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
@@ -2573,7 +2587,7 @@ type Team struct {
 
 // TeamDraft What a team is made of.
 type TeamDraft struct {
-	// Name Display name.
+	// Name Display name, without spaces at its ends.
 	//
 	// Examples: Look development
 	Name string `json:"name"`
@@ -3250,9 +3264,6 @@ type CompanyID = ID
 // Cursor defines model for Cursor.
 type Cursor = string
 
-// DomainName defines model for DomainName.
-type DomainName = string
-
 // IfMatch Examples: "12"
 type IfMatch = string
 
@@ -3282,23 +3293,33 @@ type NodeID = ID
 // Examples: PagW53lsaa2KiGgg5wR4
 type PathTeamID = ID
 
-// ReportCompany defines model for ReportCompany.
-type ReportCompany = string
+// ReportCompany Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type ReportCompany = ID
 
-// ReportEmail defines model for ReportEmail.
-type ReportEmail = string
+// ReportEmail A mail address.
+//
+// Examples: anna@studio.example
+type ReportEmail = Email
 
-// ReportEnd Examples: 2026-12-01T00:00:00Z
-type ReportEnd = string
+// ReportEnd A time, or a day for its beginning in UTC.
+//
+// Examples: 2026-11-01T00:00:00Z, 2026-11-01
+type ReportEnd = ReportTime
 
 // ReportFormat defines model for ReportFormat.
 type ReportFormat = string
 
-// ReportStart Examples: 2026-11-01T00:00:00Z
-type ReportStart = string
+// ReportStart A time, or a day for its beginning in UTC.
+//
+// Examples: 2026-11-01T00:00:00Z, 2026-11-01
+type ReportStart = ReportTime
 
-// ReportTeam defines model for ReportTeam.
-type ReportTeam = string
+// ReportTeam Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type ReportTeam = ID
 
 // RequestID Opaque. Pass it back as it came.
 //
@@ -3310,8 +3331,10 @@ type RequestID = UUID
 // Examples: member
 type RoleInPath = RoleName
 
-// TeamID defines model for TeamID.
-type TeamID = string
+// TeamID Opaque. Pass it back as it came.
+//
+// Examples: PagW53lsaa2KiGgg5wR4
+type TeamID = ID
 
 // TokenID Opaque. Pass it back as it came.
 //

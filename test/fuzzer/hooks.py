@@ -1,0 +1,183 @@
+"""What Schemathesis has to know that the OpenAPI document cannot say.
+
+Two things are here: real ids, which take the place of generated ones so that
+requests get past "not found", and the rules that no schema expresses, each
+with the refusal it causes. A refusal that is not listed is a finding.
+"""
+
+import itertools
+import json
+import os
+import re
+
+import schemathesis
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+
+with open(os.environ["ATELIER_WORLD"], encoding="utf-8") as file:
+    WORLD = json.load(file)
+
+# Operations that end what they name get an id that nothing else needs, and
+# keep the generated one after that.
+ENDING = {
+    "deleteAccessToken",
+    "deleteBoard",
+    "deleteCompanyAccessToken",
+    "deleteLibraryItem",
+    "deleteNode",
+    "deleteUpload",
+    "removeDomain",
+    "removeMember",
+    "removeTeam",
+    "removeTeamMember",
+    "revokeInvitation",
+}
+SPARE = {name: itertools.chain([one], itertools.repeat(None)) for name, one in WORLD["spare"].items()}
+
+# A stream of a board lasts until its reader leaves, so it is asked for with an
+# id that no board has.
+ENDLESS = {"streamBoard"}
+NOBODY = "0" * 20
+
+# Refusals of valid requests, by rules that no schema can express:
+# (operations, code, path, message, the rule). Nothing in the first place stands
+# for all operations.
+EXPLAINED = [
+    (None, "INVALID_REQUEST", "cursor", "", "only the service makes cursors"),
+    (None, "INVALID_REQUEST", "body", "Nested more than 64 deep", "unknown fields may be as deep as they like"),
+    (None, "ACCOUNT_SELECTION_INVALID", None, "", "which accounts a credential reaches follows from its kind"),
+    (None, "CONFLICT", None, "", "If-Match names a revision that the board does not have"),
+    ({"pollDevice", "pollDeviceByBody"}, "AUTHORIZATION_PENDING", None, "", "nobody has approved"),
+    ({"pollDevice", "pollDeviceByBody"}, "SLOW_DOWN", None, "", "polls have a pace"),
+    ({"pollDevice", "pollDeviceByBody"}, "DEVICE_CODE_EXPIRED", None, "", "the code never was"),
+    ({"startDevice"}, "PAYLOAD_TOO_LARGE", None, "", "strangers may send a kilobyte"),
+    ({"deleteMe"}, "INVALID_REQUEST", "email", "not the address of the account", "it must be one's own"),
+    ({"createCompanyAccessToken"}, "INVALID_REQUEST", "uid", "must stand for a member", "it must be a member"),
+    ({"changeCompany"}, "INVALID_REQUEST", "(name|time_zone)", "Give what shall be different", "unknown fields change nothing"),
+    ({"changeCompany"}, "INVALID_REQUEST", "time_zone", "That is no time zone", "the list of time zones"),
+    ({"setMember", "setTeamMember", "addDomain", "createInvitation"}, "INVALID_REQUEST", "(role|company_role|team_role)", "has no role", "the role must be there"),
+    ({"addDomain", "createInvitation"}, "INVALID_REQUEST", "team_id", "has no such team", "the team must be there"),
+    ({"addDomain", "createInvitation"}, "INVALID_REQUEST", "team_role", "needs the team", "the two fields go together"),
+    ({"createInvitation"}, "INVALID_REQUEST", "uses", "good for one use", "the two fields go together"),
+    ({"addDomain"}, "INVALID_REQUEST", "domain", "(already|Everybody can have|domains at most)", "domains are claimed once"),
+    ({"verifyDomain"}, "INVALID_REQUEST", "domain", "has no TXT record", "the record must be there"),
+    ({"deleteRole", "deleteTeamRole"}, "INVALID_REQUEST", "name", "(can't be deleted|in use)", "some roles must stay"),
+    ({"setRole", "setTeamRole"}, "INVALID_REQUEST", "name", "roles at most", "there can be 100"),
+    ({"setRole"}, "INVALID_REQUEST", "permissions", "admin allows everything", "the role admin stays as it is"),
+    ({"setTeamRole"}, "INVALID_REQUEST", "plugin_kinds", "", "* stands alone"),
+    ({"listAudit"}, "INVALID_REQUEST", "act", "This is no act", "the list of acts"),
+    ({"reportUsage", "reportRuns"}, "INVALID_REQUEST", "end_utc", "", "the end comes after the start, by ten years at most"),
+    ({"reportUsage"}, "INVALID_REQUEST", "group_by", "", "no group twice"),
+    ({"addNode", "changeNode", "changeNodes"}, "INVALID_REQUEST", r"((create|update)\.\d+\.)?ref", "", "what a node shows must be there"),
+    ({"changeNodes"}, "INVALID_REQUEST", r"(update|delete)\.\d+(\.id)?", "", "the node must be there, once"),
+    ({"changeNodes"}, "INVALID_REQUEST", "body", "A call changes 1 to 1000 nodes", "the three lists together"),
+    ({"changeNode", "changeNodes"}, "INVALID_REQUEST", r"(body|update\.\d+)", "", "unknown fields change nothing"),
+    ({"createGeneration", "previewCost"}, "INVALID_REQUEST", r"inputs(\..*)?", "", "the tool says what it takes"),
+    ({"createGeneration", "previewCost"}, "INVALID_REQUEST", "metadata", "at most 8192 bytes", "it is counted in bytes of JSON"),
+    ({"createGeneration", "previewCost", "setBudget"}, "INVALID_REQUEST", "webhook_url", "", "which addresses are sent to"),
+    ({"createGeneration", "previewCost"}, "INVALID_REQUEST", ".*", "Did you mean", "nearly a known name"),
+    ({"createGeneration", "previewCost"}, "INVALID_REQUEST", "team_id", "belongs in the query", "nearly a known name"),
+    ({"createGeneration", "previewCost"}, "NUM_RESULTS_LIMIT", None, "", "the tool says how many"),
+    ({"createGeneration"}, "INVALID_REQUEST", r"files(\.\d+)?", "", "each file is named by one input"),
+    ({"createGeneration", "createUpload"}, "INVALID_REQUEST", "(body|file)", "(headers of a part|is damaged|can't be read)", "names of further parts, and what is in a file"),
+    ({"createGeneration", "createUpload"}, "UNSUPPORTED_MEDIA_TYPE", None, "", "the bytes of a file decide what it is"),
+]
+
+# Requests that break the schema and are taken all the same, with the reason.
+TAKEN = [
+    ({"createUpload", "createGeneration"}, "parts of a form that are for somebody else are passed over"),
+]
+
+
+def is_id(value):
+    return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9]{20}", value) is not None
+
+
+def is_long_id(value):
+    return isinstance(value, str) and re.fullmatch(r"([A-Za-z0-9]{20}:)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", value) is not None
+
+
+def name_of(case):
+    return case.operation.definition.raw.get("operationId")
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Puts real ids where valid ones were generated."""
+    name = name_of(case)
+    query = case.query or {}
+    if is_id(query.get("team_id")):
+        query["team_id"] = WORLD["team_id"]
+    if is_id(query.get("company_id")):
+        query["company_id"] = WORLD["company_id"]
+    own = WORLD["team" if query.get("team_id") else "personal"]
+
+    path = case.path_parameters or {}
+    for parameter, value in list(path.items()):
+        if not (is_id(value) or is_long_id(value)):
+            continue
+        real = NOBODY if name in ENDLESS else own.get(parameter, WORLD.get(parameter))
+        last = parameter == list(path)[-1]
+        if name in ENDING and last:
+            real = next(SPARE.get(parameter, itertools.repeat(None)))
+        if real is not None:
+            path[parameter] = real
+
+    body = case.body
+    if not isinstance(body, dict) or case.meta is None or case.meta.is_negative_at(ParameterLocation.BODY):
+        return
+    payload = body.get("payload", body)
+    if isinstance(payload, dict):
+        if is_id(payload.get("tool_id")):
+            payload["tool_id"] = WORLD["tool_id"]
+            payload["tool_fields_hash"] = WORLD["tool_fields_hash"]
+        if is_id(payload.get("uid")):
+            payload["uid"] = WORLD["uid"]
+        if is_id(payload.get("team_id")) and name in {"addDomain", "createInvitation"}:
+            payload["team_id"] = WORLD["team_id"]
+
+
+def explain(case, response):
+    """Tells which listed rule refused a valid request, if any."""
+    try:
+        error = json.loads(response.content)["error"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    problems = error["details"].get("fields") or [{"path": "", "message": error["message"]}]
+    reasons = []
+    for problem in problems:
+        for operations, code, path, message, reason in EXPLAINED:
+            if (
+                (operations is None or name_of(case) in operations)
+                and code == error["code"]
+                and (path is None or re.fullmatch(path, problem["path"], re.DOTALL))
+                and re.search(message, problem["message"])
+            ):
+                reasons.append(reason)
+                break
+        else:
+            return None
+    return "; ".join(reasons)
+
+
+@schemathesis.check
+def valid_data_is_accepted(ctx, response, case):
+    """positive_data_acceptance, with the rules that no schema expresses."""
+    if case.meta is not None and any(part.mode.is_negative for part in case.meta.components.values()):
+        return None  # one invalid part makes the whole invalid, whatever the others try
+    if response.status_code >= 400 and explain(case, response):
+        return None
+    return positive_data_acceptance(ctx, response, case)
+
+
+@schemathesis.check
+def invalid_data_is_rejected(ctx, response, case):
+    """negative_data_rejection, with what is passed over on purpose."""
+    if any(name_of(case) in operations for operations, _ in TAKEN):
+        return None
+    return negative_data_rejection(ctx, response, case)
+
+
+@schemathesis.serializer("image/png", "image/jpeg", "audio/mpeg", "video/mp4", "model/gltf-binary", "application/octet-stream")
+def as_bytes(ctx, value):
+    return value if isinstance(value, bytes) else str(value).encode()
