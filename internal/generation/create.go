@@ -96,6 +96,9 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 	if err != nil {
 		return Created{}, err
 	}
+	if err := run.Enqueue(ctx, tx, a.tool.Engine.Name, who.PersonID); err != nil {
+		return Created{}, err
+	}
 	hold, err := s.reserve(ctx, tx, who, a)
 	if err != nil {
 		return Created{}, err
