@@ -10,6 +10,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -62,6 +64,8 @@ type Options struct {
 	// that all nodes agree on it however their own clocks are set. SQLite is on
 	// this machine anyway.
 	Follow bool
+	// Limit bounds one operation, 0 for the usual: see limits.go.
+	Limit time.Duration
 	// Trace hears of every statement in a transaction before it is sent, nil for
 	// nobody. It must not keep or change args.
 	Trace func(query string, args []any)
@@ -78,12 +82,14 @@ type DB struct {
 	source string        // what Open was given, for the migrations' own connection
 	trace  func(query string, args []any)
 
-	closing sync.Once
+	operation time.Duration // how long one may take
+	stalled   atomic.Bool   // the PostgreSQL server does not answer
+	closing   sync.Once
 }
 
 // Open connects to sqlite:///path or postgres://….
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	db := &DB{now: o.Now, source: address, trace: o.Trace}
+	db := &DB{now: o.Now, source: address, trace: o.Trace, operation: cmp.Or(o.Limit, operationLimit)}
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch scheme {
 	case "sqlite":
@@ -104,6 +110,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 			return nil, errors.New("database address: not a valid postgres:// address")
 		}
 		conf.MaxConns = int32(max(o.MaxConns, 4)) // migrations hold one and use others
+		limitPool(conf)
 		db.Dialect = dialectPostgres
 		db.pool, err = pgxpool.NewWithConfig(ctx, conf)
 		if err != nil {
@@ -152,18 +159,18 @@ func (db *DB) Ping(ctx context.Context) error {
 // for requests that need a single row.
 func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 	if db.lite != nil {
-		return db.lite.rows.row(ctx, query, args)
+		return db.lite.rows.row(ctx, query, args, db.operation)
 	}
-	return Row{from: db.pool.QueryRow(ctx, query, args...)}
+	return db.queryRow(ctx, query, args)
 }
 
 // Read runs fn on one consistent view of the database.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	if db.lite != nil {
-		return classify(db.lite.view(ctx, db.tx(), fn))
+		return classify(db.lite.view(ctx, db.operation, db.tx(), fn))
 	}
 	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return classify(pgx.BeginTxFunc(ctx, db.pool, opts, func(ptx pgx.Tx) error {
+	return classify(db.transact(ctx, opts, func(ptx pgx.Tx) error {
 		tx := db.tx()
 		tx.pgx = ptx
 		return fn(tx)
@@ -194,9 +201,9 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 
 func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	if db.lite != nil {
-		return db.lite.update(ctx, tx, db.Now, fn)
+		return db.lite.update(ctx, db.operation, tx, db.Now, fn)
 	}
-	return pgx.BeginFunc(ctx, db.pool, func(ptx pgx.Tx) error {
+	return db.transact(ctx, pgx.TxOptions{}, func(ptx pgx.Tx) error {
 		tx.pgx = ptx
 		if err := db.follow(ctx, tx.QueryRow); err != nil {
 			return err
@@ -263,8 +270,9 @@ type Scanner interface {
 
 // Row is the answer to a query for one row.
 type Row struct {
-	from Scanner
-	err  error
+	from  Scanner
+	err   error
+	ended func(error) // hears of the outcome, nil for nobody
 }
 
 // Scan stores the columns in dest, or returns ErrNoRows.
@@ -273,6 +281,9 @@ func (r Row) Scan(dest ...any) error {
 		return r.err
 	}
 	err := r.from.Scan(dest...)
+	if r.ended != nil {
+		r.ended(err)
+	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrNoRows
 	}
@@ -334,5 +345,5 @@ func (db *DB) Maintain(ctx context.Context) error {
 	if db.lite == nil {
 		return nil
 	}
-	return classify(db.lite.maintain(ctx))
+	return classify(db.lite.maintain(ctx, db.operation))
 }
