@@ -24,10 +24,13 @@ import (
 //	                stalledLimit    the same, while the server does not answer
 //	                connectLimit    a new connection
 //	at the server   idleLimit       a transaction whose client sends nothing
-//	                lockLimit       waiting for a row; more than idleLimit, so that
-//	                                those who wait for a paused node get its rows
+//	                lockLimit       waiting for a row; whoever lives tries again
 //	                statementLimit  one statement, more than River's longest
 //	                tcp_*           a client that is gone
+//
+// Several transactions of a paused node may wait for one row, and each that gets
+// it keeps it for idleLimit. None waits for longer than lockLimit, and only those
+// who live come again: after the sum of both the row is free for them.
 //
 // River's own queries do not go through DB, so the limits at the server are the
 // ones that hold for them. WithLimit is for the few operations that take longer;
@@ -36,8 +39,8 @@ const (
 	operationLimit   = 8 * time.Second
 	stalledLimit     = time.Second
 	connectLimit     = 5 * time.Second
-	idleLimit        = 5 * time.Second
-	lockLimit        = 6 * time.Second
+	idleLimit        = 3 * time.Second
+	lockLimit        = 2 * time.Second
 	statementLimit   = 65 * time.Second // River reindexes for up to a minute
 	transactionLimit = 75 * time.Second // from PostgreSQL 17 on
 	silenceLimit     = 20 * time.Second // of a peer that acknowledges nothing
@@ -61,6 +64,12 @@ func (db *DB) limit() time.Duration {
 	return db.operation
 }
 
+// mayWaitAgain tells whether a transaction that waited too long for a row may try
+// once more, within the limit of the operation that began then.
+func (db *DB) mayWaitAgain(err error, began time.Time) bool {
+	return LockTimedOut(err) && time.Since(began) < db.operation-lockLimit
+}
+
 // notice learns from the outcome of an operation whether the server answers.
 func (db *DB) notice(ctx context.Context, err error) {
 	timedOut := ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err))
@@ -72,10 +81,9 @@ func (db *DB) notice(ctx context.Context, err error) {
 // transact runs fn in a transaction on PostgreSQL, within the limits. At the end
 // of its time the connection stops working under whatever statement it is at:
 // the contexts that fn uses are its own.
-func (db *DB) transact(ctx context.Context, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
+func (db *DB) transact(ctx context.Context, began time.Time, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
 	defer func() { db.notice(ctx, err) }()
-	limit := db.limit()
-	deadline := time.Now().Add(limit)
+	deadline := began.Add(db.limit())
 	acquiring, cancel := context.WithDeadline(ctx, deadline)
 	c, err := db.pool.Acquire(acquiring)
 	cancel()

@@ -142,7 +142,7 @@ func TestPausedClient(t *testing.T) {
 func TestLockTimesOut(t *testing.T) {
 	t.Parallel()
 	address := dbtest.URL(t, "postgres")
-	holder, waiter := dbtest.Open(t, address), dbtest.Open(t, address+"&lock_timeout=100")
+	holder, waiter := dbtest.Open(t, address), openLimited(t, address+"&lock_timeout=100")
 	ctx := t.Context()
 	touch := func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`)
@@ -185,8 +185,8 @@ func TestSessionLimits(t *testing.T) {
 		want string
 	}{
 		{db, t.Context(), "statement_timeout", "65s"},
-		{db, t.Context(), "lock_timeout", "6s"},
-		{db, t.Context(), "idle_in_transaction_session_timeout", "5s"},
+		{db, t.Context(), "lock_timeout", "2s"},
+		{db, t.Context(), "idle_in_transaction_session_timeout", "3s"},
 		{db, long, "statement_timeout", "1h"},
 		{db, t.Context(), "statement_timeout", "65s"},
 		{chosen, t.Context(), "lock_timeout", "7s"},
