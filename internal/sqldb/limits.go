@@ -64,10 +64,20 @@ func (db *DB) limit() time.Duration {
 	return db.operation
 }
 
+// bound gives the context of an operation on PostgreSQL, which ends with its time.
+// SQLite needs none: its limits are where it waits.
+func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if db.lite != nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, db.limit())
+}
+
 // mayWaitAgain tells whether a transaction that waited too long for a row may try
-// once more, within the limit of the operation that began then.
-func (db *DB) mayWaitAgain(err error, began time.Time) bool {
-	return LockTimedOut(err) && time.Since(began) < db.operation-lockLimit
+// once more, within the time of its operation.
+func mayWaitAgain(limited context.Context, err error) bool {
+	deadline, ok := limited.Deadline()
+	return ok && LockTimedOut(err) && time.Until(deadline) > lockLimit
 }
 
 // notice learns from the outcome of an operation whether the server answers.
@@ -81,12 +91,10 @@ func (db *DB) notice(ctx context.Context, err error) {
 // transact runs fn in a transaction on PostgreSQL, within the limits. At the end
 // of its time the connection stops working under whatever statement it is at:
 // the contexts that fn uses are its own.
-func (db *DB) transact(ctx context.Context, began time.Time, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
+func (db *DB) transact(ctx, limited context.Context, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
 	defer func() { db.notice(ctx, err) }()
-	deadline := began.Add(db.limit())
-	acquiring, cancel := context.WithDeadline(ctx, deadline)
-	c, err := db.pool.Acquire(acquiring)
-	cancel()
+	deadline, _ := limited.Deadline() // as bound made it
+	c, err := db.pool.Acquire(limited)
 	if err != nil {
 		return err
 	}

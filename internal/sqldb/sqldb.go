@@ -170,7 +170,9 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 		return classify(db.lite.view(ctx, db.operation, db.tx(), fn))
 	}
 	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return classify(db.transact(ctx, time.Now(), opts, func(ptx pgx.Tx) error {
+	limited, cancel := db.bound(ctx)
+	defer cancel()
+	return classify(db.transact(ctx, limited, opts, func(ptx pgx.Tx) error {
 		tx := db.tx()
 		tx.pgx = ptx
 		return fn(tx)
@@ -184,9 +186,10 @@ const writeTries = 5
 // run again after a conflict, so it touches only tx and sets its results
 // afresh.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	began := time.Now()
+	limited, cancel := db.bound(ctx)
+	defer cancel()
 	for try := 1; ; try++ {
-		tx := &Tx{Dialect: db.Dialect, trace: db.trace, began: began} // its time comes when it begins
+		tx := &Tx{Dialect: db.Dialect, trace: db.trace, limited: limited} // its time comes when it begins
 		err := db.write(ctx, tx, fn)
 		if err == nil {
 			for _, f := range tx.committed {
@@ -194,7 +197,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 			}
 			return nil
 		}
-		if !db.mayWaitAgain(err, began) && (try == writeTries || !conflict(err)) {
+		if !mayWaitAgain(limited, err) && (try == writeTries || !conflict(err)) {
 			return classify(err)
 		}
 	}
@@ -204,7 +207,7 @@ func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	if db.lite != nil {
 		return db.lite.update(ctx, db.operation, tx, db.Now, fn)
 	}
-	return db.transact(ctx, tx.began, pgx.TxOptions{}, func(ptx pgx.Tx) error {
+	return db.transact(ctx, tx.limited, pgx.TxOptions{}, func(ptx pgx.Tx) error {
 		tx.pgx = ptx
 		if err := db.follow(ctx, tx.QueryRow); err != nil {
 			return err
@@ -227,7 +230,7 @@ type Tx struct {
 	lite      liteTx
 	committed []func()
 	trace     func(query string, args []any)
-	began     time.Time // what it is a part of, by this machine's clock
+	limited   context.Context // ends with the time of the operation, on PostgreSQL
 }
 
 // PGX is the PostgreSQL transaction below, nil on SQLite; see DB.Pool.

@@ -106,14 +106,14 @@ func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func()
 	select {
 	case <-l.turn:
 	default:
-		deadline := time.Now().Add(limit)
-		waiting, cancel := context.WithDeadline(ctx, deadline)
+		waiting, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		select {
 		case <-l.turn:
 		case <-waiting.Done():
 			return nil, waiting.Err()
 		}
+		deadline, _ := waiting.Deadline()
 		left = time.Until(deadline)
 	}
 	if left >= busyLimit {
