@@ -32,6 +32,9 @@ func (d *Directory) ChangeCompany(ctx context.Context, a Actor, companyID string
 	if c.Plan != nil && !a.operator() {
 		return m, errPermission
 	}
+	if c.Zone != nil {
+		ctx = sqldb.WithLimit(ctx, recountLimit)
+	}
 	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (audit.Entry, error) {
 		m = s.Membership
 		details := map[string]string{}
@@ -60,6 +63,9 @@ func (d *Directory) ChangeCompany(ctx context.Context, a Actor, companyID string
 	})
 	return m, err
 }
+
+// recountLimit is how long counting a company's days anew may take.
+const recountLimit = 2 * time.Minute
 
 // zonesPerDay bounds how often a company counts its days anew: while it does,
 // nobody else writes to an embedded database.

@@ -41,8 +41,16 @@ func (s *Service) Create(ctx context.Context, d Draft, render func(run.Run) ([]b
 	if err != nil {
 		return Created{}, err
 	}
-	if err := s.Policy.Check(ctx, texts(a.filled)); err != nil {
+	said := texts(a.filled)
+	if err := s.Policy.CheckRules(said); err != nil {
 		return Created{}, err
+	}
+	if s.Policy.Asks(said) {
+		c, replayed, done, err := s.moderate(ctx, d, a, said)
+		if err != nil || replayed {
+			return c, err
+		}
+		defer done()
 	}
 	failpoint.Hit("create.before_tx")
 	if d.Key != "" && s.Settings.KeyWait > 0 {
@@ -57,7 +65,7 @@ func (s *Service) Create(ctx context.Context, d Draft, render func(run.Run) ([]b
 	})
 	if err != nil {
 		// Whether it was committed is unknown: with the same key one finds out.
-		if errors.Is(context.Cause(ctx), errInFlight) {
+		if errors.Is(context.Cause(ctx), errInFlight) || d.Key != "" && sqldb.LockTimedOut(err) {
 			err = fault.New(fault.IdempotencyKeyConflict, "A request with this key is still being handled. Try again shortly.").
 				With("reason", "in_flight").After(time.Second).Because(err)
 		}
@@ -95,6 +103,9 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 	}
 	rooms, err := s.admit(ctx, tx, who, active)
 	if err != nil {
+		return Created{}, err
+	}
+	if err := run.Enqueue(ctx, tx, a.tool.Engine.Name, who.PersonID); err != nil {
 		return Created{}, err
 	}
 	sent, err := s.chargeFiles(ctx, tx, who.AccountID, d.Files)

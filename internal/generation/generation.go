@@ -64,6 +64,8 @@ type Service struct {
 	Parts
 	windows []ratelog.Window
 	away    atomic.Pointer[map[string]time.Time] // engines whose server is, since when
+
+	moderations moderations
 }
 
 // New makes a service.

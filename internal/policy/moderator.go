@@ -72,7 +72,7 @@ func (m *Moderator) ask(ctx context.Context, texts []Text) (path string, flagged
 	}
 	var paths []string
 	for _, t := range texts {
-		if strings.TrimSpace(t.Value) != "" {
+		if !t.blank() {
 			question.Input, paths = append(question.Input, t.Value), append(paths, t.Path)
 		}
 	}

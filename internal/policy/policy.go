@@ -17,6 +17,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"atelier/internal/fault"
@@ -28,6 +29,9 @@ type Text struct {
 	Value string
 }
 
+// blank tells whether there is nothing to judge.
+func (t Text) blank() bool { return strings.TrimSpace(t.Value) == "" }
+
 // maxText bounds the texts of a request together, in bytes. Callers have lower
 // limits of their own.
 const maxText = 1 << 20
@@ -38,28 +42,52 @@ type Checker struct {
 	Moderator *Moderator // nil: none
 }
 
-// Check refuses texts that the policy does not allow with a
-// fault.ContentPolicyViolation, whose detail field is the path. It is a
-// fault.Unavailable where the moderator cannot be asked.
+// Check holds texts against the rules, and asks the moderator where there is one.
 func (c *Checker) Check(ctx context.Context, texts []Text) error {
+	if err := c.CheckRules(texts); err != nil {
+		return err
+	}
+	return c.Moderate(ctx, texts)
+}
+
+// CheckRules refuses texts that the rules do not allow with a
+// fault.ContentPolicyViolation, whose detail field is the path. It asks nobody.
+func (c *Checker) CheckRules(texts []Text) error {
 	path, refused := tooMuch(texts)
 	if !refused {
 		path, refused = c.Rules.Match(texts)
 	}
-	if !refused && c.Moderator != nil {
-		var err error
-		path, refused, err = c.Moderator.ask(ctx, texts)
-		switch {
-		case errors.Is(err, context.Canceled):
-			return fmt.Errorf("ask the moderator: %w", err) // the caller left
-		case err != nil:
-			return fault.New(fault.Unavailable, "The service can't check this request right now. Try again shortly.").Because(err)
-		}
-	}
 	if refused {
-		return fault.New(fault.ContentPolicyViolation, "The content policy does not allow this request.").With("field", path)
+		return violation(path)
 	}
 	return nil
+}
+
+// Asks tells whether Moderate would ask the moderator about texts.
+func (c *Checker) Asks(texts []Text) bool {
+	return c.Moderator != nil && slices.ContainsFunc(texts, func(t Text) bool { return !t.blank() })
+}
+
+// Moderate refuses texts that the moderator does not allow as CheckRules does. It
+// is a fault.Unavailable where the moderator cannot be asked.
+func (c *Checker) Moderate(ctx context.Context, texts []Text) error {
+	if !c.Asks(texts) {
+		return nil
+	}
+	path, refused, err := c.Moderator.ask(ctx, texts)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("ask the moderator: %w", err) // the caller left
+	case err != nil:
+		return fault.New(fault.Unavailable, "The service can't check this request right now. Try again shortly.").Because(err)
+	case refused:
+		return violation(path)
+	}
+	return nil
+}
+
+func violation(path string) error {
+	return fault.New(fault.ContentPolicyViolation, "The content policy does not allow this request.").With("field", path)
 }
 
 // tooMuch finds the text that goes beyond what can be checked. It counts as

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 	"unicode/utf8"
 
@@ -129,6 +130,23 @@ func Full(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (wai
 		}
 	}
 	return wait, nil
+}
+
+// Left tells how many more Take would admit now, or, where that is none, how long
+// it would make the caller wait. It takes and locks nothing.
+func Left(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (left int, wait time.Duration, err error) {
+	if wait, err = Full(ctx, tx, key, windows...); err != nil || wait > 0 {
+		return 0, wait, err
+	}
+	left = math.MaxInt
+	for _, w := range windows {
+		n, _, err := count(ctx, tx, key, w)
+		if err != nil {
+			return 0, 0, fmt.Errorf("rate of %s: %w", key, err)
+		}
+		left = min(left, w.Most-n)
+	}
+	return left, 0, nil
 }
 
 // Room is what a window has left.

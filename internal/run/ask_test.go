@@ -275,7 +275,7 @@ func TestForgettingTakesAllBatches(t *testing.T) {
 		w.Do(func(tx *sqldb.Tx) error {
 			for i := range 1001 {
 				d := w.draft(anna)
-				if err := run.Add(w.Context(), tx, d, nil); err != nil {
+				if err := add(w.Context(), tx, d, nil); err != nil {
 					return err
 				}
 				if err := run.Remember(w.Context(), tx, anna, fmt.Sprint(i), run.Key{RunID: d.ID}); err != nil {

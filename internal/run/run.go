@@ -14,6 +14,24 @@
 //
 // Among people with queued runs for an engine, the one who was served longest
 // ago comes next.
+//
+// Locks. Every transaction takes the rows that it needs in this order, so that no
+// two wait for each other. A claim comes to the turn first and then to the run,
+// but passes over what is locked: it waits for nobody while it holds a row.
+//
+//	           person  run  run_poll  rate key  run_turn  report, budget  account  system account
+//	create       x     new               x         x                        x
+//	poll         ·      ·      x         x                                             · foreign key only
+//	cancel       x      x      x                   x            x           x         x
+//	give up      x      x      x                   x            x           x         x
+//	end                 x      x                                x           x         x
+//	hand back           x                          x
+//	take back         many                     many, sorted
+//	renew             many
+//	claim              2nd                        1st
+//
+// The storage of the account comes right before the account, and what the
+// installation stores comes last of all.
 package run
 
 import (

@@ -84,7 +84,7 @@ func TestALife(t *testing.T) {
 		d.AccountID, d.TeamID, d.Credential, d.CredentialID, d.Plugin = team, team, "device", "d1", "blender"
 		d.Prompt, d.Seed, d.Metadata, d.WebhookURL, d.Estimated = "a fox", 1<<32-1, `{"a":1}`, "https://example.com/", 8*time.Second
 		in := run.Input{Field: "picture", Place: 1, AssetID: w.asset(team)}
-		w.Do(func(tx *sqldb.Tx) error { return run.Add(w.Context(), tx, d, []run.Input{in}) })
+		w.Do(func(tx *sqldb.Tx) error { return add(w.Context(), tx, d, []run.Input{in}) })
 		d.CompanyID = "c" // of the team
 		d.State, d.Revision, d.Created = run.Queued, 1, w.Now()
 		if got := w.get(d.ID); !reflect.DeepEqual(got, d) {

@@ -64,12 +64,16 @@ func insertInput(ctx context.Context, tx *sqldb.Tx, runID string, in Input) erro
 	return err
 }
 
-// waits counts one more queued run of a person. Who had none waiting keeps
+// waits counts n more queued runs of a person. Who had none waiting keeps
 // their place: served is when they last had their turn.
-func waits(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
+//
+// A transaction calls it once per row: PostgreSQL checks the foreign key of a
+// row that it updates a second time, and then waits for the person, whose lock
+// comes before the turn.
+func waits(ctx context.Context, tx *sqldb.Tx, engine, personID string, n int64) error {
 	_, err := tx.Exec(ctx, `
-		INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ($1, $2, 0, 1)
-		ON CONFLICT (engine, person_id) DO UPDATE SET waiting = run_turn.waiting + 1`, engine, personID)
+		INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ($1, $2, 0, $3)
+		ON CONFLICT (engine, person_id) DO UPDATE SET waiting = run_turn.waiting + excluded.waiting`, engine, personID, n)
 	return err
 }
 

@@ -1,16 +1,25 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	"atelier/internal/sqldb"
 )
 
-// Add puts a new run into the queue. What it says about its state, attempt and
-// times counts for nothing.
+// Enqueue counts one more queued run of a person. A create calls it before it
+// locks the ledger's account, see the order of locks above the package, and Add
+// in the same transaction.
+func Enqueue(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
+	return waits(ctx, tx, engine, personID, 1)
+}
+
+// Add stores a new queued run, for which Enqueue was called. What it says about
+// its state, attempt and times counts for nothing.
 func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 	if err := insert(ctx, tx, r); err != nil {
 		return err
@@ -20,7 +29,7 @@ func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 			return err
 		}
 	}
-	return waits(ctx, tx, r.Engine, r.PersonID)
+	return nil
 }
 
 // Claim gives the worker the next run for an engine, with its inputs, until
@@ -103,7 +112,37 @@ func Requeue(ctx context.Context, tx *sqldb.Tx, h Held, why string) (ok bool, er
 	if err := endAttempt(ctx, tx, h.ID, h.Attempt, why); err != nil {
 		return false, err
 	}
-	return true, waits(ctx, tx, r.Engine, r.PersonID)
+	return true, waits(ctx, tx, r.Engine, r.PersonID, 1)
+}
+
+// RequeueLost lets other workers have the runs that Expired has locked. The
+// turns come after all runs, each once and in one order.
+func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
+	type turn struct{ engine, personID string }
+	turns := map[turn]int64{}
+	for _, one := range lost {
+		r, ok, err := requeue(ctx, tx, Held{ID: one.ID, Attempt: one.Attempt})
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := endAttempt(ctx, tx, r.ID, r.Attempt, Lost); err != nil {
+			return err
+		}
+		turns[turn{r.Engine, r.PersonID}]++
+	}
+
+	ordered := slices.SortedFunc(maps.Keys(turns), func(a, b turn) int {
+		return cmp.Or(cmp.Compare(a.engine, b.engine), cmp.Compare(a.personID, b.personID))
+	})
+	for _, t := range ordered {
+		if err := waits(ctx, tx, t.engine, t.personID, turns[t]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Expired gives runs whose worker let its lease end, and locks them.
@@ -168,6 +207,9 @@ func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok boo
 	if ended, ok, err = end(ctx, tx, r, o); err != nil || !ok {
 		return Run{}, false, err
 	}
+	if err := forgetPolls(ctx, tx, r.ID); err != nil { // whose row is locked before the turn
+		return Run{}, false, err
+	}
 	if r.State == Running {
 		err = endAttempt(ctx, tx, r.ID, r.Attempt, string(o.State))
 	} else {
@@ -181,5 +223,5 @@ func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok boo
 			return Run{}, false, err
 		}
 	}
-	return ended, true, forgetPolls(ctx, tx, r.ID)
+	return ended, true, nil
 }

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func (w world) draft(personID string) run.Run {
 
 func (w world) insert(r run.Run) string {
 	w.Helper()
-	w.Do(func(tx *sqldb.Tx) error { return run.Add(w.Context(), tx, r, nil) })
+	w.Do(func(tx *sqldb.Tx) error { return add(w.Context(), tx, r, nil) })
 	return r.ID
 }
 
@@ -136,4 +137,12 @@ func (w world) bring(personID string, s run.State) run.Run {
 		w.Fatalf("a run cannot be %s", s)
 	}
 	return w.get(id)
+}
+
+// add queues a new run.
+func add(ctx context.Context, tx *sqldb.Tx, r run.Run, inputs []run.Input) error {
+	if err := run.Enqueue(ctx, tx, r.Engine, r.PersonID); err != nil {
+		return err
+	}
+	return run.Add(ctx, tx, r, inputs)
 }

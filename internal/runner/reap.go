@@ -1,10 +1,8 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"atelier/internal/engine"
 	"atelier/internal/generation"
@@ -40,10 +38,7 @@ func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
 			return err
 		}
 		found = len(lost)
-		// In one order everywhere, or two who do this wait for each other.
-		slices.SortFunc(lost, func(a, b run.Run) int {
-			return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.PersonID, b.PersonID))
-		})
+		var again []run.Run
 		for _, one := range lost {
 			before, err := run.Losses(ctx, tx, one.ID)
 			if err != nil {
@@ -53,12 +48,10 @@ func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
 				over = append(over, one)
 				continue
 			}
-			if _, err := run.Requeue(ctx, tx, run.Held{ID: one.ID, Attempt: one.Attempt}, run.Lost); err != nil {
-				return err
-			}
+			again = append(again, one)
 			requeued[one.Engine] = true
 		}
-		return nil
+		return run.RequeueLost(ctx, tx, again)
 	})
 	if err != nil {
 		return 0, err

@@ -1,6 +1,9 @@
 package sqldb
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Check is an invariant that SQL can see. Query gives one text column: a line
 // naming each row that breaks the rule, and nothing when all is well.
@@ -15,9 +18,13 @@ type Violation struct {
 	Row   string
 }
 
+// verifyLimit is how long the checks may take together.
+const verifyLimit = time.Hour
+
 // Verify runs the checks on one consistent view and writes nothing.
 func (db *DB) Verify(ctx context.Context, checks []Check) ([]Violation, error) {
 	var found []Violation
+	ctx = WithLimit(ctx, verifyLimit)
 	err := db.Read(ctx, func(tx *Tx) error {
 		found = nil
 		for _, c := range checks {

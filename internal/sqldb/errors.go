@@ -34,6 +34,16 @@ func Duplicate(err error) bool {
 	return false
 }
 
+// lockNotAvailable is the code of a wait for a lock that took too long.
+const lockNotAvailable = "55P03"
+
+// LockTimedOut tells whether another transaction held a row for too long: the
+// database answers, and may be asked again.
+func LockTimedOut(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == lockNotAvailable
+}
+
 // classify marks the errors that mean the database could not be asked at all.
 func classify(err error) error {
 	if err == nil || !unreachable(err) {
@@ -53,6 +63,10 @@ func unreachable(err error) bool {
 		return true // whatever the server's reason is
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code {
+		case lockNotAvailable, "57014", "25P03", "25P04": // the limits of a lock, a statement, an idle transaction and a transaction
+			return true
+		}
 		// 08 connection, 53 out of resources, 57P shutting down or starting.
 		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "57P")
 	}

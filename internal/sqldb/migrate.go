@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -34,13 +35,20 @@ var ErrNewer = errors.New("the database was made by a newer version of atelier")
 // wait. Each step is one transaction, so a crash leaves whole steps only and
 // the next call goes on from there.
 func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
-	unlock, err := db.lockMigrations(ctx)
+	pool, err := db.unlimitedPool(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("connect for migrations: %w", err)
+	}
+	if pool != nil {
+		defer pool.Close()
+	}
+	unlock, err := db.lockMigrations(ctx, pool)
 	if err != nil {
 		return 0, fmt.Errorf("lock migrations: %w", err)
 	}
 	defer unlock()
 
-	p, conn, err := db.migrations()
+	p, conn, err := db.migrations(pool)
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}
@@ -61,11 +69,11 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 		}
 		failpoint.Hit("migrate.mid")
 	}
-	if db.pool == nil {
+	if pool == nil {
 		return steps, nil
 	}
 	// River keeps its tables by its own migrations.
-	m, err := rivermigrate.New(riverpgxv5.New(db.pool), nil)
+	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
 	if err != nil {
 		return steps, fmt.Errorf("migrate queue: %w", err)
 	}
@@ -79,7 +87,7 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 // Migrated fails unless the schema is exactly this release's. It writes
 // nothing.
 func (db *DB) Migrated(ctx context.Context) error {
-	p, conn, err := db.migrations()
+	p, conn, err := db.migrations(db.pool)
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
@@ -109,12 +117,25 @@ func checkVersion(ctx context.Context, p *goose.Provider) error {
 	return nil
 }
 
-// migrations gives the steps for this database on a connection of their own.
-func (db *DB) migrations() (*goose.Provider, *sql.DB, error) {
+// unlimitedPool gives connections without time limits, nil on SQLite: changing
+// the tables of a large installation takes a while, and so does waiting for
+// another node that does.
+func (db *DB) unlimitedPool(ctx context.Context) (*pgxpool.Pool, error) {
+	if db.pool == nil {
+		return nil, nil
+	}
+	conf := db.pool.Config()
+	conf.AfterConnect = nil
+	return pgxpool.NewWithConfig(ctx, conf)
+}
+
+// migrations gives the steps for this database, on connections of pool or, on
+// SQLite, on one of their own.
+func (db *DB) migrations(pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
 	var conn *sql.DB
 	dialect := goose.DialectPostgres
-	if db.pool != nil {
-		conn = stdlib.OpenDBFromPool(db.pool)
+	if pool != nil {
+		conn = stdlib.OpenDBFromPool(pool)
 	} else {
 		var err error
 		if conn, err = sql.Open("sqlite", sqliteDSN(db.source)); err != nil {
@@ -132,9 +153,9 @@ func (db *DB) migrations() (*goose.Provider, *sql.DB, error) {
 
 // lockMigrations lets one process at a time change the schema. The system
 // frees the lock of a process that dies.
-func (db *DB) lockMigrations(ctx context.Context) (unlock func(), err error) {
-	if db.pool != nil {
-		c, err := db.pool.Acquire(ctx)
+func (db *DB) lockMigrations(ctx context.Context, pool *pgxpool.Pool) (unlock func(), err error) {
+	if pool != nil {
+		c, err := pool.Acquire(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	lite "modernc.org/sqlite"
 )
@@ -56,15 +57,11 @@ func (r *readers) close() {
 	}
 }
 
-// row reads the first row of a query.
-func (r *readers) row(ctx context.Context, query string, args []any) Row {
-	var one *rowReader
-	select {
-	case one = <-r.free:
-	case <-r.done:
-		return Row{err: sql.ErrConnDone}
-	case <-ctx.Done():
-		return Row{err: ctx.Err()}
+// row reads the first row of a query. It waits for a reader for at most limit.
+func (r *readers) row(ctx context.Context, query string, args []any, limit time.Duration) Row {
+	one, err := r.take(ctx, limit)
+	if err != nil {
+		return Row{err: classify(err)}
 	}
 	defer func() { r.free <- one }()
 	values, err := one.query(query, args)
@@ -72,6 +69,25 @@ func (r *readers) row(ctx context.Context, query string, args []any) Row {
 		return Row{err: classify(err)}
 	}
 	return Row{from: values}
+}
+
+// take waits for a free reader.
+func (r *readers) take(ctx context.Context, limit time.Duration) (*rowReader, error) {
+	select {
+	case one := <-r.free:
+		return one, nil
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	select {
+	case one := <-r.free:
+		return one, nil
+	case <-r.done:
+		return nil, sql.ErrConnDone
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (r *rowReader) query(query string, args []any) (values, error) {

@@ -10,6 +10,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -62,6 +64,8 @@ type Options struct {
 	// that all nodes agree on it however their own clocks are set. SQLite is on
 	// this machine anyway.
 	Follow bool
+	// Limit bounds one operation, 0 for the usual: see limits.go.
+	Limit time.Duration
 	// Trace hears of every statement in a transaction before it is sent, nil for
 	// nobody. It must not keep or change args.
 	Trace func(query string, args []any)
@@ -78,14 +82,15 @@ type DB struct {
 	source string        // what Open was given, for the migrations' own connection
 	trace  func(query string, args []any)
 
-	sealKey []byte // see Tx.Seal
-
-	closing sync.Once
+	sealKey   []byte        // see Tx.Seal
+	operation time.Duration // how long one may take
+	stalled   atomic.Bool   // the PostgreSQL server does not answer
+	closing   sync.Once
 }
 
 // Open connects to sqlite:///path or postgres://….
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	db := &DB{now: o.Now, source: address, trace: o.Trace}
+	db := &DB{now: o.Now, source: address, trace: o.Trace, operation: cmp.Or(o.Limit, operationLimit)}
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch scheme {
 	case "sqlite":
@@ -106,6 +111,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 			return nil, errors.New("database address: not a valid postgres:// address")
 		}
 		conf.MaxConns = int32(max(o.MaxConns, 4)) // migrations hold one and use others
+		limitPool(conf)
 		db.Dialect = dialectPostgres
 		db.pool, err = pgxpool.NewWithConfig(ctx, conf)
 		if err != nil {
@@ -154,19 +160,21 @@ func (db *DB) Ping(ctx context.Context) error {
 // for requests that need a single row.
 func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 	if db.lite != nil {
-		return db.lite.rows.row(ctx, query, args)
+		return db.lite.rows.row(ctx, query, args, db.operation)
 	}
-	return Row{from: db.pool.QueryRow(ctx, query, args...)}
+	return db.queryRow(ctx, query, args)
 }
 
 // Read runs fn on one consistent view of the database.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	fn = guarded(ctx, fn)
 	if db.lite != nil {
-		return classify(db.lite.view(ctx, db.tx(), fn))
+		return classify(db.lite.view(ctx, db.operation, db.tx(), fn))
 	}
 	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return classify(pgx.BeginTxFunc(ctx, db.pool, opts, func(ptx pgx.Tx) error {
+	limited, cancel := db.bound(ctx)
+	defer cancel()
+	return classify(db.transact(ctx, limited, opts, func(ptx pgx.Tx) error {
 		tx := db.tx()
 		tx.pgx = ptx
 		return fn(tx)
@@ -181,8 +189,10 @@ const writeTries = 5
 // afresh.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	fn = guarded(ctx, fn)
+	limited, cancel := db.bound(ctx)
+	defer cancel()
 	for try := 1; ; try++ {
-		tx := &Tx{Dialect: db.Dialect, trace: db.trace, sealKey: db.sealKey} // its time comes when it begins
+		tx := &Tx{Dialect: db.Dialect, trace: db.trace, sealKey: db.sealKey, limited: limited} // its time comes when it begins
 		err := db.write(ctx, tx, fn)
 		if err == nil {
 			for _, f := range tx.committed {
@@ -190,7 +200,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 			}
 			return nil
 		}
-		if try == writeTries || !conflict(err) {
+		if !mayWaitAgain(limited, err) && (try == writeTries || !conflict(err)) {
 			return classify(err)
 		}
 	}
@@ -198,9 +208,9 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 
 func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	if db.lite != nil {
-		return db.lite.update(ctx, tx, db.Now, fn)
+		return db.lite.update(ctx, db.operation, tx, db.Now, fn)
 	}
-	return pgx.BeginFunc(ctx, db.pool, func(ptx pgx.Tx) error {
+	return db.transact(ctx, tx.limited, pgx.TxOptions{}, func(ptx pgx.Tx) error {
 		tx.pgx = ptx
 		if err := db.follow(ctx, tx.QueryRow); err != nil {
 			return err
@@ -229,6 +239,7 @@ type Tx struct {
 	committed []func()
 	trace     func(query string, args []any)
 	sealKey   []byte
+	limited   context.Context // ends with the time of the operation, on PostgreSQL
 }
 
 // PGX is the PostgreSQL transaction below, nil on SQLite; see DB.Pool.
@@ -273,8 +284,9 @@ type Scanner interface {
 
 // Row is the answer to a query for one row.
 type Row struct {
-	from Scanner
-	err  error
+	from  Scanner
+	err   error
+	ended func(error) // hears of the outcome, nil for nobody
 }
 
 // Scan stores the columns in dest, or returns ErrNoRows.
@@ -283,6 +295,9 @@ func (r Row) Scan(dest ...any) error {
 		return r.err
 	}
 	err := r.from.Scan(dest...)
+	if r.ended != nil {
+		r.ended(err)
+	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrNoRows
 	}
@@ -344,5 +359,5 @@ func (db *DB) Maintain(ctx context.Context) error {
 	if db.lite == nil {
 		return nil
 	}
-	return classify(db.lite.maintain(ctx))
+	return classify(db.lite.maintain(ctx, db.operation))
 }

@@ -24,12 +24,15 @@ type sqlite struct {
 	writing map[string]*sql.Stmt
 }
 
+// busyLimit is how long SQLite waits for a lock of another process.
+const busyLimit = 5 * time.Second
+
 // sqliteDSN names the file with the settings every connection needs. Writers
 // begin immediate transactions: a deferred one that reads first and then
 // writes fails with SQLITE_BUSY under load.
 func sqliteDSN(path string, extra ...string) string {
 	v := url.Values{"_pragma": append([]string{
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+		"busy_timeout(" + milliseconds(busyLimit) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
 		"recursive_triggers(1)", // so that a REPLACE deletes like a DELETE, and append-only tables refuse it
 	}, extra...)}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
@@ -91,28 +94,64 @@ func (l *sqlite) close() {
 	l.writers.Close()
 }
 
-func (l *sqlite) view(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
+func (l *sqlite) view(ctx context.Context, limit time.Duration, tx *Tx, fn func(*Tx) error) error {
+	if longer, ok := ctx.Value(limitKey{}).(time.Duration); ok {
+		limit = longer
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit) // the transaction ends with it
+	defer cancel()
 	stx, err := l.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
 	defer stx.Rollback()
 	tx.lite = liteTx{exec: stx.ExecContext, query: stx.QueryContext}
-	return fn(tx)
+	err = fn(tx)
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
-// takeTurn waits until nobody else writes.
-func (l *sqlite) takeTurn(ctx context.Context) (done func(), err error) {
+// takeTurn waits until nobody else writes, for at most limit. What is left of
+// the limit is how long SQLite may wait for another process after that.
+func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func(), err error) {
+	give := func() { l.turn <- struct{}{} }
+	left := limit
 	select {
 	case <-l.turn:
-		return func() { l.turn <- struct{}{} }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	default:
+		waiting, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		select {
+		case <-l.turn:
+		case <-waiting.Done():
+			return nil, waiting.Err()
+		}
+		deadline, _ := waiting.Deadline()
+		left = time.Until(deadline)
 	}
+	if left >= busyLimit {
+		return give, nil
+	}
+	if err := l.setBusy(ctx, left); err != nil {
+		give()
+		return nil, err
+	}
+	return func() {
+		_ = l.setBusy(context.WithoutCancel(ctx), busyLimit) // a pragma that writes nothing
+		give()
+	}, nil
 }
 
-func (l *sqlite) maintain(ctx context.Context) error {
-	done, err := l.takeTurn(ctx)
+// setBusy sets how long the writer waits for a lock of another process.
+func (l *sqlite) setBusy(ctx context.Context, limit time.Duration) error {
+	_, err := l.writer.ExecContext(ctx, `PRAGMA busy_timeout = `+milliseconds(max(limit, time.Millisecond)))
+	return err
+}
+
+func (l *sqlite) maintain(ctx context.Context, limit time.Duration) error {
+	done, err := l.takeTurn(ctx, limit)
 	if err != nil {
 		return err
 	}
@@ -125,8 +164,8 @@ func (l *sqlite) maintain(ctx context.Context) error {
 	return nil
 }
 
-func (l *sqlite) update(ctx context.Context, tx *Tx, now func() time.Time, fn func(*Tx) error) (err error) {
-	end, err := l.takeTurn(ctx)
+func (l *sqlite) update(ctx context.Context, limit time.Duration, tx *Tx, now func() time.Time, fn func(*Tx) error) (err error) {
+	end, err := l.takeTurn(ctx, limit)
 	if err != nil {
 		return err
 	}

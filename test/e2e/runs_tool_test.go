@@ -39,8 +39,14 @@ fields:
 // up.
 func newStage(t *testing.T, engine string, env ...string) *site {
 	t.Helper()
+	return newStageOn(t, dbtest.URL(t, engine), env...)
+}
+
+// newStageOn is newStage on the database at an address.
+func newStageOn(t *testing.T, database string, env ...string) *site {
+	t.Helper()
 	s := newSite(t)
-	s.database = dbtest.URL(t, engine)
+	s.database = database
 	dir := t.TempDir()
 	write(t, dir, "scripted.yaml", scripted)
 	s.env = append([]string{"ATELIER_CATALOG_BUILTIN=false", "ATELIER_TOOLS=" + dir, "ATELIER_CATALOG_REFRESH=1s"}, env...)

@@ -25,9 +25,10 @@ import (
 
 var errNoPostgres = fmt.Errorf("PostgreSQL %w: it is not installed (Debian: apt-get install postgresql)", companion.ErrMissing)
 
-// server is the PostgreSQL of this test binary.
+// server is a PostgreSQL; all tests of a binary share one, unless they pause it.
 type server struct {
 	socket string // directory of the socket
+	pid    int
 	made   atomic.Int64
 }
 
@@ -76,7 +77,9 @@ var postgresTemplate = sync.OnceValue(func() error {
 	return migrate(s.url("migrated"))
 })
 
-var startServer = sync.OnceValues(func() (*server, error) {
+var startServer = sync.OnceValues(newServer)
+
+func newServer() (*server, error) {
 	bin, err := programs()
 	if err != nil {
 		return nil, err
@@ -103,7 +106,7 @@ var startServer = sync.OnceValues(func() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{socket: dir}
+	s := &server{socket: dir, pid: cmd.Process.Pid}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		err := s.exec(context.Background(), `SELECT 1`)
 		if err == nil {
@@ -113,7 +116,64 @@ var startServer = sync.OnceValues(func() (*server, error) {
 			return nil, fmt.Errorf("postgres did not start: %w: %s", err, process.Log())
 		}
 	}
-})
+}
+
+// Server is a PostgreSQL of one test's own, which it may pause.
+type Server struct {
+	*server
+	t testing.TB
+	// URL is the address of its one database, which is empty and migrated.
+	URL string
+}
+
+// OwnServer starts a PostgreSQL for one test.
+func OwnServer(t testing.TB) *Server {
+	t.Helper()
+	s := companion.Need(t, "PostgreSQL", "ATELIER_TEST_PG", newServer)
+	t.Cleanup(func() { _ = syscall.Kill(s.pid, syscall.SIGQUIT) })
+	if err := migrate(s.url("postgres")); err != nil {
+		t.Fatalf("postgres for tests: %v", err)
+	}
+	return &Server{server: s, t: t, URL: s.url("postgres")}
+}
+
+// Pause stops all processes of the server, so that nobody gets an answer while
+// all connections stay open, until resume or the end of the test.
+func (s *Server) Pause() (resume func()) {
+	s.t.Helper()
+	s.signal(syscall.SIGSTOP)
+	resume = sync.OnceFunc(func() { s.signal(syscall.SIGCONT) })
+	s.t.Cleanup(resume)
+	return resume
+}
+
+// signal sends a signal to the server and its children, which lead sessions of
+// their own. The first one that stops is the one that makes more of them.
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	pids := []int{s.pid}
+	if err := syscall.Kill(s.pid, sig); err != nil {
+		s.t.Fatalf("signal postgres: %v", err)
+	}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		// pid (name) state parent …
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) > 1 && fields[1] == strconv.Itoa(s.pid) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			pids = append(pids, pid)
+			_ = syscall.Kill(pid, sig) // unless it has just ended
+		}
+	}
+	if len(pids) == 1 {
+		s.t.Fatal("signal postgres: it has no children here")
+	}
+}
 
 // programs finds the folder with initdb and postgres, newest version first.
 func programs() (string, error) {

@@ -1,0 +1,24 @@
+package sqldb
+
+import (
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// setUserTimeout ends a connection whose peer acknowledges nothing of what was
+// sent (RFC 5482); keep-alive only sees connections on which nothing is sent.
+func setUserTimeout(network, _ string, c syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") {
+		return nil
+	}
+	var set error
+	err := c.Control(func(fd uintptr) {
+		set = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silenceLimit.Milliseconds()))
+	})
+	if err != nil {
+		return err
+	}
+	return set
+}

@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"atelier/internal/sqldb/dbtest"
+	"atelier/test/visitor"
+)
+
+// answerWithin is how long any request may take while the database hangs.
+const answerWithin = 10 * time.Second
+
+// TestPausedDatabase stops PostgreSQL under a node: requests of every kind are
+// answered with 503 in time, and all of them work again when it goes on.
+// ATELIER_TEST_PAUSE=60s is the long form.
+func TestPausedDatabase(t *testing.T) {
+	t.Parallel()
+	pause := time.Duration(0) // one round of requests
+	if text := os.Getenv("ATELIER_TEST_PAUSE"); text != "" {
+		var err error
+		if pause, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := dbtest.OwnServer(t)
+	s := newStageOn(t, server.URL, "ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_LIMITS_CREATE_PER_MINUTE=1000", "ATELIER_LIMITS_ACTIVE_RUNS=1000", "ATELIER_TOKENS_SIGNUP_GRANT=100000")
+	company := s.do("admin", "company", "create", "--name", "Fox", "--plan", "ENTERPRISE")["id"].(string)
+	scim := s.do("admin", "scim-token", "create", "--company", company)["token"].(string)
+	n := s.serve()
+	anna := visitor.New(n.url)
+	if err := anna.SignUp("anna@example.com", password); err != nil {
+		t.Fatal(err)
+	}
+	in, err := anna.Device("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.token = in.Tokens.IDToken
+	o := n.order(1, picture)
+	created, err := n.create(n.token, "", o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := created.want(t, 202)["request_id"].(string)
+	n.settled(n.token, "")
+	body, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Inputs["picture"] = map[string]any{"kind": "MULTIPART", "file_index": 0}
+	withFile, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, multipart, err := form(withFile, aPicture(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	type request struct {
+		method, path, kind string
+		body               []byte
+		token              string
+		page               bool // for a person's browser
+		good               int
+	}
+	requests := map[string]request{
+		"refresh":     {"POST", "/api/v2/auth/token/refresh", "application/json", []byte(`{"refresh_token": "` + in.Tokens.RefreshToken + `"}`), "", false, 200},
+		"device":      {"POST", "/api/v2/auth/device/start", "application/json", []byte(`{"plugin_kind": "blender"}`), "", false, 200},
+		"me":          {"GET", "/api/v2/me", "", nil, n.token, false, 200},
+		"tools":       {"GET", "/api/v2/tools", "", nil, n.token, false, 200},
+		"create":      {"POST", "/api/v2/generate", "application/json", body, n.token, false, 202},
+		"create-file": {"POST", "/api/v2/generate", kind, multipart, n.token, false, 202},
+		"price":       {"POST", "/api/v2/generate/preview-cost", "application/json", body, n.token, false, 200},
+		"status":      {"GET", "/api/v2/generate/" + id, "", nil, n.token, false, 200},
+		"runs":        {"GET", "/api/v2/generations", "", nil, n.token, false, 200},
+		"cancel":      {"POST", "/api/v2/generate/" + id + "/cancel", "", nil, n.token, false, 200},
+		"upload":      {"POST", "/api/v2/uploads?name=a.png", "image/png", aPicture(t), n.token, false, 201},
+		"page":        {"GET", "/account", "", nil, "", true, 200},
+		"scim":        {"GET", "/scim/v2/Users", "", nil, scim, false, 200},
+		"ready":       {"GET", "/readyz", "", nil, "", false, 200},
+	}
+	send := func(r request, key string) (status int, text string, took time.Duration, err error) {
+		begin := time.Now()
+		defer func() { took = time.Since(begin) }()
+		if r.page {
+			p, err := anna.Open(r.path)
+			return p.Status, p.HTML, 0, err
+		}
+		q, err := http.NewRequest(r.method, n.url+r.path, bytes.NewReader(r.body))
+		if err != nil {
+			return 0, "", 0, err
+		}
+		if r.kind != "" {
+			q.Header.Set("Content-Type", r.kind)
+		}
+		if r.token != "" {
+			q.Header.Set("Authorization", "Bearer "+r.token)
+		}
+		if key != "" {
+			q.Header.Set("Idempotency-Key", key)
+		}
+		client := http.Client{Timeout: time.Minute}
+		res, err := client.Do(q)
+		if err != nil {
+			return 0, "", 0, err
+		}
+		defer res.Body.Close()
+		answer, err := io.ReadAll(res.Body)
+		return res.StatusCode, string(answer), 0, err
+	}
+	together := func(check func(name string, r request, key string)) {
+		var group sync.WaitGroup
+		for name, r := range requests {
+			for _, key := range []string{"", name} {
+				if key != "" && !strings.HasPrefix(name, "create") {
+					continue
+				}
+				group.Go(func() { check(name, r, key) })
+			}
+		}
+		group.Wait()
+	}
+	works := func(when string) {
+		together(func(name string, r request, key string) {
+			status, text, _, err := send(r, key)
+			if err != nil || status != r.good {
+				t.Errorf("%s %s = %d %.300s, %v, want %d", when, name, status, text, err, r.good)
+			}
+		})
+	}
+	works("before the pause:")
+	resume := server.Pause()
+	time.Sleep(1100 * time.Millisecond) // for which /readyz counts what it found
+	var slowest time.Duration
+	var mu sync.Mutex
+	for begin, first := time.Now(), true; first || time.Since(begin) < pause; first = false {
+		together(func(name string, r request, key string) {
+			if key != "" {
+				key += "-paused"
+			}
+			status, text, took, err := send(r, key)
+			if err != nil || status != http.StatusServiceUnavailable || took > answerWithin ||
+				strings.HasPrefix(r.path, "/api/") && !strings.Contains(text, "UPSTREAM_UNAVAILABLE") {
+				t.Errorf("during the pause: %s = %d %.300s, %v after %v, want 503 within %v", name, status, text, err, took, answerWithin)
+			}
+			mu.Lock()
+			slowest = max(slowest, took)
+			mu.Unlock()
+		})
+	}
+	t.Logf("the slowest answer took %v", slowest)
+	resume()
+	begin := time.Now()
+	for n.get("/readyz").StatusCode != 200 {
+		if time.Since(begin) > answerWithin {
+			t.Fatal("the node is not ready 10 s after the pause")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	works("after the pause:")
+	n.settled(n.token, "")
+	n.stop()
+	s.check()
+}
+
+// TestPausedNode stops a node again and again in the middle of its work: another
+// that shares the database goes on.
+func TestPausedNode(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "postgres", "ATELIER_LIMITS_REQUESTS_PER_MINUTE=0", "ATELIER_LIMITS_CREATE_PER_MINUTE=100000", "ATELIER_LIMITS_CREATE_PER_HOUR=100000", "ATELIER_LIMITS_ACTIVE_RUNS=1000")
+	s.do("admin", "person", "create", "--email", "anna@example.com", "--password", password, "--verified")
+	s.grant("--email", "anna@example.com", 1_000_000)
+	token := s.do("admin", "token", "create", "--email", "anna@example.com", "--name", "test")["token"].(string)
+	paused, other := s.serve(), s.serve()
+	paused.token, other.token = token, token
+	o := other.order(1, picture)
+
+	// One person on both nodes: every create locks the same rows.
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	for range 4 {
+		load.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, _ = paused.create(token, "", o, nil) // it may be paused
+			}
+		})
+	}
+	rounds := 2
+	if os.Getenv("ATELIER_TEST_PAUSE") != "" {
+		rounds = 12
+	}
+	for round := range rounds {
+		time.Sleep(200 * time.Millisecond)
+		if err := paused.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		a, err := other.create(token, "", o, nil)
+		if took := time.Since(begin); err != nil || a.StatusCode != 202 || took > answerWithin {
+			t.Errorf("round %d: a create beside a paused node = %d %s, %v after %v", round, a.StatusCode, a.body, err, took)
+		}
+		if err := paused.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	load.Wait()
+	other.settled(token, "")
+	s.check()
+}
