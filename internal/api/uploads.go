@@ -12,8 +12,10 @@ import (
 	"atelier/internal/company"
 	"atelier/internal/cursor"
 	"atelier/internal/fault"
+	"atelier/internal/httpd"
 	"atelier/internal/intake"
 	"atelier/internal/library"
+	"atelier/internal/media"
 )
 
 // viewerOf is a call as the library knows it.
@@ -67,7 +69,7 @@ func (s *Server) createUpload(w http.ResponseWriter, r *http.Request) error {
 // receiveUpload takes the file of a request: the part "file" of a form, or the
 // body itself.
 func (s *Server) receiveUpload(r *http.Request) (taken intake.Taken, name string, err error) {
-	want := intake.Want{MaxBytes: s.Limits.FileBytes}
+	want := intake.Want{MaxBytes: s.Limits.FileBytes, Turn: s.turn(r)}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		return taken, "", fault.New(fault.UnsupportedMediaType, "Say with Content-Type what you send.")
@@ -100,6 +102,15 @@ func (s *Server) receiveUpload(r *http.Request) (taken intake.Taken, name string
 		}
 	}
 	return taken, "", fault.New(fault.Invalid, "The request has no file.").Field("file", "This part is required.")
+}
+
+// turn says whose files a request brings, and how long they may wait to be read.
+func (s *Server) turn(r *http.Request) media.Turn {
+	owner := callOf(r).caller.PersonID
+	if owner == "" {
+		owner = httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)
+	}
+	return media.Turn{Owner: owner, Wait: s.Limits.DecodeWait}
 }
 
 // takeUpload takes the bytes of an upload.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/image/webp"
 
 	"atelier/internal/fault"
+	"atelier/internal/memory"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 )
 
 // picture examines a picture. The walk that cleans it finds out what it is.
-func (l *Lab) picture(ctx context.Context, facts Facts, s *source) (Facts, error) {
+func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source) (Facts, error) {
 	walk := newCleaner(facts.Format, s.reader())
 	if walk == nil {
 		return facts, broken(facts.Type, "it is no "+facts.MimeType)
@@ -56,8 +57,10 @@ func (l *Lab) picture(ctx context.Context, facts Facts, s *source) (Facts, error
 	}
 	canvas := image.Rect(0, 0, o.width, o.height)
 	var small *image.RGBA
-	err := l.within(ctx, need+shrinkMemory(canvas, thumbSide), func() error {
-		if 2*need >= l.limits.DecodeBytes {
+	need += shrinkMemory(canvas, thumbSide)
+	lane := laneOf(need, int64(o.width)*int64(o.height))
+	err := l.within(ctx, t, Image, need, lane, func() error {
+		if lane == memory.Large {
 			// Before the memory counts as free, it has to be.
 			defer debug.FreeOSMemory()
 		}
