@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 	"time"
 
+	"atelier/internal/background"
 	"atelier/internal/fault"
 	"atelier/internal/memory"
 )
@@ -159,6 +161,14 @@ const retryAfter = 10 * time.Second
 
 // within does work that needs memory when its turn has come.
 func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane memory.Lane, work func() error) error {
+	if lane == memory.Large {
+		large := work
+		work = func() (err error) {
+			background.Do(func() { err = large() })
+			debug.FreeOSMemory() // before the memory counts as free, it has to be
+			return err
+		}
+	}
 	if memory.Covers(ctx, bytes) {
 		return work()
 	}

@@ -11,13 +11,11 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
-	"runtime/debug"
 
 	"github.com/bbrks/go-blurhash"
 	"golang.org/x/image/webp"
 
 	"atelier/internal/fault"
-	"atelier/internal/memory"
 )
 
 const (
@@ -60,10 +58,6 @@ func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source) (Fact
 	need += shrinkMemory(canvas, thumbSide)
 	lane := laneOf(need, int64(o.width)*int64(o.height))
 	err := l.within(ctx, t, Image, need, lane, func() error {
-		if lane == memory.Large {
-			// Before the memory counts as free, it has to be.
-			defer debug.FreeOSMemory()
-		}
 		img, err := decode(facts.Format, s)
 		if err != nil {
 			return spoilt(Image, err)

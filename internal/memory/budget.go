@@ -12,9 +12,10 @@ package memory
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
+
+	"atelier/internal/background"
 )
 
 // Lane is a kind of work that has places of its own.
@@ -24,8 +25,8 @@ type Lane int
 // than the ones before, so that something is always left for those.
 const (
 	Quick     Lane = iota // reading a picture of usual size
-	Large                 // reading a large picture
 	Tool                  // a tool at work
+	Large                 // reading a large picture
 	LargeTool             // a tool at work on large pictures
 	lanes
 )
@@ -72,16 +73,16 @@ type waiter struct {
 }
 
 // NewBudget makes a budget of so many bytes.
-func NewBudget(bytes int64) *Budget { return newBudget(bytes, runtime.GOMAXPROCS(0)) }
+func NewBudget(bytes int64) *Budget { return newBudget(bytes, background.Cores()) }
 
 func newBudget(bytes int64, cores int) *Budget {
 	b := &Budget{total: max(bytes, 1)}
 	b.lanes = [lanes]lane{
 		// One owner leaves a place to others, and still uses all cores.
 		Quick: {places: cores + 1, perOwner: cores, waiting: maxWaiting, share: b.total},
-		Large: {places: max(1, cores/2), waiting: maxWaiting, share: b.total - b.total/8},
 		// The pools of engines bound how many tools work, or wait.
-		Tool:      {share: b.total - b.total/4},
+		Tool:      {share: b.total - b.total/16},
+		Large:     {places: max(1, cores/2), waiting: maxWaiting, share: b.total - b.total/8},
 		LargeTool: {places: max(1, cores/2), share: b.total - b.total*3/8},
 	}
 	for i := range b.lanes {

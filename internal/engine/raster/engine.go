@@ -63,6 +63,7 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	}
 	t := task{Job: j, out: out, hold: &hold{}}
 	defer t.hold.release()
+	ctx = context.WithValue(ctx, holdKey{}, t.hold)
 	whole := engine.Whole(out)
 	whole.At(0)
 	var file *pixels.File

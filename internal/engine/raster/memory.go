@@ -4,11 +4,11 @@ import (
 	"context"
 	"image"
 	"math"
-	"runtime"
 	"slices"
 
 	"golang.org/x/image/draw"
 
+	"atelier/internal/background"
 	"atelier/internal/engine"
 	"atelier/internal/engine/pixels"
 )
@@ -27,13 +27,38 @@ const (
 )
 
 // hold is the memory that a job has reserved.
-type hold struct{ free func() }
+type hold struct {
+	free func()
+	low  bool // the job comes after others
+}
 
 func (h *hold) release() {
 	if h.free != nil {
 		h.free()
 		h.free = nil
 	}
+	if h.low {
+		background.AddTurns(-1)
+	}
+}
+
+// lower makes the job come after others. The goroutine that runs it is its own.
+func (h *hold) lower() {
+	h.low = true
+	background.AddTurns(1)
+	background.Lower()
+}
+
+// largeBytes is the memory from which a job is so much work that it comes after
+// others.
+const largeBytes = 64 << 20
+
+type holdKey struct{}
+
+// inBackground tells whether the job that a context is for comes after others.
+func inBackground(ctx context.Context) bool {
+	h, ok := ctx.Value(holdKey{}).(*hold)
+	return ok && h.low
 }
 
 // reserve asks for the memory of a job that needs so many bytes to work and
@@ -46,9 +71,16 @@ func (t task) reserve(ctx context.Context, working, result int64) error {
 	if !slices.Contains(t.MimeTypes, "image/png") {
 		each += pixelBytes // it may have to be laid on white
 	}
-	free, err := t.Reserve(ctx, working+each*result+takenMemory)
+	bytes := working + each*result + takenMemory
+	free, err := t.Reserve(ctx, bytes)
+	if err != nil {
+		return err
+	}
 	t.hold.free = free
-	return err
+	if bytes > largeBytes {
+		t.hold.lower()
+	}
+	return nil
 }
 
 // reserveInPlace is reserve for work that changes the pixels it has read, with
@@ -71,12 +103,12 @@ func scaleMemory(k *draw.Kernel, in pixels.Measure, w, h int) int64 {
 	const floats = 4 * 4
 	step := max(float64(in.Height)/float64(h), 1)
 	rows := min(int64(math.Ceil(2*k.Support*step))+2, int64(in.Height))
-	cores := min(int64(runtime.GOMAXPROCS(0)), int64(h+47)/48)
+	cores := min(int64(background.Cores()), int64(h+47)/48)
 	return cores * floats * (int64(in.Width) + int64(w)*(rows+1))
 }
 
 // stripMemory is what work takes that goes through a picture in strips of rows.
-func stripMemory(w, h int) int64 { return int64(w) * 8 * int64(min(h, 320)+runtime.GOMAXPROCS(0)) }
+func stripMemory(w, h int) int64 { return int64(w) * 8 * int64(min(h, 320)+background.Cores()) }
 
 // sheetMemory is what pictures take that are read one after the other and laid
 // onto a sheet.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"image"
 	"math"
-	"runtime"
 
 	"golang.org/x/image/draw"
 
+	"atelier/internal/background"
 	"atelier/internal/engine"
 	"atelier/internal/engine/pixels"
 )
@@ -50,7 +50,7 @@ func photoUpscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.
 	if err := fits(w, h); err != nil {
 		return pixels.Picture{}, err
 	}
-	working := scaleMemory(draw.CatmullRom, in, previewSide, previewSide) + int64(runtime.GOMAXPROCS(0))*tileMemory
+	working := scaleMemory(draw.CatmullRom, in, previewSide, previewSide) + int64(background.Cores())*tileMemory
 	if err := t.reserve(ctx, in.Memory+working, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
