@@ -77,7 +77,7 @@ func (t task) reserve(ctx context.Context, working, result int64) error {
 		return err
 	}
 	t.hold.free = free
-	if bytes > largeBytes {
+	if t.Memory != nil && bytes > largeBytes { // there are others
 		t.hold.lower()
 	}
 	return nil
