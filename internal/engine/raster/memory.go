@@ -23,7 +23,7 @@ const (
 	// reservation serves both.
 	takenMemory = 24 << 20
 	// cardPixels is the most that a palette's card has.
-	cardPixels = 4_000_000
+	cardPixels = 6_000_000
 )
 
 // hold is the memory that a job has reserved.
