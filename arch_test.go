@@ -21,7 +21,8 @@ var layers = []map[string][]string{
 	{ // ground
 		".": nil, "api": nil, "client": nil, "tools": nil,
 		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/plain": nil, "internal/config": nil, "internal/telemetry": nil,
-		"internal/border": nil, "internal/sqldb": {"internal/fault", "internal/failpoint"}, "internal/seal": {"internal/sqldb"},
+		"internal/border": nil, "internal/memory": {"internal/background"}, "internal/background": nil,
+		"internal/sqldb": {"internal/fault", "internal/failpoint"}, "internal/seal": {"internal/sqldb"},
 	},
 	{ // capabilities, which do not know each other
 		"internal/asset": nil, "internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,

@@ -26,6 +26,7 @@ import (
 	"atelier/internal/keyring"
 	"atelier/internal/library"
 	"atelier/internal/media"
+	"atelier/internal/memory"
 	"atelier/internal/policy"
 	"atelier/internal/queue"
 	"atelier/internal/run"
@@ -72,7 +73,8 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		Log:      log,
 		Metrics:  metrics,
 	})
-	lab := media.NewLab(media.Limits{Pixels: c.Media.Pixels, Frames: c.Media.Frames, Duration: time.Duration(c.Media.Duration), DecodeBytes: int64(c.Media.DecodeBytes)})
+	budget := p.openMemory(log)
+	lab := media.NewLab(media.Limits{Pixels: c.Media.Pixels, Frames: c.Media.Frames, Duration: time.Duration(c.Media.Duration), Memory: budget})
 	rs := &runs{
 		hub:    hub.New(),
 		intake: &intake.Intake{Blobs: blob.WithSpace(blobs, space.Check), Lab: lab},
@@ -119,7 +121,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	results := *rs.intake
 	results.Blobs = blob.WithSpace(blobs, space.CheckResults)
 	rs.runner = runner.New(runner.Parts{
-		DB: db, Blobs: results.Blobs, Intake: &results, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: rs.engines.pools, Log: log, Metrics: metrics, Now: time.Now,
+		DB: db, Blobs: results.Blobs, Intake: &results, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: rs.engines.pools, Memory: budget, Log: log, Metrics: metrics, Now: time.Now,
 		Address: func(assetID, personID string) string {
 			return rs.links.URL(library.OfInput, assetID, library.Whole, personID)
 		},
@@ -140,6 +142,18 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		},
 	})
 	return rs, nil
+}
+
+// openMemory makes the budget that reading pictures and the picture tools share,
+// and tells the garbage collector of it.
+func (p *program) openMemory(log *slog.Logger) *memory.Budget {
+	bytes := int64(p.cfg.Memory.Budget)
+	if bytes == 0 {
+		bytes = memory.DefaultBytes()
+	}
+	limit := memory.SetRuntimeLimit(bytes)
+	log.Info("memory", "budget_mb", bytes>>20, "gomemlimit_mb", limit>>20)
+	return memory.NewBudget(bytes)
 }
 
 // handlers are the background jobs that runs need.

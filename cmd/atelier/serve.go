@@ -135,7 +135,7 @@ func (serveCmd) Run(p *program) error {
 			Limits: api.Limits{
 				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize, PageDefault: cfg.Limits.PageDefault,
 				ToolsPageDefault: cfg.Limits.ToolsPageDefault, RequestsPerMinute: cfg.Limits.RequestsPerMinute,
-				FileBytes: int64(cfg.Limits.FileBytes), RequestBytes: int64(cfg.Limits.RequestBytes), KeyLength: cfg.Limits.IdempotencyKeyLength,
+				FileBytes: int64(cfg.Limits.FileBytes), RequestBytes: int64(cfg.Limits.RequestBytes), KeyLength: cfg.Limits.IdempotencyKeyLength, DecodeWait: time.Duration(cfg.Memory.Wait),
 			},
 		})
 		if err != nil {

@@ -63,6 +63,7 @@ type Limits struct {
 	FileBytes         int64
 	RequestBytes      int64
 	KeyLength         int
+	DecodeWait        time.Duration // of a file that others are read before
 }
 
 // Server answers the API's requests.

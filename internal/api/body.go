@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -42,24 +41,28 @@ const (
 // keeps coming.
 type patient struct {
 	io.ReadCloser
-	conn  *http.ResponseController
-	start time.Time
-	n     int64
+	conn   *http.ResponseController
+	now    func() time.Time
+	waited time.Duration // for the sender
+	n      int64
 }
 
 // take gives a request's body the time that its size needs, and its answer the
 // usual time after that.
 func (s *Server) take(w http.ResponseWriter, r *http.Request) {
-	r.Body = &patient{ReadCloser: r.Body, conn: http.NewResponseController(w), start: s.Now()}
+	r.Body = &patient{ReadCloser: r.Body, conn: http.NewResponseController(w), now: s.Now}
 }
 
 func (p *patient) Read(b []byte) (int, error) {
-	until := p.start.Add(bodyGrace + time.Duration(p.n/bodyRate)*time.Second)
+	// Between reads we are busy, perhaps for long: that is not the sender's time.
+	start := p.now()
+	until := start.Add(bodyGrace + time.Duration(p.n/bodyRate)*time.Second - p.waited)
 	// A connection without deadlines has none to move.
 	_ = p.conn.SetReadDeadline(until)
 	_ = p.conn.SetWriteDeadline(until.Add(bodyGrace))
 	n, err := p.ReadCloser.Read(b)
 	p.n += int64(n)
+	p.waited += p.now().Sub(start)
 	return n, err
 }
 
@@ -180,7 +183,7 @@ func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool
 			if most := s.Runs.Settings.InputFiles; len(f.digests) == most {
 				return f, generation.TooManyFiles(most)
 			}
-			if left, err = s.receiveFile(r.Context(), part, &f, known, left); err != nil {
+			if left, err = s.receiveFile(r, part, &f, known, left); err != nil {
 				tooLarge := fault.Is(err, fault.UploadTooLarge) || fault.Is(err, fault.PayloadTooLarge)
 				if room < s.Limits.RequestBytes && tooLarge && left < s.Limits.FileBytes {
 					err = outOfRoom(left)
@@ -215,7 +218,7 @@ func (s *Server) brokenPart(err error) error {
 }
 
 // receiveFile takes one file and says how many bytes are left for others.
-func (s *Server) receiveFile(ctx context.Context, part *multipart.Part, f *form, known bool, left int64) (int64, error) {
+func (s *Server) receiveFile(r *http.Request, part *multipart.Part, f *form, known bool, left int64) (int64, error) {
 	most := min(s.Limits.FileBytes, left)
 	if known {
 		h := sha256.New()
@@ -230,7 +233,7 @@ func (s *Server) receiveFile(ctx context.Context, part *multipart.Part, f *form,
 		return left - n, nil
 	}
 	from := &heard{Reader: part}
-	one, err := s.Intake.Take(ctx, from, intake.Want{MaxBytes: most, Declared: part.Header.Get("Content-Type")})
+	one, err := s.Intake.Take(r.Context(), from, intake.Want{MaxBytes: most, Declared: part.Header.Get("Content-Type"), Turn: s.turn(r)})
 	if fault.Is(err, fault.UploadTooLarge) {
 		err = s.oversized(most)
 	}

@@ -24,7 +24,7 @@ import (
 func (s *service) addRuns(log *slog.Logger) {
 	p := &s.parts
 	p.Hub = hub.New()
-	p.Intake = &intake.Intake{Blobs: p.Blobs, Lab: media.NewLab(media.Limits{Pixels: 50e6, Frames: 600, Duration: 10 * time.Minute, DecodeBytes: 128 << 20})}
+	p.Intake = &intake.Intake{Blobs: p.Blobs, Lab: media.NewLab(media.Limits{Pixels: 50e6, Frames: 600, Duration: 10 * time.Minute})}
 	p.Library = &library.Library{DB: s.db, Blobs: p.Blobs}
 	p.Boards = &board.Boards{DB: s.db, Hub: hub.New(), Keep: 30 * 24 * time.Hour}
 	p.Links = library.Links{Key: []byte("a key of the links"), BaseURL: p.BaseURL, Lifetime: 7 * 24 * time.Hour, Now: time.Now}

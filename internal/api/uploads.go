@@ -12,8 +12,10 @@ import (
 	"atelier/internal/company"
 	"atelier/internal/cursor"
 	"atelier/internal/fault"
+	"atelier/internal/httpd"
 	"atelier/internal/intake"
 	"atelier/internal/library"
+	"atelier/internal/media"
 )
 
 // viewerOf is a call as the library knows it.
@@ -97,7 +99,7 @@ func outOfRoom(room int64) error {
 // receiveUpload takes the file of a request: the part "file" of a form, or the
 // body itself. It reads no more than there is room for.
 func (s *Server) receiveUpload(r *http.Request, room int64) (taken intake.Taken, name string, err error) {
-	want := intake.Want{MaxBytes: min(s.Limits.FileBytes, room)}
+	want := intake.Want{MaxBytes: min(s.Limits.FileBytes, room), Turn: s.turn(r)}
 	defer func() {
 		if room < s.Limits.FileBytes && fault.Is(err, fault.UploadTooLarge) {
 			err = outOfRoom(room)
@@ -135,6 +137,15 @@ func (s *Server) receiveUpload(r *http.Request, room int64) (taken intake.Taken,
 		}
 	}
 	return taken, "", fault.New(fault.Invalid, "The request has no file.").Field("file", "This part is required.")
+}
+
+// turn says whose files a request brings, and how long they may wait to be read.
+func (s *Server) turn(r *http.Request) media.Turn {
+	owner := callOf(r).caller.PersonID
+	if owner == "" {
+		owner = httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)
+	}
+	return media.Turn{Owner: owner, Wait: s.Limits.DecodeWait}
 }
 
 // takeUpload takes the bytes of an upload.

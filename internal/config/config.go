@@ -61,6 +61,7 @@ type Config struct {
 	Engines   Engines   `embed:"" prefix:"engines."`
 	Webhook   Webhook   `embed:"" prefix:"webhook."`
 	Media     Media     `embed:"" prefix:"media."`
+	Memory    Memory    `embed:"" prefix:"memory."`
 	Policy    Policy    `embed:"" prefix:"policy."`
 	Retention Retention `embed:"" prefix:"retention."`
 	Storage   Storage   `embed:"" prefix:"storage."`
@@ -187,7 +188,7 @@ type Runs struct {
 	Parallel    int    `hidden:"" help:"Runs that one engine of this node does at once; 0 for the engine's own choice." default:"0" least:"0"`
 	Lease       Span   `hidden:"" help:"How long a run is left to a worker that gives no sign of life." default:"30s" least:"1"`
 	Retry       []Span `hidden:"" help:"Waits before a run is tried again whose engine failed for the moment." default:"1s,5s" least:"0"`
-	Attempts    int    `hidden:"" help:"Workers that one run may take down before it is given up." default:"20" least:"1"`
+	Attempts    int    `hidden:"" help:"Workers that may die with one run before it is given up." default:"2" least:"1"`
 	MaxWait     Span   `hidden:"" help:"How long a run may wait for an engine." default:"24h" least:"1"`
 	OutputBytes Size   `hidden:"" help:"Largest result." default:"1GB" least:"1"`
 }
@@ -243,8 +244,13 @@ type Media struct {
 	Pixels      int64  `hidden:"" help:"Largest picture, in pixels." default:"50000000" least:"1"`
 	Frames      int    `hidden:"" help:"Most frames of an animation." default:"600" least:"1"`
 	Duration    Span   `hidden:"" help:"Longest sound or video." default:"10m" least:"1"`
-	DecodeBytes Size   `hidden:"" help:"Memory that decoding pictures may take at once." default:"128MB" least:"1"`
 	URLLifetime Span   `name:"url-lifetime" hidden:"" help:"How long a signed address works." default:"168h" least:"1"`
+}
+
+// Memory is what reading pictures and the tools that ship may take.
+type Memory struct {
+	Budget Size `hidden:"" help:"Memory that reading pictures and the picture tools that ship may take at once; 0 for half of the machine's or the container's." default:"0" least:"0"`
+	Wait   Span `hidden:"" help:"How long an upload may wait to be read before it is answered with 503." default:"20s" least:"1"`
 }
 
 // Reporting is who may read reports.

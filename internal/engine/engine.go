@@ -71,9 +71,23 @@ type Job struct {
 	// OutputType and MimeTypes are what the tool's manifest says it makes.
 	OutputType string
 	MimeTypes  []string
+	// Memory waits until the job may take so many bytes of memory, and gives what
+	// gives them back; nil: nobody counts. Engines use Reserve.
+	Memory func(ctx context.Context, bytes int64) (release func(), err error)
 	// Left is the last note that an earlier try of this run left with
 	// Sink.Leave, "" for none.
 	Left string
+}
+
+// Reserve waits until the job may take so many bytes of memory. It is asked for
+// before anything is allocated, and once at a time: who asks for more while they
+// hold some may wait for ever. The caller releases it. Where there is never as
+// much, the error is a failure that the person can be told.
+func (j Job) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
+	if j.Memory == nil {
+		return func() {}, nil
+	}
+	return j.Memory(ctx, bytes)
 }
 
 // File is a media input.

@@ -49,6 +49,7 @@ type Want struct {
 	Text     bool         // plain text too, which tools make and nobody uploads
 	Mark     []byte       // XMP to put into it, nil for none
 	Frame    bool         // a video gets a picture of its beginning
+	Turn     media.Turn   // whose it is, and how long it may wait for its turn
 }
 
 // Taken is a file that lies in the store.
@@ -117,7 +118,7 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 	if err != nil {
 		return t, err
 	}
-	facts, err := in.Lab.Examine(ctx, format, file, file.Size())
+	facts, err := in.Lab.Examine(ctx, w.Turn, format, file, file.Size())
 	if err != nil {
 		return t, err
 	}
@@ -131,14 +132,14 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 		}
 	}
 	if w.Frame && format.Type == media.Video {
-		err = in.frame(ctx, a)
+		err = in.frame(ctx, w.Turn, a)
 	}
 	return t, err
 }
 
 // frame stores how a video begins: a picture of it, and a small one. A video of
 // which there is none is no worse for that.
-func (in *Intake) frame(ctx context.Context, a *asset.Asset) error {
+func (in *Intake) frame(ctx context.Context, t media.Turn, a *asset.Asset) error {
 	if in.Frame == nil {
 		return nil
 	}
@@ -152,7 +153,7 @@ func (in *Intake) frame(ctx context.Context, a *asset.Asset) error {
 	if err != nil || !ok || format.Type != media.Image {
 		return ctx.Err()
 	}
-	facts, err := in.Lab.Examine(ctx, format, bytes.NewReader(picture), int64(len(picture)))
+	facts, err := in.Lab.Examine(ctx, t, format, bytes.NewReader(picture), int64(len(picture)))
 	if err != nil {
 		return ctx.Err()
 	}

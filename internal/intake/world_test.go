@@ -39,7 +39,7 @@ func open(t *testing.T) place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	lab := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour, DecodeBytes: 256 << 20})
+	lab := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
 	return place{t, &intake.Intake{Blobs: store, Lab: lab}, folder}
 }
 

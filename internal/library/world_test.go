@@ -48,7 +48,7 @@ func each(t *testing.T, fn func(w world)) {
 		store, err := blob.Open(dw.Context(), "file://"+w.folder, blob.Options{Now: time.Now})
 		w.OK(err)
 		dw.Cleanup(func() { store.Close() })
-		lab := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour, DecodeBytes: 256 << 20})
+		lab := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
 		w.lib, w.intake = &library.Library{DB: dw.DB, Blobs: store}, &intake.Intake{Blobs: store, Lab: lab}
 		w.links = library.Links{Key: []byte("a key of this test"), BaseURL: "https://media.example", Lifetime: 7 * 24 * time.Hour, Now: dw.Now}
 		fn(w)

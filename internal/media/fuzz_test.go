@@ -65,7 +65,7 @@ func FuzzClean(f *testing.F) {
 
 func FuzzExamine(f *testing.F) {
 	seed(f, func(file string) { f.Add([]byte(file)) })
-	lab := media.NewLab(media.Limits{Pixels: 1e5, DecodeBytes: 4 << 20})
+	lab := media.NewLab(media.Limits{Pixels: 1e5})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		format, ok := media.Sniff(file)
 		if !ok {

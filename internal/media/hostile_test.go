@@ -289,7 +289,7 @@ func TestCutFilesAreRefused(t *testing.T) {
 
 func TestChangedBytesNeverPanic(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{Pixels: 1e6, DecodeBytes: 16 << 20})
+	lab := media.NewLab(media.Limits{Pixels: 1e6})
 	for i, s := range samples() {
 		random := rand.New(rand.NewPCG(7, uint64(i)))
 		for range 80 {

@@ -2,14 +2,16 @@ package media
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
+	"atelier/internal/background"
 	"atelier/internal/fault"
+	"atelier/internal/memory"
 )
 
 // Limits are what a file may be at most. A field of zero stands for the value
@@ -18,9 +20,9 @@ type Limits struct {
 	Pixels   int64         // of a picture or of a video's frame: 50 million
 	Frames   int           // of an animation: 600
 	Duration time.Duration // of sound and video: 10 minutes
-	// DecodeBytes is the memory that all decodings of this process may use
-	// together: 128 MiB. One that needs more than all of it runs alone.
-	DecodeBytes int64
+	// Memory is what decodings take their memory from, together with whoever else
+	// has the budget: one of 512 MiB of their own.
+	Memory *memory.Budget
 }
 
 func (l Limits) filled() Limits {
@@ -30,10 +32,12 @@ func (l Limits) filled() Limits {
 		}
 	}
 	fill(&l.Pixels, 50e6)
-	fill(&l.DecodeBytes, 128<<20)
 	fill((*int64)(&l.Duration), int64(10*time.Minute))
 	if l.Frames <= 0 {
 		l.Frames = 600
+	}
+	if l.Memory == nil {
+		l.Memory = memory.NewBudget(512 << 20)
 	}
 	return l
 }
@@ -42,13 +46,17 @@ func (l Limits) filled() Limits {
 // its memory is not bounded.
 type Lab struct {
 	limits Limits
-	memory *semaphore.Weighted
 }
 
 // NewLab makes a lab with these limits.
 func NewLab(l Limits) *Lab {
-	l = l.filled()
-	return &Lab{limits: l, memory: semaphore.NewWeighted(l.DecodeBytes)}
+	return &Lab{limits: l.filled()}
+}
+
+// Turn says whose file it is, and how long it may wait to be decoded.
+type Turn struct {
+	Owner string        // person, or address where nobody is known: owners take turns
+	Wait  time.Duration // 0: until the context ends
 }
 
 // Facts is what Examine found out.
@@ -62,11 +70,11 @@ type Facts struct {
 }
 
 // Examine takes a stored file apart, which was cleaned before. Pixels, frames
-// and duration are held against the limits before anything is decoded. It
-// waits for memory until ctx ends.
-func (l *Lab) Examine(ctx context.Context, f Format, src io.ReaderAt, size int64) (Facts, error) {
+// and duration are held against the limits before anything is decoded. Where
+// its turn does not come in time, the failure is Unavailable.
+func (l *Lab) Examine(ctx context.Context, t Turn, f Format, src io.ReaderAt, size int64) (Facts, error) {
 	s := newSource(ctx, src, size)
-	facts, err := l.examine(ctx, f, s)
+	facts, err := l.examine(ctx, t, f, s)
 	if s.err != nil { // what a decoder makes of it says less
 		err = s.err
 	}
@@ -76,7 +84,7 @@ func (l *Lab) Examine(ctx context.Context, f Format, src io.ReaderAt, size int64
 	return facts, nil
 }
 
-func (l *Lab) examine(ctx context.Context, f Format, s *source) (Facts, error) {
+func (l *Lab) examine(ctx context.Context, t Turn, f Format, s *source) (Facts, error) {
 	facts := Facts{Format: f}
 	if f.Type == Text {
 		return facts, checkText(s)
@@ -102,9 +110,9 @@ func (l *Lab) examine(ctx context.Context, f Format, s *source) (Facts, error) {
 	case oggFormat.MimeType:
 		return l.sound(facts, s, oggDuration)
 	case glbFormat.MimeType:
-		return facts, l.model(ctx, s)
+		return facts, l.model(ctx, t, s)
 	}
-	return l.picture(ctx, facts, s)
+	return l.picture(ctx, t, facts, s)
 }
 
 func (l *Lab) film(facts Facts, s *source, measure func(*source) (film, error)) (Facts, error) {
@@ -127,21 +135,62 @@ func (l *Lab) sound(facts Facts, s *source, measure func(*source) (time.Duration
 	return facts, l.checkDuration(Audio, facts.Duration)
 }
 
-func (l *Lab) model(ctx context.Context, s *source) error {
+func (l *Lab) model(ctx context.Context, t Turn, s *source) error {
 	at, err := scene(s)
 	if err != nil {
 		return err
 	}
-	return l.within(ctx, sceneMemory*(at.to-at.from), func() error { return checkScene(s, at) })
+	need := sceneMemory * (at.to - at.from)
+	return l.within(ctx, t, Model, need, laneOf(need, 0), func() error { return checkScene(s, at) })
 }
 
-// within does work that needs memory when there is enough of it.
-func (l *Lab) within(ctx context.Context, bytes int64, work func() error) error {
-	bytes = min(max(bytes, 1), l.limits.DecodeBytes)
-	if err := l.memory.Acquire(ctx, bytes); err != nil {
-		return fmt.Errorf("wait for memory: %w", err)
+// largePixels is from where on a picture counts as large, however few bytes each
+// pixel takes: decoding it takes long.
+const largePixels = 16_000_000
+
+func laneOf(bytes, pixels int64) memory.Lane {
+	if bytes > memory.LargeBytes || pixels > largePixels {
+		return memory.Large
 	}
-	defer l.memory.Release(bytes)
+	return memory.Quick
+}
+
+// retryAfter is when those are told to come back whose file could not be
+// decoded in time.
+const retryAfter = 10 * time.Second
+
+// within does work that needs memory when its turn has come.
+func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane memory.Lane, work func() error) error {
+	if lane == memory.Large {
+		large := work
+		work = func() (err error) {
+			background.Do(func() { err = large() })
+			debug.FreeOSMemory() // before the memory counts as free, it has to be
+			return err
+		}
+	}
+	if memory.Covers(ctx, bytes) {
+		return work()
+	}
+	waiting := ctx
+	if t.Wait > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, t.Wait)
+		defer cancel()
+	}
+	hold, err := l.limits.Memory.Acquire(waiting, memory.Request{Owner: t.Owner, Bytes: bytes, Lane: lane})
+	switch {
+	case err == nil:
+	case errors.Is(err, memory.ErrNeverFits):
+		const mega = 1 << 20
+		text := fmt.Sprintf("The %s is too large: reading it takes %d MB of memory, and this server has %d MB for that.", kind.noun(), bytes/mega+1, l.limits.Memory.Most(lane)/mega)
+		return fault.New(fault.Invalid, text)
+	case ctx.Err() != nil:
+		return fmt.Errorf("wait for memory: %w", ctx.Err())
+	default:
+		return fault.New(fault.Unavailable, "Too many files are being read just now. Try again shortly.").After(retryAfter).Because(err)
+	}
+	defer hold.Release()
 	return work()
 }
 

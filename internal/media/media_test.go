@@ -26,7 +26,7 @@ func clean(f media.Format, file string) (string, error) {
 }
 
 func examine(l *media.Lab, f media.Format, file string) (media.Facts, error) {
-	return l.Examine(context.Background(), f, strings.NewReader(file), int64(len(file)))
+	return l.Examine(context.Background(), media.Turn{}, f, strings.NewReader(file), int64(len(file)))
 }
 
 // admit takes a file the whole way: recognised, cleaned, examined.
@@ -265,7 +265,7 @@ func TestFailingStorageIsNoDamage(t *testing.T) {
 	lab := media.NewLab(media.Limits{})
 	for _, s := range samples() {
 		f, _ := sniff(s.file)
-		_, err := lab.Examine(t.Context(), f, brokenDisk{s.file, 0}, int64(len(s.file)))
+		_, err := lab.Examine(t.Context(), media.Turn{}, f, brokenDisk{s.file, 0}, int64(len(s.file)))
 		if !errors.Is(err, errDisk) || fault.Is(err, fault.Invalid) {
 			t.Errorf("examine %s: %v", s.name, err)
 		}
@@ -276,7 +276,7 @@ func TestFailingStorageIsNoDamage(t *testing.T) {
 	}
 	file := pngOf(flag(600, 600))
 	f, _ := sniff(file)
-	if _, err := lab.Examine(t.Context(), f, brokenDisk{file, int64(len(file)) - 100}, int64(len(file))); !errors.Is(err, errDisk) {
+	if _, err := lab.Examine(t.Context(), media.Turn{}, f, brokenDisk{file, int64(len(file)) - 100}, int64(len(file))); !errors.Is(err, errDisk) {
 		t.Errorf("a disk that breaks late: %v", err)
 	}
 }
@@ -288,7 +288,7 @@ func TestExamineEndsWithItsContext(t *testing.T) {
 	cancel()
 	for _, s := range samples() {
 		f, _ := sniff(s.file)
-		if _, err := lab.Examine(ctx, f, strings.NewReader(s.file), int64(len(s.file))); !errors.Is(err, context.Canceled) {
+		if _, err := lab.Examine(ctx, media.Turn{}, f, strings.NewReader(s.file), int64(len(s.file))); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", s.name, err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
-	"runtime/debug"
 
 	"github.com/bbrks/go-blurhash"
 	"golang.org/x/image/webp"
@@ -28,7 +27,7 @@ const (
 )
 
 // picture examines a picture. The walk that cleans it finds out what it is.
-func (l *Lab) picture(ctx context.Context, facts Facts, s *source) (Facts, error) {
+func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source) (Facts, error) {
 	walk := newCleaner(facts.Format, s.reader())
 	if walk == nil {
 		return facts, broken(facts.Type, "it is no "+facts.MimeType)
@@ -56,11 +55,9 @@ func (l *Lab) picture(ctx context.Context, facts Facts, s *source) (Facts, error
 	}
 	canvas := image.Rect(0, 0, o.width, o.height)
 	var small *image.RGBA
-	err := l.within(ctx, need+shrinkMemory(canvas, thumbSide), func() error {
-		if 2*need >= l.limits.DecodeBytes {
-			// Before the memory counts as free, it has to be.
-			defer debug.FreeOSMemory()
-		}
+	need += shrinkMemory(canvas, thumbSide)
+	lane := laneOf(need, int64(o.width)*int64(o.height))
+	err := l.within(ctx, t, Image, need, lane, func() error {
 		img, err := decode(facts.Format, s)
 		if err != nil {
 			return spoilt(Image, err)

@@ -391,6 +391,12 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 	return err
 }
 
+// setOutcome changes how an attempt is said to have ended.
+func setOutcome(ctx context.Context, tx *sqldb.Tx, h Held, from, to string) error {
+	_, err := tx.Exec(ctx, `UPDATE run_attempt SET outcome = $4 WHERE run_id = $1 AND attempt = $2 AND outcome = $3`, h.ID, h.Attempt, from, to)
+	return err
+}
+
 // Ending.
 
 func end(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok bool, err error) {

@@ -145,13 +145,23 @@ func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 	return nil
 }
 
+// Survive says that the worker of an attempt lives although its lease has ended,
+// as after a pause or a long time without the database: the run was handed back
+// and not lost with it. The run itself stays with whoever has it now.
+func Survive(ctx context.Context, tx *sqldb.Tx, h Held) error {
+	if ok, err := Requeue(ctx, tx, h, Returned); err != nil || ok {
+		return err
+	}
+	return setOutcome(ctx, tx, h, Lost, Returned)
+}
+
 // Expired gives runs whose worker let its lease end, and locks them.
 func Expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 	return expired(ctx, tx, limit)
 }
 
-// Losses counts the workers that a run was lost with. One that handed it back
-// does not count.
+// Losses counts the workers that died with a run. One that handed it back, or
+// turned out to live, does not count.
 func Losses(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) { return losses(ctx, tx, id) }
 
 // WaitingSince gives runs that have waited since before a time.

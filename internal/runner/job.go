@@ -29,6 +29,7 @@ type job struct {
 	run     run.Run
 	inputs  []run.Input
 	claimed time.Time
+	seat    *seat
 	stop    context.CancelCauseFunc
 }
 
@@ -75,6 +76,7 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 	case errors.Is(why, errLost):
 		e = generation.Ending{}
 		r.Log.Warn("a run was taken over by another worker", "run", j.run.ID, "attempt", j.run.Attempt)
+		r.survive(end, j)
 	case errors.Is(why, errCancelled):
 		e = generation.Ending{State: run.Cancelled}
 	case e.State == "": // the worker stops, or the engine's server is away
@@ -154,6 +156,9 @@ func (r *Runner) try(ctx context.Context, p *pool, j *job, try int, out *sink) e
 	task := engine.Job{
 		RunID: j.run.ID, Attempt: j.run.Attempt, Try: try, With: tool.Engine.With, Seed: uint32(j.run.Seed), NumResults: int(j.run.NumResults),
 		OutputType: tool.Output.Type, MimeTypes: tool.Output.MimeTypes, Left: out.left(),
+	}
+	if r.Memory != nil {
+		task.Memory = func(ctx context.Context, bytes int64) (func(), error) { return r.reserve(ctx, j, out, bytes) }
 	}
 	if task.Values, task.Files, err = r.inputs(ctx, j); err != nil {
 		err = accident("read the inputs", err)
@@ -253,6 +258,9 @@ func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *s
 			if over && wait == 50*time.Millisecond {
 				out.drop(ctx)
 			}
+			if over {
+				r.survive(ctx, j)
+			}
 			return e
 		}
 		select {
@@ -275,6 +283,15 @@ func (r *Runner) handBack(ctx context.Context, j *job) (cancelled bool) {
 	}
 	now, err := run.Look(ctx, r.DB, j.run.AccountID, j.run.ID)
 	return err == nil && now.Cancel && now.Attempt == j.run.Attempt
+}
+
+// survive says that this worker lives although it has lost a run: the run did
+// not kill it, so that does not count against the run.
+func (r *Runner) survive(ctx context.Context, j *job) {
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.Survive(ctx, tx, j.held()) })
+	if err != nil {
+		r.Log.Warn("a lost run counts as a worker's death although the worker lives", "run", j.run.ID, "error", err)
+	}
 }
 
 // inputs gives a job's values and files.

@@ -44,7 +44,7 @@ func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
 			if err != nil {
 				return err
 			}
-			if before+1 >= int64(r.Attempts) || one.Cancel {
+			if before+1 >= r.deaths(one) || one.Cancel {
 				over = append(over, one)
 				continue
 			}
@@ -60,7 +60,7 @@ func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
 		r.Notice(name)
 	}
 	for _, one := range over {
-		e := generation.Ending{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "The tool stopped working again and again."}
+		e := generation.Ending{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "What runs this tool died each time that it was tried. It is not tried again."}
 		if one.Cancel {
 			e = generation.Ending{State: run.Cancelled}
 		}
@@ -69,6 +69,19 @@ func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
 		}
 	}
 	return found, nil
+}
+
+// remoteDeaths is how many times as many workers may die with a run whose work
+// goes on at a model server: they only waited for it, and the next one takes it
+// up, where giving up would throw away what may have been paid for.
+const remoteDeaths = 10
+
+// deaths is how many workers may die with a run.
+func (r *Runner) deaths(one run.Run) int64 {
+	if one.Note != "" {
+		return remoteDeaths * int64(r.Attempts)
+	}
+	return int64(r.Attempts)
 }
 
 // giveUp ends runs that waited too long, and says how many it found.

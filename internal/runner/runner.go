@@ -37,6 +37,7 @@ import (
 	"atelier/internal/hub"
 	"atelier/internal/ident"
 	"atelier/internal/intake"
+	"atelier/internal/memory"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 )
@@ -50,6 +51,7 @@ type Parts struct {
 	Runs    *generation.Service
 	Hub     *hub.Hub
 	Pools   map[string]engine.Pool // by the name that manifests have
+	Memory  *memory.Budget         // of the engines that ship; nil: nobody counts
 	Log     *slog.Logger
 	Metrics prometheus.Registerer // nil: none
 	Now     func() time.Time
@@ -66,7 +68,7 @@ type Settings struct {
 	// Retry is how long to wait after each failure that may be over at the next
 	// try; a run has len(Retry)+1 tries.
 	Retry []time.Duration
-	// Attempts is how many workers a run may be lost with before it is given up.
+	// Attempts is how many workers may die with a run before it is given up.
 	Attempts int
 	// Probe is how often engines' servers are asked whether they are there.
 	Probe time.Duration
@@ -91,6 +93,8 @@ type Runner struct {
 	mu      sync.Mutex
 	current map[*job]bool
 	renewed time.Time
+
+	stopping chan struct{} // closed when no more runs are claimed
 }
 
 // pool is an engine's places in this process.
@@ -101,9 +105,12 @@ type pool struct {
 	// until somebody is idle.
 	wake  chan struct{}
 	offer chan struct{}
-	free  atomic.Bool   // a place is
-	away  atomic.Bool   // the engine's server is
-	lost  chan struct{} // it was just found so
+	// outside is for jobs that have left their place, see seat.
+	outside chan struct{}
+
+	free atomic.Bool   // a place is
+	away atomic.Bool   // the engine's server is
+	lost chan struct{} // it was just found so
 }
 
 // The reasons for which a job's context ends.
@@ -122,9 +129,9 @@ const (
 // New makes a runner.
 func New(p Parts) *Runner {
 	p.Probe = cmp.Or(p.Probe, probeLast)
-	r := &Runner{Parts: p, worker: ident.New(), metrics: newMetrics(p.Metrics), pools: map[string]*pool{}, current: map[*job]bool{}}
+	r := &Runner{Parts: p, worker: ident.New(), metrics: newMetrics(p.Metrics), pools: map[string]*pool{}, current: map[*job]bool{}, stopping: make(chan struct{})}
 	for name, one := range p.Pools {
-		r.pools[name] = &pool{Pool: one, name: name, wake: make(chan struct{}, 1), offer: make(chan struct{}), lost: make(chan struct{}, 1)}
+		r.pools[name] = &pool{Pool: one, name: name, wake: make(chan struct{}, 1), offer: make(chan struct{}), lost: make(chan struct{}, 1), outside: make(chan struct{}, maxOutside)}
 	}
 	return r
 }
@@ -181,6 +188,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	keeping.Go(func() { r.every(keep, lookEvery, "look after runs", r.look) })
 	keeping.Go(func() { r.every(keep, max(r.Lease/3, time.Millisecond), "renew leases", r.renew) })
 	err := group.Wait()
+	close(r.stopping)
 	done := make(chan struct{})
 	go func() { jobs.Wait(); close(done) }()
 	select {
@@ -235,8 +243,9 @@ func (r *Runner) feed(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) 
 			j, ok = r.claim(ctx, p)
 		}
 		p.free.Store(false)
+		j.seat = &seat{places: places, outside: p.outside}
 		jobs.Go(func() {
-			defer func() { <-places }()
+			defer j.seat.leave()
 			r.do(work, p, j)
 		})
 	}

@@ -154,6 +154,17 @@ func TestLostRuns(t *testing.T) {
 			h.Errorf("run = %+v", now)
 		}
 		made = create(h, "cost", nil)
+		for range 3 { // its work goes on at a server
+			h.Claim("remote")
+			h.Exec(`UPDATE run SET note = 'prompt 7' WHERE id = $1`, made.ID)
+			h.Pass(31 * time.Second)
+			stays("with a note", run.Queued)
+		}
+		h.Exec(`UPDATE run SET note = '' WHERE id = $1`, made.ID)
+		h.Claim("local")
+		h.Pass(31 * time.Second)
+		stays("without one", run.Failed)
+		made = create(h, "cost", nil)
 		h.Claim("third")
 		h.Exec(`UPDATE run SET cancel = TRUE WHERE id = $1`, made.ID)
 		h.Pass(31 * time.Second)

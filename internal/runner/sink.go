@@ -16,6 +16,7 @@ import (
 	"atelier/internal/generation"
 	"atelier/internal/intake"
 	"atelier/internal/media"
+	"atelier/internal/memory"
 	"atelier/internal/plain"
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
@@ -32,13 +33,14 @@ type sink struct {
 	mark     []byte // what results say about themselves
 	taken    []generation.Made
 	progress *int64
-	picture  []byte   // a preview to be stored
-	moved    bool     // something is to be told
-	key      string   // of the preview that is shown
-	stored   []string // keys of previews that are to be deleted
-	shown    int      // how many there were
-	closed   bool     // the engine should have ended
-	note     string   // the engine's last
+	picture  []byte       // a preview to be stored
+	moved    bool         // something is to be told
+	key      string       // of the preview that is shown
+	stored   []string     // keys of previews that are to be deleted
+	shown    int          // how many there were
+	closed   bool         // the engine should have ended
+	note     string       // the engine's last
+	hold     *memory.Hold // what the engine has reserved
 
 	stop chan struct{}
 	done chan struct{}
@@ -80,6 +82,7 @@ func (s *sink) Preview(picture []byte) {
 func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	s.mu.Lock()
 	want, mark, late, full := s.want, s.mark, s.closed, s.full()
+	ctx = memory.WithHold(ctx, s.hold)
 	s.mu.Unlock()
 	switch {
 	case late:
@@ -87,7 +90,7 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	case full:
 		return nil // more than was asked for is not kept, and not paid
 	}
-	one, err := s.r.Intake.Take(ctx, r.Data, intake.Want{MaxBytes: s.r.OutputBytes, Types: []media.Type{want}, Text: want == media.Text, Mark: mark, Frame: true})
+	one, err := s.r.Intake.Take(ctx, r.Data, intake.Want{MaxBytes: s.r.OutputBytes, Types: []media.Type{want}, Text: want == media.Text, Mark: mark, Frame: true, Turn: media.Turn{Owner: s.j.run.PersonID}})
 	if err != nil {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Unavailable {
 			return engine.Fail(engine.Invalid, "The tool made something that is no result: "+f.Message).Because(err)
@@ -142,6 +145,13 @@ func (s *sink) left() string {
 
 // errLate is for an engine that goes on after its end.
 var errLate = errors.New("the run is over")
+
+// keep remembers what the engine has reserved: its results are read with it.
+func (s *sink) keep(h *memory.Hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold = h
+}
 
 // full tells whether there are as many results as were asked for.
 func (s *sink) full() bool { return int64(len(s.taken)) >= s.j.run.NumResults }

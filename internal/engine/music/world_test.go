@@ -118,7 +118,7 @@ func played(t *testing.T, e *music.Engine, j engine.Job) ([]byte, time.Duration)
 	if !ok {
 		t.Fatal("the result is no media file")
 	}
-	facts, err := media.NewLab(media.Limits{}).Examine(t.Context(), f, bytes.NewReader(b), int64(len(b)))
+	facts, err := media.NewLab(media.Limits{}).Examine(t.Context(), media.Turn{}, f, bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func TestResultsAreRealFiles(t *testing.T) {
 			t.Errorf("%s %s gave %v, want %s", tt.call, tt.format, f, tt.want)
 			continue
 		}
-		facts, err := lab.Examine(t.Context(), f, bytes.NewReader(out[0]), int64(len(out[0])))
+		facts, err := lab.Examine(t.Context(), media.Turn{}, f, bytes.NewReader(out[0]), int64(len(out[0])))
 		if err != nil || tt.call == "images" && (facts.Width != 256 || facts.Height != 256) {
 			t.Errorf("%s %s: %dx%d, %v", tt.call, tt.format, facts.Width, facts.Height, err)
 		}

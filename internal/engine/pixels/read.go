@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -43,6 +44,8 @@ type source struct {
 	codec
 	width, height int // as stored, before the orientation
 	turn          Orientation
+	model         color.Model
+	head          []byte    // up to where the header ended, or farther
 	body          io.Reader // from the start again
 	stored        *storage
 }
@@ -120,24 +123,12 @@ func (s *source) header() error {
 		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels are possible.", c.Width, c.Height, Most/1_000_000))
 	}
 	s.width, s.height, s.turn = c.Width, c.Height, upright
+	s.model, s.head = c.ColorModel, seen.Bytes()
 	if s.format == JPEG {
 		s.turn = OrientationOf(seen.Bytes())
 	}
 	s.body = io.MultiReader(&seen, s.stored)
 	return nil
-}
-
-// Size gives the size of a picture as people see it.
-func Size(ctx context.Context, f engine.File) (w, h int, err error) {
-	s, err := open(ctx, f)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer s.stored.Close()
-	if s.turn.swaps() {
-		return s.height, s.width, nil
-	}
-	return s.width, s.height, nil
 }
 
 // Read decodes a picture, the first one of a GIF, and turns it upright.

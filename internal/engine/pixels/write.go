@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/jpeg"
 	"image/png"
+	"io"
 
 	"golang.org/x/image/draw"
 )
@@ -15,28 +16,28 @@ import (
 const big = 4_000_000
 
 // EncodePNG writes a picture, unless ctx ends before.
-func EncodePNG(ctx context.Context, m *image.NRGBA) ([]byte, error) {
+func EncodePNG(ctx context.Context, m *image.NRGBA) (*File, error) {
 	e := png.Encoder{CompressionLevel: png.DefaultCompression}
 	if m.Rect.Dx()*m.Rect.Dy() > big {
 		e.CompressionLevel = png.BestSpeed
 	}
-	var b bytes.Buffer
-	err := e.Encode(whileAlive{ctx.Err, &b}, m)
-	return b.Bytes(), err
+	f := &File{}
+	err := e.Encode(whileAlive{ctx.Err, f}, m)
+	return f, err
 }
 
 // EncodeJPEG writes a picture without transparent parts, unless ctx ends before.
-func EncodeJPEG(ctx context.Context, m *image.NRGBA, quality int) ([]byte, error) {
-	var b bytes.Buffer
-	err := jpeg.Encode(whileAlive{ctx.Err, &b}, Opaque(m), &jpeg.Options{Quality: quality})
-	return b.Bytes(), err
+func EncodeJPEG(ctx context.Context, m *image.NRGBA, quality int) (*File, error) {
+	f := &File{}
+	err := jpeg.Encode(whileAlive{ctx.Err, f}, Opaque(m), &jpeg.Options{Quality: quality})
+	return f, err
 }
 
 // whileAlive is a writer that ends with the job, which is how an encoder
 // learns of it.
 type whileAlive struct {
 	ended func() error
-	to    *bytes.Buffer
+	to    *File
 }
 
 func (w whileAlive) Write(p []byte) (int, error) {
@@ -51,6 +52,41 @@ func (w whileAlive) Write(p []byte) (int, error) {
 func Opaque(m *image.NRGBA) *image.RGBA {
 	return &image.RGBA{Pix: m.Pix, Stride: m.Stride, Rect: m.Rect}
 }
+
+// File is an encoded picture, in pieces: what grows as one slice is copied again
+// and again, and takes up to three times its size.
+type File struct {
+	pieces [][]byte
+}
+
+const piece = 256 << 10
+
+func (f *File) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		last := len(f.pieces) - 1
+		if last < 0 || len(f.pieces[last]) == cap(f.pieces[last]) {
+			f.pieces = append(f.pieces, make([]byte, 0, piece))
+			last++
+		}
+		room := min(cap(f.pieces[last])-len(f.pieces[last]), len(p))
+		f.pieces[last] = append(f.pieces[last], p[:room]...)
+		p = p[room:]
+	}
+	return n, nil
+}
+
+// Reader reads the file from its start.
+func (f *File) Reader() io.Reader {
+	all := make([]io.Reader, len(f.pieces))
+	for i, p := range f.pieces {
+		all[i] = bytes.NewReader(p)
+	}
+	return io.MultiReader(all...)
+}
+
+// Bytes gives the file as one slice, for small ones.
+func (f *File) Bytes() []byte { return bytes.Join(f.pieces, nil) }
 
 // OnWhite lays a picture on white.
 func OnWhite(m *image.NRGBA) *image.NRGBA {

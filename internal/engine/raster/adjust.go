@@ -14,6 +14,9 @@ func adjust(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictur
 	if err != nil {
 		return pixels.Picture{}, err
 	}
+	if err := t.reserveInPlace(ctx, f, 0); err != nil {
+		return pixels.Picture{}, err
+	}
 	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
 	if err != nil {
 		return pixels.Picture{}, err

@@ -2,10 +2,10 @@ package raster
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
+	"atelier/internal/background"
 	"atelier/internal/engine"
 )
 
@@ -16,7 +16,7 @@ import (
 //
 // Nobody takes another stretch once ctx has ended, so each has to be short.
 func bands(ctx context.Context, s engine.Span, n, least int, do func(from, to int)) error {
-	workers := runtime.GOMAXPROCS(0)
+	workers := background.Cores()
 	// Several stretches for each worker, so that none waits long for the last.
 	each := max(least, (n+8*workers-1)/(8*workers))
 	count := (n + each - 1) / each
@@ -33,6 +33,11 @@ func bands(ctx context.Context, s engine.Span, n, least int, do func(from, to in
 			told()
 		}
 	}
+	low := inBackground(ctx)
+	if low && workers > 1 {
+		background.AddTurns(workers - 1)
+		defer background.AddTurns(1 - workers)
+	}
 	var others sync.WaitGroup
 	var broken atomic.Value
 	for range workers - 1 {
@@ -43,6 +48,9 @@ func bands(ctx context.Context, s engine.Span, n, least int, do func(from, to in
 					broken.CompareAndSwap(nil, failed{p})
 				}
 			}()
+			if low {
+				background.Lower()
+			}
 			work(func() {})
 		})
 	}

@@ -28,18 +28,23 @@ func collage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 		return pixels.Picture{}, engine.Fail(engine.Failed, fmt.Sprintf("The background %q is not a colour: write it as #rrggbb.", text))
 	}
 	shapes := make([]float64, len(files))
+	looks := make([]pixels.Measure, len(files))
 	for i, f := range files {
-		w, h, err := pixels.Size(ctx, f)
+		in, err := pixels.Look(ctx, f)
 		if err != nil {
 			return pixels.Picture{}, err
 		}
-		shapes[i] = float64(w) / float64(h)
+		looks[i] = in
+		shapes[i] = float64(in.Width) / float64(in.Height)
 	}
 	plan, err := arrange(t.text("layout", "grid"), shapes, t.Number("width", 2048, 16, 16384), t.Number("gap", 16, 0, 1024))
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	if err := fits(plan.w, plan.h); err != nil {
+		return pixels.Picture{}, err
+	}
+	if err := t.reserve(ctx, sheetMemory(looks, plan.places), int64(plan.w)*int64(plan.h)); err != nil {
 		return pixels.Picture{}, err
 	}
 	sheet := newSheet(plan.w, plan.h, background)

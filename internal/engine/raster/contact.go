@@ -43,15 +43,24 @@ func contact(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 		return pixels.Picture{}, engine.ErrSetup
 	}
 	shapes := make([]image.Point, len(files))
+	looks := make([]pixels.Measure, len(files))
 	for i, f := range files {
-		w, h, err := pixels.Size(ctx, f)
+		in, err := pixels.Look(ctx, f)
 		if err != nil {
 			return pixels.Picture{}, err
 		}
-		shapes[i] = image.Pt(w, h)
+		looks[i] = in
+		shapes[i] = image.Pt(in.Width, in.Height)
 	}
 	title := strings.Join(strings.Fields(t.text("title", "")), " ")
 	g := newContactGrid(size, shapes, int(t.Number("columns", 0, 0, 12)), title != "", t.flag("numbers", true))
+	cells := make([]image.Rectangle, len(files))
+	for i := range cells {
+		cells[i] = g.cell(i)
+	}
+	if err := t.reserve(ctx, sheetMemory(looks, cells), int64(size.X)*int64(size.Y)); err != nil {
+		return pixels.Picture{}, err
+	}
 	sheet := newSheet(size.X, size.Y, tones.sheet)
 	if err := g.letter(sheet, tones, title, len(files)); err != nil {
 		return pixels.Picture{}, err

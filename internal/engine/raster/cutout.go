@@ -24,6 +24,11 @@ func cutout(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictur
 	if err != nil {
 		return pixels.Picture{}, err
 	}
+	// What state each pixel is in, how deep it lies, and those still to be looked at.
+	const scratch = 10
+	if err := t.reserveInPlace(ctx, f, scratch); err != nil {
+		return pixels.Picture{}, err
+	}
 	p, err := pixels.Read(ctx, s.Part(0, 0.2), f)
 	if err != nil {
 		return pixels.Picture{}, err

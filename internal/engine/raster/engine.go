@@ -9,11 +9,11 @@
 //
 // Pictures are held as 8 bits per channel with straight alpha; a job holds at
 // most its input, its result and the encoded result, of up to 50 megapixels,
-// and besides that some rows or tiles for each core, or two bytes a pixel.
+// and besides that some rows or tiles for each core, or some bytes a pixel. It
+// reserves all of that by what the headers say, before it reads a pixel.
 package raster
 
 import (
-	"bytes"
 	"context"
 
 	"atelier/internal/engine"
@@ -61,10 +61,12 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if !ok {
 		return engine.ErrSetup
 	}
-	t := task{Job: j, out: out}
+	t := task{Job: j, out: out, hold: &hold{}}
+	defer t.hold.release()
+	ctx = context.WithValue(ctx, holdKey{}, t.hold)
 	whole := engine.Whole(out)
 	whole.At(0)
-	var file []byte
+	var file *pixels.File
 	for i := range j.NumResults {
 		s := whole.Part(float64(i)/float64(j.NumResults), float64(i+1)/float64(j.NumResults))
 		if i == 0 || op.seeded {
@@ -79,7 +81,7 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := out.Output(ctx, engine.Result{Data: bytes.NewReader(file)}); err != nil {
+		if err := out.Output(ctx, engine.Result{Data: file.Reader()}); err != nil {
 			return err
 		}
 		s.At(1)

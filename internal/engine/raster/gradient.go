@@ -43,6 +43,9 @@ func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.P
 		return pixels.Picture{}, engine.ErrSetup
 	}
 	grain := float32(26 * t.Number("grain", 0.1, 0, 1)) // levels
+	if err := t.reserve(ctx, 0, int64(w)*int64(h)); err != nil {
+		return pixels.Picture{}, err
+	}
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	err = pixels.Rows(ctx, s, h, func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*w]

@@ -22,7 +22,7 @@ const (
 // encode writes the result: as PNG where it has transparent parts or where the
 // tool makes nothing else, otherwise in the format that was asked for or that
 // the picture came in.
-func (t task) encode(ctx context.Context, p pixels.Picture) ([]byte, error) {
+func (t task) encode(ctx context.Context, p pixels.Picture) (*pixels.File, error) {
 	mayPNG, mayJPEG := slices.Contains(t.MimeTypes, "image/png"), slices.Contains(t.MimeTypes, "image/jpeg")
 	if !mayPNG && !mayJPEG {
 		return nil, engine.ErrSetup
@@ -56,6 +56,6 @@ func (t task) preview(ctx context.Context, m *image.NRGBA) error {
 	if err != nil {
 		return err
 	}
-	t.out.Preview(b)
+	t.out.Preview(b.Bytes())
 	return nil
 }

@@ -23,6 +23,13 @@ func palette(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 	if err != nil {
 		return pixels.Picture{}, err
 	}
+	in, err := pixels.Look(ctx, f)
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	if err := t.reserve(ctx, in.Memory, cardPixels); err != nil {
+		return pixels.Picture{}, err
+	}
 	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
 	if err != nil {
 		return pixels.Picture{}, err

@@ -34,6 +34,9 @@ func pattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Pi
 		return pixels.Picture{}, engine.ErrSetup
 	}
 	table := light()
+	if err := t.reserve(ctx, 0, int64(w)*int64(h)); err != nil {
+		return pixels.Picture{}, err
+	}
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	err = pixels.Rows(ctx, s, h, func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*w]

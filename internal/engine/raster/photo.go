@@ -5,6 +5,9 @@ import (
 	"image"
 	"math"
 
+	"golang.org/x/image/draw"
+
+	"atelier/internal/background"
 	"atelier/internal/engine"
 	"atelier/internal/engine/pixels"
 )
@@ -13,6 +16,9 @@ const (
 	// tileSide is how many pixels of the result are made at once, each way:
 	// what is at hand for them fits a core's cache, near enough.
 	tileSide = 384
+	// tileMemory is about what a core takes for a tile: some dozens of numbers of
+	// four bytes for each of its pixels.
+	tileMemory = tileSide * tileSide * 4 * 24
 	// corrections is how often the result is held against the source.
 	corrections = 3
 	// rangeReach is how far round a source pixel its result may find its values.
@@ -36,12 +42,16 @@ func photoUpscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.
 		return pixels.Picture{}, err
 	}
 	factor := int(math.Round(t.Number("factor", 2, 2, 4)))
-	w, h, err := pixels.Size(ctx, f)
+	in, err := pixels.Look(ctx, f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	w, h = w*factor, h*factor
+	w, h := in.Width*factor, in.Height*factor
 	if err := fits(w, h); err != nil {
+		return pixels.Picture{}, err
+	}
+	working := scaleMemory(draw.CatmullRom, in, previewSide, previewSide) + int64(background.Cores())*tileMemory
+	if err := t.reserve(ctx, in.Memory+working, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
 	p, err := pixels.Read(ctx, s.Part(0, 0.15), f)

@@ -47,22 +47,30 @@ func resize(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictur
 	if err != nil && fit != "inside" { // what lies inside may be smaller
 		return pixels.Picture{}, err
 	}
+	in, err := pixels.Look(ctx, f)
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	switch fit {
+	case "inside":
+		w, h = inside(in.Width, in.Height, w, h)
+		if err := fits(w, h); err != nil {
+			return pixels.Picture{}, err
+		}
+	case "cover", "stretch":
+	default:
+		return pixels.Picture{}, engine.ErrSetup
+	}
+	if err := t.reserve(ctx, in.Memory+scaleMemory(draw.CatmullRom, in, w, h), int64(w)*int64(h)); err != nil {
+		return pixels.Picture{}, err
+	}
 	p, err := pixels.Read(ctx, s.Part(0, 0.3), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	part := whole(p.NRGBA)
-	switch fit {
-	case "inside":
-		w, h = inside(p.Rect.Dx(), p.Rect.Dy(), w, h)
-		if err := fits(w, h); err != nil {
-			return pixels.Picture{}, err
-		}
-	case "cover":
+	if fit == "cover" {
 		part = cut(p.NRGBA, float64(w), float64(h), 0.5, 0.5)
-	case "stretch":
-	default:
-		return pixels.Picture{}, engine.ErrSetup
 	}
 	p.NRGBA, err = scale(ctx, s.Part(0.3, 1), draw.CatmullRom, p.NRGBA, part, w, h)
 	return p, err
@@ -77,6 +85,9 @@ func crop(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture,
 	}
 	w, h, err := ratio(t.text("ratio", "1:1"))
 	if err != nil {
+		return pixels.Picture{}, err
+	}
+	if err := t.reserveInPlace(ctx, f, 0); err != nil {
 		return pixels.Picture{}, err
 	}
 	p, err := pixels.Read(ctx, s, f)
@@ -113,12 +124,16 @@ func upscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 		return pixels.Picture{}, err
 	}
 	factor := t.Number("factor", 2, 1, 8)
-	w, h, err := pixels.Size(ctx, f)
+	in, err := pixels.Look(ctx, f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	w, h = int(math.Round(float64(w)*factor)), int(math.Round(float64(h)*factor))
+	w, h := int(math.Round(float64(in.Width)*factor)), int(math.Round(float64(in.Height)*factor))
 	if err := fits(w, h); err != nil {
+		return pixels.Picture{}, err
+	}
+	working := scaleMemory(lanczos, in, w, h) + stripMemory(w, h)
+	if err := t.reserve(ctx, in.Memory+working, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
 	p, err := pixels.Read(ctx, s.Part(0, 0.2), f)

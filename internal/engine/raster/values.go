@@ -12,7 +12,8 @@ import (
 // an operation can do.
 type task struct {
 	engine.Job
-	out engine.Sink
+	out  engine.Sink
+	hold *hold
 }
 
 func (t task) text(key, otherwise string) string {

@@ -126,7 +126,7 @@ func examined(ctx context.Context, t *testing.T, b []byte) time.Duration {
 	if !ok {
 		t.Fatal("the result is no media file")
 	}
-	facts, err := media.NewLab(media.Limits{}).Examine(ctx, f, bytes.NewReader(b), int64(len(b)))
+	facts, err := media.NewLab(media.Limits{}).Examine(ctx, media.Turn{}, f, bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@
 package tiny
 
 import (
-	"bytes"
 	"context"
 	"image"
 	"log/slog"
@@ -89,6 +88,16 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if !ok {
 		return engine.ErrSetup
 	}
+	// Who waits for memory does not keep others from the model.
+	need, err := memoryOf(ctx, with.Operation, j)
+	if err != nil {
+		return err
+	}
+	release, err := j.Reserve(ctx, need)
+	if err != nil {
+		return err
+	}
+	defer release()
 	select {
 	case e.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -132,7 +141,7 @@ func (t *task) all(ctx context.Context, do operation) error {
 			return err
 		}
 		t.watch.end("encode")
-		if err := t.out.Output(ctx, engine.Result{Data: bytes.NewReader(file), Note: note}); err != nil {
+		if err := t.out.Output(ctx, engine.Result{Data: file.Reader(), Note: note}); err != nil {
 			return err
 		}
 		s.At(1)
@@ -140,9 +149,9 @@ func (t *task) all(ctx context.Context, do operation) error {
 	return nil
 }
 
-// file gives the picture of the form.
-func (t *task) file() (engine.File, error) {
-	if files := t.Files["picture"]; len(files) > 0 {
+// picture gives the picture of the form.
+func picture(j engine.Job) (engine.File, error) {
+	if files := j.Files["picture"]; len(files) > 0 {
 		return files[0], nil
 	}
 	return engine.File{}, engine.Fail(engine.Failed, "A picture is needed.")

@@ -90,7 +90,7 @@ func (t *task) large() (bool, error) {
 // loss.
 func (t *task) preview(ctx context.Context, m *image.NRGBA) {
 	if b, err := pixels.EncodeJPEG(ctx, m, previewQuality); err == nil {
-		t.out.Preview(b)
+		t.out.Preview(b.Bytes())
 	}
 }
 
@@ -107,7 +107,7 @@ func (t *task) enlarge(ctx context.Context, m *image.NRGBA, s engine.Span) (*ima
 // begin reads the picture that a sketch starts from and fits it into the
 // network's square, on white.
 func (t *task) begin(ctx context.Context) (*image.NRGBA, error) {
-	f, err := t.file()
+	f, err := picture(t.Job)
 	if err != nil {
 		return nil, err
 	}

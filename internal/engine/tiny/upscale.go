@@ -17,22 +17,23 @@ const (
 	mostSide = 16_000
 )
 
+// checkArt refuses pictures that are too large to be enlarged.
+func checkArt(in pixels.Measure) error {
+	if max(in.Width, in.Height) > mostSide {
+		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; each side may have at most %d pixels.", in.Width, in.Height, mostSide))
+	}
+	if in.Pixels() > mostArt {
+		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels can be enlarged.", in.Width, in.Height, mostArt/1_000_000))
+	}
+	return nil
+}
+
 // upscaleArt makes a picture four times as wide and as high. Every result is the
 // same.
 func upscaleArt(ctx context.Context, t *task, s engine.Span, _ int) (*image.NRGBA, string, error) {
-	f, err := t.file()
+	f, err := picture(t.Job)
 	if err != nil {
 		return nil, "", err
-	}
-	w, h, err := pixels.Size(ctx, f)
-	if err != nil {
-		return nil, "", err
-	}
-	if max(w, h) > mostSide {
-		return nil, "", engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; each side may have at most %d pixels.", w, h, mostSide))
-	}
-	if w*h > mostArt {
-		return nil, "", engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels can be enlarged.", w, h, mostArt/1_000_000))
 	}
 	t.watch.begin()
 	p, err := pixels.Read(ctx, s.Part(0, 0.05), f)

@@ -184,7 +184,7 @@ func examined(t testing.TB, b []byte) media.Facts {
 	if !ok {
 		t.Fatal("the result is of no known type")
 	}
-	facts, err := media.NewLab(media.Limits{}).Examine(context.WithoutCancel(t.Context()), f, bytes.NewReader(b), int64(len(b)))
+	facts, err := media.NewLab(media.Limits{}).Examine(context.WithoutCancel(t.Context()), media.Turn{}, f, bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatalf("examine: %v", err)
 	}

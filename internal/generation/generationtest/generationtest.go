@@ -90,7 +90,7 @@ func New(w dbtest.World, change func(*generation.Settings)) *House {
 	h.Blobs, err = blob.Open(w.Context(), "file://"+w.TempDir(), blob.Options{Now: time.Now})
 	w.OK(err)
 	w.Cleanup(func() { h.Blobs.Close() })
-	h.Intake = &intake.Intake{Blobs: h.Blobs, Lab: media.NewLab(media.Limits{Pixels: 1_000_000, Frames: 100, Duration: time.Hour, DecodeBytes: 64 << 20})}
+	h.Intake = &intake.Intake{Blobs: h.Blobs, Lab: media.NewLab(media.Limits{Pixels: 1_000_000, Frames: 100, Duration: time.Hour})}
 	h.Library = &library.Library{DB: w.DB, Blobs: h.Blobs}
 	h.Catalog = catalog.New(w.DB, nil)
 	h.Apply(tools)

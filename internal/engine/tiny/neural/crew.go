@@ -2,11 +2,11 @@ package neural
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
+	"atelier/internal/background"
 	"atelier/internal/engine/tiny/kernel"
 )
 
@@ -54,14 +54,13 @@ const looks, pause = 100, 8
 func newCrew(hands []*hand) *crew {
 	c := &crew{hands: hands, tasks: make(chan func())}
 	c.current.Store(&phase{})
-	moreTurns(len(hands))
+	background.AddTurns(len(hands))
 	for i, h := range hands {
 		h.wake = make(chan struct{}, 1)
 		c.ended.Add(1)
 		go func() {
 			defer c.ended.Done()
-			runtime.LockOSThread() // for good: the thread ends with the goroutine
-			yieldToOthers()
+			background.Lower()
 			if i == 0 {
 				for task := range c.tasks {
 					task()
@@ -192,35 +191,5 @@ func (c *crew) end() {
 		h.rouse()
 	}
 	c.ended.Wait()
-	moreTurns(-len(c.hands))
-}
-
-var (
-	turning sync.Mutex
-	lent    loan
-)
-
-// moreTurns changes how many goroutines run at the same time.
-func moreTurns(n int) {
-	turning.Lock()
-	defer turning.Unlock()
-	runtime.GOMAXPROCS(lent.change(runtime.GOMAXPROCS(0), n))
-}
-
-// A loan is turns that crews have added to a number which is not theirs alone.
-type loan struct {
-	added int
-	left  int // what the number was after the last change
-}
-
-// change adds n turns, or gives -n back, and tells the new number. Somebody
-// who has set it since meant it: then nothing is left of what was added before.
-func (l *loan) change(now, n int) int {
-	if now != l.left {
-		l.added = 0
-	}
-	before := l.added
-	l.added = max(0, before+n)
-	l.left = now + l.added - before
-	return l.left
+	background.AddTurns(-len(c.hands))
 }

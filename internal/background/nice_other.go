@@ -1,6 +1,6 @@
 //go:build !linux
 
-package neural
+package background
 
 // yieldToOthers has no counterpart where niceness belongs to processes.
 func yieldToOthers() {}

@@ -1,0 +1,102 @@
+package memory
+
+import (
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+const (
+	// unknown is the budget where the system does not say how much memory it has.
+	unknown = 512 << 20
+	// least is the smallest budget that follows from the machine: a photograph of
+	// a phone can be read with it.
+	least = 128 << 20
+)
+
+// DefaultBytes is the budget that fits the machine or the container: half of its
+// memory. The other half is for everything else, programs of tools included.
+func DefaultBytes() int64 { return defaultBytes(os.DirFS("/")) }
+
+func defaultBytes(root fs.FS) int64 {
+	whole, ok := machineBytes(root)
+	if !ok {
+		return unknown
+	}
+	return max(whole/2, least)
+}
+
+// SetRuntimeLimit tells the garbage collector to work harder above the budget
+// and half as much again. It leaves alone what the operator said with
+// GOMEMLIMIT, and returns the limit that holds.
+func SetRuntimeLimit(budget int64) int64 {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(runtimeLimit(budget))
+	}
+	return debug.SetMemoryLimit(-1)
+}
+
+func runtimeLimit(budget int64) int64 { return budget + max(budget/2, 256<<20) }
+
+// machineBytes is the memory of the machine, or less where a control group
+// allows less.
+func machineBytes(root fs.FS) (int64, bool) {
+	whole := int64(math.MaxInt64)
+	for line := range strings.Lines(read(root, "proc/meminfo")) {
+		if text, ok := strings.CutPrefix(line, "MemTotal:"); ok {
+			if kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64); err == nil {
+				whole = kb << 10
+			}
+		}
+	}
+	for _, file := range limitFiles(read(root, "proc/self/cgroup")) {
+		// "max", or a number near 2^63, stands for no limit.
+		if n, err := strconv.ParseInt(strings.TrimSpace(read(root, file)), 10, 64); err == nil && n > 0 {
+			whole = min(whole, n)
+		}
+	}
+	return whole, whole < math.MaxInt64
+}
+
+// limitFiles are the files with limits of the process's control group and of
+// those that it lies in, for both versions of control groups (cgroups(7)).
+// Inside of a container the group is often mounted as the root.
+func limitFiles(groups string) []string {
+	var files []string
+	for line := range strings.Lines(groups) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		folder, name := "", ""
+		switch {
+		case parts[0] == "0" && parts[1] == "":
+			folder, name = "sys/fs/cgroup", "memory.max"
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			folder, name = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		default:
+			continue
+		}
+		// Cleaned from the root, so that ".." leads nowhere else.
+		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
+			files = append(files, path.Join(folder, at, name))
+			if at == "/" {
+				break
+			}
+		}
+	}
+	return files
+}
+
+// read gives a file's text, "" where there is none.
+func read(root fs.FS, name string) string {
+	b, err := fs.ReadFile(root, name)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
