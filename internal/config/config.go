@@ -91,6 +91,9 @@ type HTTP struct {
 	WriteTimeout   Span           `hidden:"" help:"Longest time to take an answer." default:"60s" least:"1"`
 	IdleTimeout    Span           `hidden:"" help:"How long an unused connection is kept." default:"120s" least:"1"`
 	HeaderBytes    Size           `hidden:"" help:"Largest headers of a request." default:"64KB" least:"1"`
+
+	Connections           int `hidden:"" help:"Most connections of clients; 0 follows the limit on open files." default:"0" least:"0"`
+	ConnectionsPerAddress int `hidden:"" help:"Most connections of one address, or of one IPv6 /64 network; 0 for an eighth of all." default:"0" least:"0"`
 }
 
 // Shutdown is how the program ends.

@@ -39,6 +39,9 @@ type Options struct {
 	// HSTS tells browsers to come back by HTTPS only.
 	HSTS           bool
 	TrustedProxies []netip.Prefix
+	// Connections bound those of the listener. TrustedProxies have no limit
+	// per address.
+	Connections ConnectionLimits
 
 	HeaderTimeout, BodyTimeout, WriteTimeout, IdleTimeout time.Duration
 	HeaderBytes                                           int
@@ -76,6 +79,10 @@ func New(handler http.Handler, o Options) *Server {
 // Run serves until ctx ends and then lets go in order: not ready first, then
 // no new connections, then the rest of the requests.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	limits := s.o.Connections
+	limits.Proxies = s.o.TrustedProxies
+	listener := NewListener(l, limits, s.o.Log)
+	listener.Register(s.o.Metrics)
 	srv := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: s.o.HeaderTimeout,
@@ -83,10 +90,11 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      s.o.WriteTimeout,
 		IdleTimeout:       s.o.IdleTimeout,
 		MaxHeaderBytes:    s.o.HeaderBytes,
+		ConnState:         listener.Track,
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug), // clients' broken connections
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	go func() { failed <- srv.Serve(listener) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
