@@ -165,7 +165,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var span trace.Span
 	if s.o.Tracer != nil {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-		ctx, span = s.o.Tracer.Start(ctx, "http "+r.Method, trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span = s.o.Tracer.Start(ctx, "http "+method(r.Method), trace.WithSpanKind(trace.SpanKindServer))
 		rec.TraceID = span.SpanContext().TraceID().String()
 	} else {
 		rec.TraceID = newTraceID()
@@ -239,11 +239,11 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	if !s.o.Log.Enabled(r.Context(), level) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 10),
-		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.Int64("bytes", a.bytes),
+	attrs := append(make([]slog.Attr, 0, 11),
+		slog.String("method", method(r.Method)), slog.String("route", route), slog.String("path", redactPath(r.URL.EscapedPath(), route)), slog.Int("status", status), slog.Int64("bytes", a.bytes),
 		slog.Int64("us", took.Microseconds()), slog.String("addr", rec.Addr.String()), slog.String("trace_id", rec.TraceID))
 	if r.URL.RawQuery != "" {
-		attrs = append(attrs, slog.String("query", redact(r.URL.RawQuery)))
+		attrs = append(attrs, slog.String("query", redactQuery(r.URL.RawQuery)))
 	}
 	if rec.PersonID != "" {
 		attrs = append(attrs, slog.String("person", rec.PersonID))
@@ -310,35 +310,6 @@ func method(m string) string {
 		return m
 	}
 	return "other"
-}
-
-// shown are the query parameters whose values may be logged. Any other may be
-// a secret: device_code and the signatures of addresses are.
-var shown = map[string]bool{
-	"limit": true, "tool_tag": true, "tool_id": true, "team_id": true, "company_id": true, "status": true, "group_by": true,
-	"start_utc": true, "end_utc": true, "format": true,
-}
-
-// redact writes a query for the log.
-func redact(query string) string {
-	parts := strings.Split(query, "&")
-	for i, p := range parts {
-		if name, _, _ := strings.Cut(p, "="); !shown[name] {
-			parts[i] = "…"
-			if plain(name) {
-				parts[i] = name + "=…"
-			}
-		}
-	}
-	return strings.Join(parts, "&")
-}
-
-// plain tells whether a parameter's name is a word; anything else is not
-// shown either.
-func plain(name string) bool {
-	return name != "" && len(name) <= 32 && !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && r != '_'
-	})
 }
 
 // clientAddr finds who is calling: the peer, or, where the peer is a trusted
