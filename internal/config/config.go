@@ -195,6 +195,7 @@ type Engines struct {
 	Folder        string         `hidden:"" help:"Where programs work on files (default: the system's temporary folder)."`
 	Threads       int            `hidden:"" help:"Cores that the picture model of our own draws with, at most all; 0 for all." default:"0" least:"0"`
 	Soundfont     string         `hidden:"" help:"Soundfont for music (default: the one that is installed)."`
+	Sandbox       string         `hidden:"" help:"Keep programs from files that are not theirs: auto where the system can, require, or off." default:"auto" enum:"auto,require,off"`
 	Probe         Span           `hidden:"" help:"How often model servers are asked whether they are there." default:"15s" least:"1"`
 	AllowNetworks []netip.Prefix `hidden:"" help:"Private networks that model servers may keep results in, besides their own address."`
 	Provenance    bool           `hidden:"" help:"Write into pictures and videos what made them." default:"true" negatable:""`
