@@ -175,7 +175,7 @@ func (serveCmd) Run(p *program) error {
 	}
 	work.start(ctx, group)
 	if l := p.metricsListener(log); l != nil {
-		limited := httpd.NewListener(l, metricsConnections, log)
+		limited := httpd.NewListener(l, metricsConnections, log, time.Now)
 		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.Track, metrics) })
 	}
 	group.Go(func() error { p.announce(ctx, log, db, health); return nil })

@@ -81,7 +81,7 @@ func New(handler http.Handler, o Options) *Server {
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	limits := s.o.Connections
 	limits.Proxies = s.o.TrustedProxies
-	listener := NewListener(l, limits, s.o.Log)
+	listener := NewListener(l, limits, s.o.Log, s.o.Now)
 	listener.Register(s.o.Metrics)
 	srv := &http.Server{
 		Handler:           s,

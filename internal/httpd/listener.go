@@ -59,6 +59,7 @@ type Listener struct {
 	net.Listener
 	limits ConnectionLimits
 	log    *slog.Logger
+	now    func() time.Time
 	closed chan struct{}
 
 	mu        sync.Mutex
@@ -84,11 +85,12 @@ type address struct {
 
 // NewListener limits the connections of l. The http.Server that serves it has
 // to have Track as its ConnState.
-func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger) *Listener {
+func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now func() time.Time) *Listener {
 	n := &Listener{
 		Listener:  l,
 		limits:    limits,
 		log:       log,
+		now:       now,
 		closed:    make(chan struct{}),
 		addresses: map[string]*address{},
 		idle:      list.New(),
@@ -157,10 +159,10 @@ func isBrokenListener(err error) bool {
 // recoverAccept makes room after a failed accept and waits a little.
 func (l *Listener) recoverAccept(err error, delay time.Duration) {
 	l.mu.Lock()
-	victim := firstWaiting(l.idle, l.fresh)
-	report := time.Since(l.shortage) >= shortageEvery
+	victim := l.firstWaiting(l.idle, l.fresh)
+	report := l.now().Sub(l.shortage) >= shortageEvery
 	if report {
-		l.shortage = time.Now()
+		l.shortage = l.now()
 	}
 	open := l.open
 	l.mu.Unlock()
@@ -180,12 +182,12 @@ func (l *Listener) recoverAccept(err error, delay time.Duration) {
 
 // firstWaiting gives the connection to close first: the longest idle one, or
 // the oldest new one past its grace; nil for none.
-func firstWaiting(idle, fresh *list.List) *conn {
+func (l *Listener) firstWaiting(idle, fresh *list.List) *conn {
 	if e := idle.Front(); e != nil {
 		return e.Value.(*conn)
 	}
 	if e := fresh.Front(); e != nil {
-		if c := e.Value.(*conn); time.Since(c.accepted) >= newGrace {
+		if c := e.Value.(*conn); l.now().Sub(c.accepted) >= newGrace {
 			return c
 		}
 	}
@@ -199,7 +201,7 @@ func (l *Listener) admit(raw net.Conn) *conn {
 		Conn:     raw,
 		listener: l,
 		key:      AddressKey(peer),
-		accepted: time.Now(),
+		accepted: l.now(),
 	}
 	perAddress := l.limits.PerAddress
 	if isTrusted(peer, l.limits.Proxies) {
@@ -216,10 +218,10 @@ func (l *Listener) admit(raw net.Conn) *conn {
 	exceeded := ""
 	switch {
 	case perAddress > 0 && own.open >= perAddress:
-		victim = firstWaiting(own.idle, own.fresh)
+		victim = l.firstWaiting(own.idle, own.fresh)
 		exceeded = "address"
 	case l.limits.Total > 0 && l.open >= l.limits.Total:
-		victim = firstWaiting(l.idle, l.fresh)
+		victim = l.firstWaiting(l.idle, l.fresh)
 		exceeded = "total"
 	}
 	if victim != nil {
@@ -254,14 +256,14 @@ func (l *Listener) admit(raw net.Conn) *conn {
 // refuse answers and closes. Closing a socket with unread bytes resets it, and
 // the client may never see the answer, so a few are read from for a moment.
 func (l *Listener) refuse(raw net.Conn, linger bool) {
-	_ = raw.SetWriteDeadline(time.Now().Add(farewellTime)) // a fresh socket has room for it
+	_ = raw.SetWriteDeadline(l.now().Add(farewellTime)) // a fresh socket has room for it
 	_, _ = io.WriteString(raw, refusal)
 	if !linger {
 		_ = raw.Close()
 		return
 	}
 	go func() {
-		drain(raw)
+		l.drain(raw)
 		_ = raw.Close()
 		l.mu.Lock()
 		l.farewells--
@@ -271,11 +273,11 @@ func (l *Listener) refuse(raw net.Conn, linger bool) {
 
 // drain lets a client read the last answer: it reads what the client still
 // sends, for a moment.
-func drain(raw net.Conn) {
+func (l *Listener) drain(raw net.Conn) {
 	if half, ok := raw.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
-	_ = raw.SetReadDeadline(time.Now().Add(farewellTime))
+	_ = raw.SetReadDeadline(l.now().Add(farewellTime))
 	_, _ = io.CopyN(io.Discard, raw, 64<<10)
 }
 
@@ -358,7 +360,7 @@ func (c *conn) forget() {
 // Close closes the connection and makes its place free.
 func (c *conn) Close() error {
 	if c.spoiled.Load() {
-		drain(c.Conn)
+		c.listener.drain(c.Conn)
 	}
 	return c.close()
 }
