@@ -71,6 +71,7 @@ func (p *program) examine(ctx context.Context) ([]finding, error) {
 		{Name: "image", Kind: "shipped", State: "ok", Detail: "in the program"},
 		examineModel(k, func() (*neural.Model, error) { return neural.Open(k, 1) }),
 	}
+	all = append(all, p.describeSandbox())
 	have := needs(p.cfg)
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		f := finding{Name: name, Kind: "shipped", State: "ok"}

@@ -95,6 +95,9 @@ func closeEach(all []func()) {
 // the operator's servers.
 func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 	c := p.cfg
+	if err := p.setSandbox(); err != nil {
+		return nil, err
+	}
 	parallel := func(own int) int {
 		if c.Runs.Parallel > 0 {
 			return c.Runs.Parallel
@@ -171,6 +174,8 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 		e, err := command.New(command.Options{
 			Command: b.Command, Env: b.Environment, Folder: p.cfg.Engines.Folder,
 			Limits: child.Limits{Memory: int64(b.Memory), File: int64(b.FileBytes), Folder: int64(b.FolderBytes), Network: b.Network},
+			Read:   b.Read,
+			Write:  b.Write,
 		})
 		return e, nothing, err
 	}

@@ -168,7 +168,7 @@ func (serveCmd) Run(p *program) error {
 	health.Notes = map[string]func() string{"storage": func() string { return string(work.space.State()) }}
 	server := httpd.New(root, httpd.Options{
 		Log: log, Metrics: metrics, Tracer: tracer, Health: health, Now: time.Now,
-		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies,
+		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies, Connections: p.connectionLimits(log),
 		HeaderTimeout: time.Duration(cfg.HTTP.HeaderTimeout), BodyTimeout: time.Duration(cfg.HTTP.BodyTimeout),
 		WriteTimeout: time.Duration(cfg.HTTP.WriteTimeout), IdleTimeout: time.Duration(cfg.HTTP.IdleTimeout), HeaderBytes: int(cfg.HTTP.HeaderBytes),
 		Delay: time.Duration(cfg.Shutdown.Delay), Timeout: time.Duration(cfg.Shutdown.Timeout),
@@ -183,7 +183,8 @@ func (serveCmd) Run(p *program) error {
 	}
 	work.start(ctx, group)
 	if l := p.metricsListener(log); l != nil {
-		group.Go(func() error { return telemetry.ServeMetrics(ctx, l, metrics) })
+		limited := httpd.NewListener(l, metricsConnections, log, time.Now)
+		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.Track, metrics) })
 	}
 	group.Go(func() error { p.announce(ctx, log, db, health); return nil })
 	err = group.Wait()

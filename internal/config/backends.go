@@ -40,6 +40,8 @@ type Backend struct {
 	FileBytes   Size              `yaml:"file_bytes"`
 	FolderBytes Size              `yaml:"folder_bytes"`
 	Network     bool              `yaml:"network"`
+	Read        []string          `yaml:"read"`
+	Write       []string          `yaml:"write"`
 }
 
 // The kinds of backends.
@@ -161,12 +163,20 @@ func (b *Backend) fill(dir string, getenv func(string) string) error {
 		if len(b.Command) > 0 {
 			bad("command: is for exec only")
 		}
+		if len(b.Read) > 0 || len(b.Write) > 0 {
+			bad("read and write: are for exec only")
+		}
 	case b.Engine == Exec:
 		if len(b.Command) == 0 || b.Command[0] == "" {
 			bad("command: is required")
 		} else if !filepath.IsAbs(b.Command[0]) {
 			// Never looked up in a path that others may write to.
 			b.Command[0] = filepath.Join(dir, b.Command[0])
+		}
+		for _, path := range slices.Concat(b.Read, b.Write) {
+			if !filepath.IsAbs(path) || filepath.Clean(path) == "/" {
+				bad("read and write: %q must be an absolute path below /", path)
+			}
 		}
 		if b.URL != "" || b.Key != "" {
 			bad("url and key: are for servers only")

@@ -93,6 +93,9 @@ type HTTP struct {
 	WriteTimeout   Span           `hidden:"" help:"Longest time to take an answer." default:"60s" least:"1"`
 	IdleTimeout    Span           `hidden:"" help:"How long an unused connection is kept." default:"120s" least:"1"`
 	HeaderBytes    Size           `hidden:"" help:"Largest headers of a request." default:"64KB" least:"1"`
+
+	Connections           int `hidden:"" help:"Most connections of clients; 0 follows the limit on open files." default:"0" least:"0"`
+	ConnectionsPerAddress int `hidden:"" help:"Most connections of one address, or of one IPv6 /64 network; 0 for an eighth of all." default:"0" least:"0"`
 }
 
 // Shutdown is how the program ends.
@@ -198,6 +201,7 @@ type Engines struct {
 	Folder        string         `hidden:"" help:"Where programs work on files (default: the system's temporary folder)."`
 	Threads       int            `hidden:"" help:"Cores that the picture model of our own draws with, at most all; 0 for all." default:"0" least:"0"`
 	Soundfont     string         `hidden:"" help:"Soundfont for music (default: the one that is installed)."`
+	Sandbox       string         `hidden:"" help:"Keep programs from files that are not theirs: auto where the system can, require, or off." default:"auto" enum:"auto,require,off"`
 	Probe         Span           `hidden:"" help:"How often model servers are asked whether they are there." default:"15s" least:"1"`
 	AllowNetworks []netip.Prefix `hidden:"" help:"Private networks that model servers may keep results in, besides their own address."`
 	Provenance    bool           `hidden:"" help:"Write into pictures and videos what made them." default:"true" negatable:""`

@@ -39,6 +39,9 @@ type Options struct {
 	// HSTS tells browsers to come back by HTTPS only.
 	HSTS           bool
 	TrustedProxies []netip.Prefix
+	// Connections bound those of the listener. TrustedProxies have no limit
+	// per address.
+	Connections ConnectionLimits
 
 	HeaderTimeout, BodyTimeout, WriteTimeout, IdleTimeout time.Duration
 	HeaderBytes                                           int
@@ -76,6 +79,10 @@ func New(handler http.Handler, o Options) *Server {
 // Run serves until ctx ends and then lets go in order: not ready first, then
 // no new connections, then the rest of the requests.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	limits := s.o.Connections
+	limits.Proxies = s.o.TrustedProxies
+	listener := NewListener(l, limits, s.o.Log, s.o.Now)
+	listener.Register(s.o.Metrics)
 	srv := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: s.o.HeaderTimeout,
@@ -83,10 +90,11 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      s.o.WriteTimeout,
 		IdleTimeout:       s.o.IdleTimeout,
 		MaxHeaderBytes:    s.o.HeaderBytes,
+		ConnState:         listener.Track,
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug), // clients' broken connections
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	go func() { failed <- srv.Serve(listener) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
@@ -160,7 +168,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var span trace.Span
 	if s.o.Tracer != nil {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-		ctx, span = s.o.Tracer.Start(ctx, "http "+r.Method, trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span = s.o.Tracer.Start(ctx, "http "+method(r.Method), trace.WithSpanKind(trace.SpanKindServer))
 		rec.TraceID = span.SpanContext().TraceID().String()
 	} else {
 		rec.TraceID = newTraceID()
@@ -235,11 +243,11 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	if !s.o.Log.Enabled(r.Context(), level) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 10),
-		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.Int64("bytes", a.bytes),
+	attrs := append(make([]slog.Attr, 0, 11),
+		slog.String("method", method(r.Method)), slog.String("route", route), slog.String("path", redactPath(r.URL.EscapedPath(), route)), slog.Int("status", status), slog.Int64("bytes", a.bytes),
 		slog.Int64("us", took.Microseconds()), slog.String("addr", rec.Addr.String()), slog.String("trace_id", rec.TraceID))
 	if r.URL.RawQuery != "" {
-		attrs = append(attrs, slog.String("query", redact(r.URL.RawQuery)))
+		attrs = append(attrs, slog.String("query", redactQuery(r.URL.RawQuery)))
 	}
 	if rec.PersonID != "" {
 		attrs = append(attrs, slog.String("person", rec.PersonID))
@@ -339,35 +347,6 @@ func method(m string) string {
 		return m
 	}
 	return "other"
-}
-
-// shown are the query parameters whose values may be logged. Any other may be
-// a secret: device_code and the signatures of addresses are.
-var shown = map[string]bool{
-	"limit": true, "tool_tag": true, "tool_id": true, "team_id": true, "company_id": true, "status": true, "group_by": true,
-	"start_utc": true, "end_utc": true, "format": true,
-}
-
-// redact writes a query for the log.
-func redact(query string) string {
-	parts := strings.Split(query, "&")
-	for i, p := range parts {
-		if name, _, _ := strings.Cut(p, "="); !shown[name] {
-			parts[i] = "…"
-			if plain(name) {
-				parts[i] = name + "=…"
-			}
-		}
-	}
-	return strings.Join(parts, "&")
-}
-
-// plain tells whether a parameter's name is a word; anything else is not
-// shown either.
-func plain(name string) bool {
-	return name != "" && len(name) <= 32 && !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && r != '_'
-	})
 }
 
 // clientAddr finds who is calling: the peer, or, where the peer is a trusted

@@ -55,11 +55,19 @@ func Registry(version string) *prometheus.Registry {
 	return r
 }
 
-// ServeMetrics serves /metrics on a listener of its own until ctx ends.
-func ServeMetrics(ctx context.Context, l net.Listener, r *prometheus.Registry) error {
+// ServeMetrics serves /metrics on a listener of its own until ctx ends. track
+// hears of the states of its connections.
+func ServeMetrics(ctx context.Context, l net.Listener, track func(net.Conn, http.ConnState), r *prometheus.Registry) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
+	srv := &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ConnState:         track,
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	select {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"atelier/client"
+	"atelier/internal/engine/child"
 	"atelier/internal/sqldb/dbtest"
 	"atelier/internal/witness"
 	"atelier/test/program"
@@ -25,7 +26,7 @@ import (
 // it.
 type deed struct {
 	name    string
-	does    string        // for /bin/sh; $GOOD is a picture
+	does    string        // for /bin/sh; $GOOD is a picture, {data}, {jobs}, {dir} and {database} are places of the service
 	timeout time.Duration // a minute where it is 0
 	wants   int           // results, 1 where it is 0
 	output  string        // a picture where it is ""
@@ -53,7 +54,7 @@ var faults = []deed{
 	{name: "link", does: `ln -s /etc/passwd out/1.txt`, output: "TEXT", code: "OUTPUT_INVALID"},
 	{name: "device", does: `ln -s /dev/zero out/1.png`, code: "OUTPUT_INVALID"},
 	{name: "pipe", does: `mkfifo out/1.png`, code: "OUTPUT_INVALID"},
-	{name: "gone", does: `rm -rf "$HOME"`, code: "OUTPUT_INVALID"},
+	{name: "gone", does: `rm -rf "$HOME" || true`, code: "OUTPUT_INVALID"},
 	{name: "page", does: `echo '<html><script>alert(1)</script></html>' > out/1.png`, code: "OUTPUT_INVALID"},
 	{name: "mixed", does: `cp $GOOD out/1.png; echo '<html></html>' > out/2.png`, wants: 2, code: "OUTPUT_INVALID"},
 	{name: "none", does: `echo '{"progress":1}'`, code: "OUTPUT_INVALID"},
@@ -103,7 +104,8 @@ func newWorkshop(t *testing.T, engine string, deeds []deed, more string, beside 
 	var backends strings.Builder
 	for _, d := range deeds {
 		script := filepath.Join(dir, d.name+".sh")
-		write(t, dir, d.name+".sh", "set -e\n"+d.does+"\n")
+		does := strings.NewReplacer("{data}", w.data, "{jobs}", w.jobs, "{dir}", dir, "{database}", strings.TrimPrefix(w.database, "sqlite://")).Replace(d.does)
+		write(t, dir, d.name+".sh", "set -e\n"+does+"\n")
 		fmt.Fprintf(&backends, "%s: {engine: exec, command: [/bin/sh, %q], parallel: 2, memory: 64MB, file_bytes: 4MB, folder_bytes: 8MB, environment: {GOOD: %q}}\n",
 			d.name, script, filepath.Join(dir, "good.png"))
 		write(t, manifests, d.name+".yaml", d.manifest())
@@ -305,6 +307,47 @@ func TestFaultsOfPrograms(t *testing.T) {
 			w.node.stop()
 		})
 	}
+}
+
+// TestCuriousPrograms has programs look for what is not theirs while another job
+// works beside them.
+func TestCuriousPrograms(t *testing.T) {
+	t.Parallel()
+	if child.SandboxName() == "" {
+		t.Skip("this system has no sandbox")
+	}
+	spies := map[string]string{
+		"data": `ls {data}`, "database": `cat {database}`, "backends": `cat {dir}/backends.yaml`, "beside": `cat {dir}/waits.sh`,
+		"jobs": `ls {jobs}`, "job": `cat {jobs}/atelier-job-*/secret`, "environment": `cat /proc/$(ps -o ppid= -p $PPID 2>/dev/null || echo $PPID)/environ`,
+		"every-environment": `for f in /proc/[0-9]*/environ; do cat $f 2>/dev/null || true; done | grep -q ATELIER_SECRET`,
+		"write":             `echo x > {dir}/new`, "write-data": `echo x > {data}/new`, "write-tmp": `echo x > /tmp/atelier-curious`, "kill": `kill -0 $(pgrep -o atelier)`,
+	}
+	deeds := []deed{good, {name: "waits", does: `echo hunter2 > secret; while :; do sleep 1; done`}}
+	for name, script := range spies {
+		deeds = append(deeds, deed{name: name, does: "if (" + script + ") >stolen 2>&1; then mv stolen out/1.txt; else echo refused > out/1.txt; fi", output: "TEXT", made: 1})
+	}
+	w := newWorkshop(t, "sqlite", deeds, "", nil)
+	waiting := w.start("waits", 1)
+	witness.Until(t, "the other job", func() bool { left, _ := filepath.Glob(w.jobs + "/*/secret"); return len(left) == 1 })
+	for name := range spies {
+		run := w.end(w.start(name, 1).ID)
+		if run.Status != "succeeded" || len(run.Outputs) != 1 {
+			t.Errorf("%s: %+v %v", name, run.Status, run.Failure)
+			continue
+		}
+		if got := strings.TrimSpace(string(w.download(run.Outputs[0]))); got != "refused" {
+			t.Errorf("%s was not refused: %.200q", name, got)
+		}
+	}
+	w.judge(good, w.end(w.start("good", 2).ID))
+	if _, err := w.client.Cancel(t.Context(), waiting.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.end(waiting.ID)
+	if !strings.Contains(w.node.stderr.String(), child.SandboxName()) {
+		t.Error("the log does not say what keeps programs away")
+	}
+	w.node.stop()
 }
 
 // TestACancelledProgram cancels a run whose program does not want to end.

@@ -33,6 +33,7 @@ type site struct {
 	data     string
 	database string
 	env      []string
+	files    int // its servers may have open; 0 for as many as we
 }
 
 // each runs fn on a fresh installation with either database.
@@ -66,6 +67,10 @@ func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
 		args = append(args, "--database", s.database)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
+	if s.files > 0 {
+		limit := fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, s.files)
+		cmd = exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", limit, path}, args...)...)
+	}
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.t.TempDir(), "ATELIER_METRICS_LISTEN=off", "ATELIER_CATALOG_REFRESH=50ms", "ATELIER_SHUTDOWN_DELAY=200ms"}, s.env...)
 	return cmd
 }

@@ -10,8 +10,15 @@
 // A program that has this package in it starts others through itself: see
 // launch. Limits hold before the other program's first instruction, and its
 // own children inherit them. What they do not bound: memory and processes in
-// all, files that were removed while open, and what the program writes outside
-// its folder. That is for the account that we run as, and the system.
+// all, and files that were removed while open. That is for the account that we
+// run as, and the system.
+//
+// Where the kernel has Landlock (Linux 5.13), a program reaches only its folder,
+// the system's programs and libraries, and what its engine names: not our data,
+// keys and settings, nor other jobs' folders, nor other processes' environments
+// and memory. Newer kernels also keep it from sending signals to others (6.12).
+// Sockets of the file system are not covered: they have permissions of their
+// own.
 package child
 
 import (
@@ -39,7 +46,11 @@ type Program struct {
 	Args   []string // without the program's own name
 	Env    []string // all that it gets besides PATH, HOME, TMPDIR and LANG
 	Folder *Folder  // where it runs
-	Stdin  []byte
+	// Read and Write are what it may reach besides its folder and the system's
+	// programs and libraries, where the system has a sandbox. What does not
+	// exist is left out.
+	Read, Write []string
+	Stdin       []byte
 	// Line is called with each line of its standard output, without the end of
 	// the line; nil drops them. Long lines are cut. It is called by the
 	// goroutine that called Run, and the program waits for it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,10 +30,10 @@ const statusFile = 3
 var _ = become(os.Args)
 
 // become never returns in a launcher, and does nothing elsewhere. The arguments
-// are the launcher's name, the limits of memory and of files, the program and
-// its arguments.
+// are the launcher's name, the limits of memory and of files, what the program
+// may reach, the program and its arguments.
 func become(args []string) struct{} {
-	if len(args) < 4 || args[0] != launcher {
+	if len(args) < 5 || args[0] != launcher {
 		return struct{}{}
 	}
 	closeOnExec()
@@ -58,7 +59,11 @@ func become(args []string) struct{} {
 	if err := limit(syscall.RLIMIT_NOFILE, 1024); err != nil {
 		fail("limit open files", err)
 	}
-	fail(execute(args[3], args[3:], os.Environ(), memory))
+	runtime.LockOSThread() // the sandbox is this thread's until it becomes the program
+	if err := enterSandbox(args[3]); err != nil {
+		fail("enter the sandbox", err)
+	}
+	fail(execute(args[4], args[4:], os.Environ(), memory))
 	return struct{}{}
 }
 
@@ -105,5 +110,11 @@ func launched(status []byte, path string) error {
 
 // command is how the launcher is called for the program.
 func (p *Program) command() []string {
-	return append([]string{launcher, strconv.FormatInt(p.Limits.Memory, 10), strconv.FormatInt(p.Limits.File, 10), p.Path}, p.Args...)
+	return append([]string{
+		launcher,
+		strconv.FormatInt(p.Limits.Memory, 10),
+		strconv.FormatInt(p.Limits.File, 10),
+		p.access().String(),
+		p.Path,
+	}, p.Args...)
 }

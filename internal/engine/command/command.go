@@ -24,6 +24,9 @@ type Options struct {
 	// Env is what it has in its environment besides the usual. It is in no log.
 	Env    map[string]string
 	Limits child.Limits
+	// Read and Write are what it may reach besides its folder, the absolute
+	// paths of Command and Env, which it may read, and the system's.
+	Read, Write []string
 	// Folder is where folders of jobs are made, "" for the system's place.
 	Folder string
 }
@@ -33,6 +36,8 @@ type Engine struct {
 	command []string
 	env     []string
 	limits  child.Limits
+	read    []string
+	write   []string
 	folder  string
 }
 
@@ -47,7 +52,14 @@ func New(o Options) (*Engine, error) {
 	if slices.ContainsFunc(o.Command, func(s string) bool { return strings.ContainsRune(s, 0) }) {
 		return nil, errors.New("command: there is a zero byte in it")
 	}
-	e := &Engine{command: slices.Clone(o.Command), limits: o.Limits, folder: o.Folder}
+	e := &Engine{
+		command: slices.Clone(o.Command),
+		limits:  o.Limits,
+		read:    slices.Concat(o.Command, o.Read, slices.Collect(maps.Values(o.Env))),
+		write:   slices.Clone(o.Write),
+		folder:  o.Folder,
+	}
+	e.read = slices.DeleteFunc(e.read, func(path string) bool { return !filepath.IsAbs(path) || filepath.Clean(path) == "/" })
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(o.Env[name], 0) {
 			return nil, fmt.Errorf("environment: %q cannot be set", name) // without the value
@@ -97,7 +109,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	n := &news{end: end, job: j, out: out, folder: folder, announced: map[string]bool{}}
 	err = child.Run(life, child.Program{
 		Path: e.command[0], Args: e.command[1:], Env: e.env,
-		Folder: folder, Stdin: stdin, Limits: e.limits,
+		Folder: folder, Stdin: stdin, Limits: e.limits, Read: e.read, Write: e.write,
 		Line: func(line []byte) { n.line(ctx, line) },
 	})
 	if err = n.verdict(ctx, err); err != nil {

@@ -98,6 +98,7 @@ func (e *Engine) render(ctx context.Context, folder *child.Folder, written func(
 				"-o", "synth.reverb.room-size=0.5", "-o", "synth.reverb.level=0.6", "-o", "synth.reverb.damp=0.3",
 				"-F", result, e.soundfont, notes},
 			Folder: folder,
+			Read:   []string{e.soundfont},
 			Limits: limits,
 		})
 	}()

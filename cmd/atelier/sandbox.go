@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"atelier/internal/engine/child"
+)
+
+// setSandbox keeps the programs of engines from our files.
+func (p *program) setSandbox() error {
+	c := p.cfg
+	mode := child.SandboxMode(c.Engines.Sandbox)
+	if mode == child.SandboxRequire && child.SandboxName() == "" {
+		return errors.New("engines.sandbox: is required, and this system has none (Landlock, Linux 5.13)")
+	}
+	hidden := []string{c.Data, c.Config, c.Backends, c.SecretFile()}
+	for _, address := range []string{c.DatabaseURL(), c.BlobsURL()} {
+		for _, scheme := range []string{"sqlite://", "file://"} {
+			path, ours := strings.CutPrefix(address, scheme)
+			path, _, _ = strings.Cut(path, "?")
+			if ours {
+				hidden = append(hidden, path, path+"-wal", path+"-shm", path+"-journal")
+			}
+		}
+	}
+	backends, err := p.backends()
+	if err != nil {
+		return err
+	}
+	for _, b := range backends {
+		hidden = append(hidden, b.KeyFile)
+	}
+	var all []string
+	for _, path := range hidden {
+		if path == "" {
+			continue
+		}
+		if abs, err := filepath.Abs(path); err == nil {
+			all = append(all, abs)
+		}
+	}
+	child.SetSandbox(child.Sandbox{Mode: mode, Hidden: all})
+	return nil
+}
+
+// describeSandbox says what keeps programs from files that are not theirs.
+func (p *program) describeSandbox() finding {
+	f := finding{Name: "sandbox", Kind: "system", State: "ok"}
+	switch name := child.SandboxName(); {
+	case p.cfg.Engines.Sandbox == string(child.SandboxOff):
+		f.Detail = "off: programs of engines can read what this account can (engines.sandbox)"
+	case name == "":
+		f.Detail = "none on this system: programs of engines can read what this account can; Landlock needs Linux 5.13"
+	default:
+		f.Detail = name + ": programs of engines reach their folder and the system's programs and libraries"
+	}
+	return f
+}

@@ -1,0 +1,256 @@
+package httpd
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Bounds of what framing remembers.
+const (
+	maxFramingLine = 1 << 10 // bytes of a header line that are looked at
+	lineEnd        = 16
+	maxChunkLine   = 4 << 10 // as net/http
+)
+
+// framing follows the requests of an HTTP/1 connection as net/http reads them,
+// and refuses what net/http would accept although proxies disagree on where it
+// ends (request smuggling, RFC 9112 section 11.2):
+//
+//   - Content-Length together with Transfer-Encoding (section 6.3)
+//   - Transfer-Encoding in a request below HTTP/1.1 (section 6.1)
+//   - either of them folded over several lines, or different Content-Lengths
+//
+// A refused request is spoiled before the end of its head: net/http answers the
+// requests before it, then 400, and closes. Nothing after it is handed on. The
+// same holds where framing itself loses track: the connection ends there.
+//
+//	head ──no body──▶ head
+//	 ├──Content-Length──▶ length ──▶ head
+//	 └──chunked──▶ chunkSize ⇄ chunk ──last──▶ trailer ──▶ head
+type framing struct {
+	state framingState
+	line  []byte // the beginning of a line that the last read cut
+	count int    // bytes of that line, also those that are not kept
+
+	// Of the head that is being read.
+	started   bool   // its request line was read
+	old       bool   // its version is not HTTP/1.1
+	length    string // its Content-Length
+	lengths   int
+	encoding  string // its Transfer-Encoding
+	encodings int
+	framed    bool // its last line was one of the two
+	faulty    bool
+
+	left    uint64 // bytes of the body or chunk
+	pending []byte // to hand out before the end
+}
+
+type framingState int
+
+const (
+	inHead framingState = iota
+	inLength
+	inChunkSize
+	inChunk
+	inTrailer
+	ended
+)
+
+// spoiler takes the place of the line feed that would end a head: the line
+// before it is no header then.
+const spoiler = "\x00\n\n"
+
+// read reads from r and follows what it gave.
+func (f *framing) read(r io.Reader, p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if len(f.pending) > 0 {
+		n := copy(p, f.pending)
+		f.pending = f.pending[n:]
+		return n, nil
+	}
+	if f.state == ended {
+		return 0, io.EOF
+	}
+	n, err := r.Read(p)
+	kept := f.follow(p[:n])
+	if f.state == ended {
+		if len(f.pending) > 0 && kept < len(p) {
+			more := copy(p[kept:], f.pending)
+			f.pending = f.pending[more:]
+			kept += more
+		}
+		err = nil
+		if kept == 0 {
+			err = io.EOF
+		}
+	}
+	return kept, err
+}
+
+// follow moves through b and tells how many bytes of it to hand on.
+func (f *framing) follow(b []byte) int {
+	at := 0
+	for at < len(b) && f.state != ended {
+		if f.state == inLength || f.state == inChunk {
+			step := min(uint64(len(b)-at), f.left)
+			at += int(step) //nolint:gosec // at most len(b)
+			f.left -= step
+			if f.left == 0 {
+				f.endBody()
+			}
+			continue
+		}
+		end := bytes.IndexByte(b[at:], '\n')
+		if end < 0 {
+			f.keep(b[at:])
+			return len(b)
+		}
+		line := b[at : at+end]
+		if f.count > 0 {
+			f.keep(line)
+			line = f.line
+		}
+		whole := f.count <= maxFramingLine
+		at += end + 1
+		if f.endLine(bytes.TrimSuffix(line, []byte("\r")), whole) {
+			at-- // the line feed stays here
+		}
+		f.line = f.line[:0]
+		f.count = 0
+	}
+	return at
+}
+
+// keep adds to the line that is cut. Of a long one the beginning and the end
+// are kept: a field's name, and the version of a request line.
+func (f *framing) keep(b []byte) {
+	f.count += len(b)
+	f.line = append(f.line, b...)
+	if len(f.line) > maxFramingLine {
+		end := f.line[len(f.line)-lineEnd:]
+		f.line = append(f.line[:maxFramingLine-lineEnd], end...)
+	}
+	if f.state == inChunkSize && f.count > maxChunkLine {
+		f.state = ended
+	}
+}
+
+// endBody follows a body or a chunk.
+func (f *framing) endBody() {
+	if f.state == inChunk {
+		f.state = inChunkSize
+		return
+	}
+	f.beginHead()
+}
+
+func (f *framing) beginHead() {
+	line := f.line
+	*f = framing{line: line[:0]}
+}
+
+// endLine takes one line and tells whether it ends a head that is refused.
+func (f *framing) endLine(line []byte, whole bool) (refused bool) {
+	switch f.state {
+	case inChunkSize:
+		f.beginChunk(line, whole)
+		return false
+	case inTrailer:
+		if len(line) == 0 {
+			f.beginHead()
+		}
+		return false
+	}
+	switch {
+	case !f.started && len(line) == 0: // net/http passes over some after a POST
+	case !f.started:
+		f.started = true
+		f.old = !bytes.HasSuffix(line, []byte("HTTP/1.1"))
+	case len(line) == 0:
+		return f.endHead()
+	default:
+		f.addField(line, whole)
+	}
+	return false
+}
+
+// addField notes a header field that says where the body ends.
+func (f *framing) addField(line []byte, whole bool) {
+	if line[0] == ' ' || line[0] == '\t' {
+		f.faulty = f.faulty || f.framed // obs-fold
+		return
+	}
+	f.framed = false
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	name = bytes.TrimSpace(name)
+	isLength := bytes.EqualFold(name, []byte("Content-Length"))
+	isEncoding := bytes.EqualFold(name, []byte("Transfer-Encoding"))
+	if !isLength && !isEncoding {
+		return
+	}
+	f.framed = true
+	f.faulty = f.faulty || !whole
+	text := strings.Trim(string(value), " \t")
+	if isEncoding {
+		f.encoding = text
+		f.encodings++
+		return
+	}
+	f.faulty = f.faulty || f.lengths > 0 && text != f.length
+	f.length = text
+	f.lengths++
+}
+
+// endHead decides what follows a head, and whether it is refused.
+func (f *framing) endHead() (refused bool) {
+	if f.faulty || f.encodings > 0 && (f.lengths > 0 || f.old) {
+		return f.spoil()
+	}
+	switch {
+	case f.encodings == 1 && strings.EqualFold(f.encoding, "chunked"):
+		f.state = inChunkSize
+	case f.encodings > 0: // net/http answers 501 and closes
+		f.state = ended
+	case f.lengths > 0:
+		left, err := strconv.ParseUint(f.length, 10, 63)
+		if err != nil {
+			return f.spoil()
+		}
+		f.left = left
+		f.state = inLength
+		if left == 0 {
+			f.beginHead()
+		}
+	default:
+		f.beginHead()
+	}
+	return false
+}
+
+func (f *framing) spoil() bool {
+	f.state = ended
+	f.pending = []byte(spoiler)
+	return true
+}
+
+// beginChunk reads the size of a chunk. Where net/http finds an error that this
+// does not, net/http ends the connection.
+func (f *framing) beginChunk(line []byte, whole bool) {
+	size, _, _ := bytes.Cut(line, []byte(";"))
+	n, err := strconv.ParseUint(string(bytes.TrimRight(size, " \t")), 16, 63)
+	switch {
+	case err != nil || !whole && len(size) == len(line) || n > math.MaxInt64-2:
+		f.state = ended
+	case n == 0:
+		f.state = inTrailer
+	default:
+		f.left = n + 2 // with the line end after it
+		f.state = inChunk
+	}
+}

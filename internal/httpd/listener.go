@@ -1,0 +1,399 @@
+package httpd
+
+import (
+	"container/list"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Connection limits that no setting changes.
+const (
+	// newGrace is how long a new connection may be without a whole request
+	// head before it can be closed to make room.
+	newGrace = 500 * time.Millisecond
+
+	// maxFarewells bounds the refused connections that stay open for a moment,
+	// so that clients can read the refusal. Others are closed at once.
+	maxFarewells   = 8
+	farewellTime   = 250 * time.Millisecond
+	maxAcceptDelay = 50 * time.Millisecond
+	minAcceptDelay = 5 * time.Millisecond
+	shortageEvery  = time.Minute // between two log lines
+)
+
+// refusal answers a connection above a limit. Nothing of its request was read.
+const refusal = "HTTP/1.1 503 Service Unavailable\r\n" +
+	"Content-Type: text/plain; charset=utf-8\r\n" +
+	"Content-Length: 22\r\n" +
+	"Cache-Control: no-store\r\n" +
+	"Retry-After: 1\r\n" +
+	"Connection: close\r\n" +
+	"\r\n" +
+	"Too many connections.\n"
+
+// ConnectionLimits bound the connections of a Listener. Zero is no limit.
+type ConnectionLimits struct {
+	Total      int
+	PerAddress int            // IPv6: per /64 network
+	Proxies    []netip.Prefix // have no limit per address: they speak for many
+}
+
+// Listener accepts connections within limits and checks the framing of their
+// requests. At a limit it first closes a connection that waits for a request:
+// the one that has been idle longest, then a new one that has not sent a
+// request within newGrace. Only where there is none the newcomer gets a 503.
+//
+// Errors of accept never end it unless the socket itself is broken: where open
+// files run out it closes idle connections and tries again.
+type Listener struct {
+	net.Listener
+	limits ConnectionLimits
+	log    *slog.Logger
+	now    func() time.Time
+	closed chan struct{}
+
+	mu        sync.Mutex
+	open      int
+	addresses map[string]*address
+	idle      *list.List // of *conn, longest idle first
+	fresh     *list.List // of *conn without a first request, oldest first
+	farewells int
+	shortage  time.Time // when one was last logged
+
+	opened  prometheus.GaugeFunc
+	refused *prometheus.CounterVec
+	evicted prometheus.Counter
+	once    sync.Once
+}
+
+// address has the connections of one address.
+type address struct {
+	open  int
+	idle  *list.List // of *conn, longest idle first
+	fresh *list.List // of *conn, oldest first
+}
+
+// NewListener limits the connections of l. The http.Server that serves it has
+// to have Track as its ConnState.
+func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now func() time.Time) *Listener {
+	n := &Listener{
+		Listener:  l,
+		limits:    limits,
+		log:       log,
+		now:       now,
+		closed:    make(chan struct{}),
+		addresses: map[string]*address{},
+		idle:      list.New(),
+		fresh:     list.New(),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "atelier_http_connections_refused_total", Help: "Connections refused by the limit that they were above.",
+		}, []string{"limit"}),
+		evicted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "atelier_http_connections_evicted_total", Help: "Connections without a request that were closed to make room.",
+		}),
+	}
+	n.opened = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "atelier_http_connections", Help: "Open connections of clients.",
+	}, func() float64 {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return float64(n.open)
+	})
+	return n
+}
+
+// Register adds the listener's metrics.
+func (l *Listener) Register(r prometheus.Registerer) { r.MustRegister(l.opened, l.refused, l.evicted) }
+
+// Close stops accepting.
+func (l *Listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// Accept waits for the next connection within the limits.
+func (l *Listener) Accept() (net.Conn, error) {
+	delay := minAcceptDelay
+	for {
+		raw, err := l.Listener.Accept()
+		if err != nil {
+			if isBrokenListener(err) {
+				return nil, err
+			}
+			l.recoverAccept(err, delay)
+			delay = min(2*delay, maxAcceptDelay)
+			continue
+		}
+
+		delay = minAcceptDelay
+		if c := l.admit(raw); c != nil {
+			return c, nil
+		}
+	}
+}
+
+// isBrokenListener reports whether an error of accept means that no other call
+// will succeed. Linux also reports errors of single connections and of the
+// network here; see accept(2).
+func isBrokenListener(err error) bool {
+	if errors.Is(err, net.ErrClosed) {
+		return true
+	}
+	errno, known := errors.AsType[syscall.Errno](err)
+	if !known {
+		return true
+	}
+	return errno == syscall.EBADF || errno == syscall.EINVAL || errno == syscall.ENOTSOCK
+}
+
+// recoverAccept makes room after a failed accept and waits a little.
+func (l *Listener) recoverAccept(err error, delay time.Duration) {
+	l.mu.Lock()
+	victim := l.firstWaiting(l.idle, l.fresh)
+	report := l.now().Sub(l.shortage) >= shortageEvery
+	if report {
+		l.shortage = l.now()
+	}
+	open := l.open
+	l.mu.Unlock()
+
+	if victim != nil {
+		l.evicted.Inc()
+		_ = victim.close() // its server notices
+	}
+	if report {
+		l.log.Warn("connections cannot be accepted for the moment", "error", err, "connections", open)
+	}
+	select {
+	case <-time.After(delay):
+	case <-l.closed:
+	}
+}
+
+// firstWaiting gives the connection to close first: the longest idle one, or
+// the oldest new one past its grace; nil for none.
+func (l *Listener) firstWaiting(idle, fresh *list.List) *conn {
+	if e := idle.Front(); e != nil {
+		return e.Value.(*conn)
+	}
+	if e := fresh.Front(); e != nil {
+		if c := e.Value.(*conn); l.now().Sub(c.accepted) >= newGrace {
+			return c
+		}
+	}
+	return nil
+}
+
+// admit counts a connection, or refuses it and returns nil.
+func (l *Listener) admit(raw net.Conn) *conn {
+	peer := peerAddress(raw)
+	c := &conn{
+		Conn:     raw,
+		listener: l,
+		key:      AddressKey(peer),
+		accepted: l.now(),
+	}
+	perAddress := l.limits.PerAddress
+	if isTrusted(peer, l.limits.Proxies) {
+		perAddress = 0
+	}
+
+	l.mu.Lock()
+	own := l.addresses[c.key]
+	if own == nil {
+		own = &address{idle: list.New(), fresh: list.New()}
+		l.addresses[c.key] = own
+	}
+	var victim *conn
+	exceeded := ""
+	switch {
+	case perAddress > 0 && own.open >= perAddress:
+		victim = l.firstWaiting(own.idle, own.fresh)
+		exceeded = "address"
+	case l.limits.Total > 0 && l.open >= l.limits.Total:
+		victim = l.firstWaiting(l.idle, l.fresh)
+		exceeded = "total"
+	}
+	if victim != nil {
+		victim.forget()
+	}
+	if exceeded != "" && victim == nil {
+		if own.open == 0 {
+			delete(l.addresses, c.key)
+		}
+		linger := l.farewells < maxFarewells
+		if linger {
+			l.farewells++
+		}
+		l.mu.Unlock()
+		l.refused.WithLabelValues(exceeded).Inc()
+		l.refuse(raw, linger)
+		return nil
+	}
+	l.addresses[c.key] = own // the victim may have been its last
+	l.open++
+	own.open++
+	c.wait(l.fresh, own.fresh)
+	l.mu.Unlock()
+
+	if victim != nil {
+		l.evicted.Inc()
+		_ = victim.close() // its server notices
+	}
+	return c
+}
+
+// refuse answers and closes. Closing a socket with unread bytes resets it, and
+// the client may never see the answer, so a few are read from for a moment.
+func (l *Listener) refuse(raw net.Conn, linger bool) {
+	_ = raw.SetWriteDeadline(l.now().Add(farewellTime)) // a fresh socket has room for it
+	_, _ = io.WriteString(raw, refusal)
+	if !linger {
+		_ = raw.Close()
+		return
+	}
+	go func() {
+		l.drain(raw)
+		_ = raw.Close()
+		l.mu.Lock()
+		l.farewells--
+		l.mu.Unlock()
+	}()
+}
+
+// drain lets a client read the last answer: it reads what the client still
+// sends, for a moment.
+func (l *Listener) drain(raw net.Conn) {
+	if half, ok := raw.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_ = raw.SetReadDeadline(l.now().Add(farewellTime))
+	_, _ = io.CopyN(io.Discard, raw, 64<<10)
+}
+
+// Track follows the states of connections; it is the server's ConnState.
+func (l *Listener) Track(nc net.Conn, state http.ConnState) {
+	c, ok := nc.(*conn)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := l.addresses[c.key]
+	if c.forgotten || own == nil {
+		return
+	}
+	switch state {
+	case http.StateIdle:
+		c.stopWaiting()
+		c.wait(l.idle, own.idle)
+	case http.StateActive:
+		c.stopWaiting()
+	}
+}
+
+func peerAddress(c net.Conn) netip.Addr {
+	peer, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return peer.Addr().Unmap().WithZone("")
+}
+
+// conn is an accepted connection.
+type conn struct {
+	net.Conn
+	listener *Listener
+	key      string
+	accepted time.Time
+	framing  framing
+	spoiled  atomic.Bool // the framing of a request was refused
+
+	// The listener's mutex guards what follows.
+
+	forgotten bool // no longer counted
+	lists     [2]*list.List
+	places    [2]*list.Element
+}
+
+// wait puts a connection at the end of two lists, everybody's and its address's.
+func (c *conn) wait(all, own *list.List) {
+	c.lists = [2]*list.List{all, own}
+	c.places = [2]*list.Element{all.PushBack(c), own.PushBack(c)}
+}
+
+func (c *conn) stopWaiting() {
+	for i, place := range c.places {
+		if place != nil {
+			c.lists[i].Remove(place)
+		}
+	}
+	c.lists = [2]*list.List{}
+	c.places = [2]*list.Element{}
+}
+
+// forget stops counting a connection. The listener's mutex is held.
+func (c *conn) forget() {
+	if c.forgotten {
+		return
+	}
+	c.forgotten = true
+	c.stopWaiting()
+	c.listener.open--
+	own := c.listener.addresses[c.key]
+	own.open--
+	if own.open == 0 {
+		delete(c.listener.addresses, c.key)
+	}
+}
+
+// Close closes the connection and makes its place free.
+func (c *conn) Close() error {
+	if c.spoiled.Load() {
+		c.listener.drain(c.Conn)
+	}
+	return c.close()
+}
+
+func (c *conn) close() error {
+	err := c.Conn.Close() // first: its file is what is counted
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.forget()
+	return err
+}
+
+// Read reads what the client sends, up to a request with faulty framing.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.framing.read(c.Conn, p)
+	if c.framing.state == ended {
+		c.spoiled.Store(true)
+	}
+	return n, err
+}
+
+// ReadFrom keeps sendfile for answers that are files.
+func (c *conn) ReadFrom(r io.Reader) (int64, error) {
+	if to, ok := c.Conn.(io.ReaderFrom); ok {
+		return to.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{c.Conn}, r)
+}
+
+// CloseWrite lets the server end an answer before it closes.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
