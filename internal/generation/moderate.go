@@ -37,7 +37,7 @@ type moderations struct {
 // moderated are those of one person.
 type moderated struct {
 	users int           // of this entry, guarded by moderations
-	turn  chan struct{} // holds one token: whoever has it may look, and enter
+	turn  chan struct{} // holds one token: whoever has it looks, waits for room and enters
 
 	mu    sync.Mutex
 	open  int64           // creates under way
@@ -119,12 +119,13 @@ func (s *Service) moderate(ctx context.Context, d Draft, a accepted, said []poli
 func (s *Service) enter(ctx context.Context, one *moderated, d Draft, a accepted) (c Created, replayed bool, err error) {
 	waiting, cancel := context.WithTimeout(ctx, moderationWait)
 	defer cancel()
+	select {
+	case <-one.turn:
+		defer func() { one.turn <- struct{}{} }()
+	case <-waiting.Done():
+		return Created{}, false, tooManyModerated(ctx)
+	}
 	for {
-		select {
-		case <-one.turn:
-		case <-waiting.Done():
-			return Created{}, false, tooManyModerated(ctx)
-		}
 		// Counted before the look: a create is then either seen in the database or
 		// counted as under way, or both.
 		open, hasKey, ended := one.underWay(d.Key)
@@ -138,15 +139,14 @@ func (s *Service) enter(ctx context.Context, one *moderated, d Draft, a accepted
 			room, err = s.room(waiting, tx, d.Caller, a)
 			return err
 		})
-		entered := err == nil && !replayed && open < room && !hasKey
-		if entered {
-			one.begin(d.Key)
-		}
-		one.turn <- struct{}{}
-		if err != nil || replayed || entered {
+		if err != nil || replayed {
 			return c, replayed, err
 		}
-		select {
+		if open < room && !hasKey {
+			one.begin(d.Key)
+			return Created{}, false, nil
+		}
+		select { // those behind wait as well: whoever is first looks for all
 		case <-ended:
 		case <-waiting.Done():
 			return Created{}, false, tooManyModerated(ctx)

@@ -51,20 +51,21 @@ func asking(h *house, who generation.Caller, slug, prompt string) generation.Dra
 func TestModeratorIsAskedLast(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*generation.Settings)
-		tokens int64
-		want   fault.Code // of those that are refused
+		change  func(*generation.Settings)
+		tokens  int64
+		creates int
+		want    fault.Code // of those that are refused
 	}{
-		"rate":    {func(s *generation.Settings) { s.ActiveRuns = 1000 }, 10_000, fault.RateLimited},
-		"cap":     {func(s *generation.Settings) { s.CreatePerMinute, s.CreatePerHour = 1000, 1000 }, 10_000, fault.ActiveRunCap},
-		"balance": {generationtest.Unlimited, 10*3 + 2, fault.InsufficientBalance},
+		"rate":    {func(s *generation.Settings) { s.ActiveRuns = 1000 }, 10_000, 240, fault.RateLimited},
+		"cap":     {func(s *generation.Settings) { s.CreatePerMinute, s.CreatePerHour = 1000, 1000 }, 10_000, 60, fault.ActiveRunCap},
+		"balance": {generationtest.Unlimited, 10*3 + 2, 60, fault.InsufficientBalance},
 	} {
 		t.Run(name, func(t *testing.T) {
 			generationtest.Worlds(t, c.change, func(h *house) {
 				asked := moderator(h)
 				who := generationtest.Own(h.Person(c.tokens))
 				var accepted atomic.Int64
-				dbtest.Together(240, func(i int) {
+				dbtest.Together(c.creates, func(i int) {
 					_, err := h.Runs.Create(h.Context(), asking(h, who, "cost", "a fox"), generationtest.Render)
 					switch {
 					case err == nil:

@@ -17,11 +17,12 @@
 //
 // Locks. Every transaction takes the rows that it needs in this order, so that no
 // two wait for each other. A claim comes to the turn first and then to the run,
-// but passes over what is locked: it waits for nobody while it holds a row.
+// but passes over what is locked: it waits for nobody while it holds a row. A dot
+// is the lock of a foreign key.
 //
 //	           person  run  run_poll  rate key  run_turn  report, budget  account  system account
 //	create       x     new               x         x                        x
-//	poll         ·      ·      x         x                                             · foreign key only
+//	poll         ·      ·      x         x
 //	cancel       x      x      x                   x            x           x         x
 //	give up      x      x      x                   x            x           x         x
 //	end                 x      x                                x           x         x
