@@ -205,6 +205,10 @@ func (w *world) play() *script {
 	s.step("invite", func() { secret = s.keep("an invitation", w.invite("", c, w.Team(c, "Film", "member"))) }, audit.TeamCreated, audit.InvitationCreated)
 	s.step("accept", func() { w.ok(w.Desk.AcceptInvitation(ctx, bert.PersonID, secret, w.Visitor())) }, audit.InvitationAccepted)
 	s.step("invite by mail", func() { s.keep("an invitation by mail", w.invite("carl@example.com", c, "")) }, audit.InvitationCreated)
+	s.step("limit storage", func() {
+		limit := int64(1 << 20)
+		w.ok(second(w.Desk.SetStorageLimit(ctx, "bert@studio.example", "", &limit)))
+	}, audit.StorageLimitSet)
 	s.step("grant", func() { w.ok(second(w.Desk.Grant(ctx, "bert@studio.example", "", 5, ""))) }, audit.TokensGranted)
 	s.step("top up", func() {
 		for range 2 {
@@ -252,8 +256,9 @@ func TestEveryActIsRecordedOnce(t *testing.T) {
 		if err != nil || len(bad) != 0 || head.Seq != int64(len(s.acts)) {
 			w.Errorf("verify = %+v, %q, %v", head, bad, err)
 		}
-		// What a provider or a company's directory does is in the tests of that, and so is the end of a person.
-		elsewhere := []audit.Act{audit.IdentityLinked, audit.IdentityLost, audit.PersonEmailChanged, audit.PersonExported, audit.PersonDeleted}
+		// What a provider or a company's directory does is in the tests of that, and so are the end of a person and the
+		// first start with seals.
+		elsewhere := []audit.Act{audit.SealsBegun, audit.IdentityLinked, audit.IdentityLost, audit.PersonEmailChanged, audit.PersonExported, audit.PersonDeleted}
 		for _, act := range audit.Acts {
 			ours := !slices.ContainsFunc([]string{"company.", "team.", "budget.", "domain.", "invitation.", "scim_"}, func(p string) bool { return strings.HasPrefix(string(act), p) })
 			if ours && !slices.Contains(elsewhere, act) && !slices.Contains(s.acts, act) {

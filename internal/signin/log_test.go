@@ -42,7 +42,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 				t.Errorf("the log has %q", secret)
 			}
 		}
-		if !regexp.MustCompile(`method=GET path=/tokens .*person=` + anna.ID).MatchString(log) {
+		if !regexp.MustCompile(`method=GET route=/tokens path=/tokens .*person=` + anna.ID).MatchString(log) {
 			t.Errorf("the log does not say who asked: %s", log)
 		}
 	})
