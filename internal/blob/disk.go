@@ -167,7 +167,7 @@ type section struct {
 
 func (s *section) Read(p []byte) (int, error) {
 	n, err := s.part.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = storageError("read "+s.key, err)
 	}
 	return n, err

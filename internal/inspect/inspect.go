@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"atelier/internal/asset"
 	"atelier/internal/audit"
@@ -38,9 +39,14 @@ var tables = slices.Concat(company.Sealed, []seal.Table{
 // ledgerDetail is where the log keeps which transactions have no seal.
 const ledgerDetail = "ledger"
 
+// sealLimit is how long all rows of a large installation may take to be sealed,
+// or compared with their seals.
+const sealLimit = 6 * time.Hour
+
 // BeginSeals seals what was stored before there were seals, once. The database
 // has its key.
 func BeginSeals(ctx context.Context, db *sqldb.DB) error {
+	ctx = sqldb.WithLimit(ctx, sealLimit)
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		return audit.BeginSeals(ctx, tx, func() (map[string]string, error) {
 			details := map[string]string{}
@@ -80,6 +86,7 @@ const (
 // VerifySeals gives what is wrong with sealed rows, and whether there are seals:
 // there are none between a migration and the first start after it.
 func VerifySeals(ctx context.Context, db *sqldb.DB) (problems []Problem, kept bool, err error) {
+	ctx = sqldb.WithLimit(ctx, sealLimit)
 	err = db.Read(ctx, func(tx *sqldb.Tx) error {
 		kept, err = audit.Sealed(ctx, tx)
 		if err != nil || !kept {

@@ -72,7 +72,7 @@ func limitFiles(groups string) []string {
 		if len(parts) != 3 {
 			continue
 		}
-		folder, name := "", ""
+		var folder, name string
 		switch {
 		case parts[0] == "0" && parts[1] == "":
 			folder, name = "sys/fs/cgroup", "memory.max"

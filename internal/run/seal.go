@@ -18,6 +18,6 @@ var SealedResults = seal.Table{Name: "result", Key: []string{"id"}, Columns: []s
 
 func (r Run) seal(tx *sqldb.Tx) string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return Sealed.Of(tx, r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.ToolID, r.ToolHash, number(int64(r.NumResults)),
+	return Sealed.Of(tx, r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.ToolID, r.ToolHash, number(r.NumResults),
 		number(r.UnitTokens), number(r.TokensHeld), number(r.AllowanceHeld), r.AllowanceMonth)
 }

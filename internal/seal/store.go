@@ -67,20 +67,23 @@ func (t Table) rows(ctx context.Context, tx *sqldb.Tx, where string, args []any,
 // just written all that the seal covers: where a part of it stays as it was, they
 // use Change.
 func (t Table) Renew(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
-	return t.renew(ctx, tx, nil, where, args)
+	_, err := t.renew(ctx, tx, nil, where, args)
+	return err
 }
+
+// beginRows is how many rows Begin holds in memory at once.
+const beginRows = 20_000
 
 // Begin seals the rows that have no seal, and says how many they were. It is for
 // what was stored before there were seals.
 func (t Table) Begin(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
-	err = t.rows(ctx, tx, `seal = ''`, nil, func(row) error {
-		n++
-		return nil
-	})
-	if err != nil || n == 0 {
-		return 0, err
+	for {
+		sealed, err := t.renew(ctx, tx, nil, `seal = '' LIMIT `+strconv.Itoa(beginRows), nil)
+		n += sealed
+		if err != nil || sealed < beginRows {
+			return n, err
+		}
 	}
-	return n, t.Renew(ctx, tx, `seal = ''`)
 }
 
 // Change has write change the rows where a condition holds, before and after,
@@ -100,7 +103,8 @@ func (t Table) Change(ctx context.Context, tx *sqldb.Tx, where string, args []an
 	if err := write(); err != nil {
 		return err
 	}
-	return t.renew(ctx, tx, broken, where, args)
+	_, err = t.renew(ctx, tx, broken, where, args)
+	return err
 }
 
 func (t Table) fits(tx *sqldb.Tx, r row) bool {
@@ -109,7 +113,9 @@ func (t Table) fits(tx *sqldb.Tx, r row) bool {
 
 func (t Table) name(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }
 
-func (t Table) renew(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, where string, args []any) error {
+// renew seals the rows where a condition holds, except those that are broken, and
+// says how many.
+func (t Table) renew(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, where string, args []any) (int, error) {
 	var all []row
 	err := t.rows(ctx, tx, where, args, func(r row) error {
 		if !broken[t.name(r)] {
@@ -118,7 +124,7 @@ func (t Table) renew(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, 
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("seal %s: %w", t.Name, err)
+		return 0, fmt.Errorf("seal %s: %w", t.Name, err)
 	}
 	conditions := make([]string, len(t.Key))
 	for i, name := range t.Key {
@@ -131,10 +137,10 @@ func (t Table) renew(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, 
 			args = append(args, key)
 		}
 		if _, err := tx.Exec(ctx, update, args...); err != nil {
-			return fmt.Errorf("seal %s: %w", t.Name, err)
+			return 0, fmt.Errorf("seal %s: %w", t.Name, err)
 		}
 	}
-	return nil
+	return len(all), nil
 }
 
 // Verify tells of every row that has no seal, or one that does not fit.
