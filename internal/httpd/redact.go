@@ -17,6 +17,9 @@ const (
 // links carry them, so only what cannot be one is shown: the fixed parts of the
 // route that matched, ids where the route has them, and plain words.
 func redactPath(path, route string) string {
+	if path == route { // most requests: nothing in it is the client's
+		return path
+	}
 	segments := strings.Split(path, "/")
 	fixed := strings.Split(route, "/")
 	for i, segment := range segments {

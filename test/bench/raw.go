@@ -71,7 +71,7 @@ type rawSQLite struct {
 
 // pragmas are how the program opens SQLite, for connections that write.
 var pragmas = []struct{ name, value string }{
-	{"busy_timeout", "10000"}, {"journal_mode", "WAL"}, {"synchronous", "FULL"}, {"foreign_keys", "1"}, {"recursive_triggers", "1"},
+	{"busy_timeout", "5000"}, {"journal_mode", "WAL"}, {"synchronous", "FULL"}, {"foreign_keys", "1"}, {"recursive_triggers", "1"},
 }
 
 // samePragmas proves that the program's connections are set up like ours: also
