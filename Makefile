@@ -25,7 +25,7 @@ programs: ## install what the tools for speech, music and video need, where that
 
 test: ## all tests, on SQLite and on PostgreSQL
 	@test -n "$(RACE)" || echo "without the race detector: it needs gcc (apt-get install gcc)"
-	$(GO) run ./test/report $(GO) test $(RACE) ./test/... ./...
+	$(GO) run ./test/report $(GO) test -timeout 30m $(RACE) ./test/... ./...
 
 check: ## format, vet, staticcheck, lint, and whether generated files are fresh
 	@test -z "$$(gofmt -l api build client cmd internal test tools)" || { echo "not formatted:"; gofmt -l api build client cmd internal test tools; exit 1; }

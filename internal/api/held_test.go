@@ -135,7 +135,10 @@ type castaway struct {
 // TestRevokedWhileTheBodyArrives is the column of the matrix for requests that
 // take long: all but the last byte of the body is sent, the caller is revoked
 // through another node, and then the last byte follows.
-// ATELIER_TEST_HELD_PAIRS is how many pairs the long form tries.
+// PostgreSQL, where rows are locked, gets every pair of a route and a way. The
+// short form has SQLite, which has one writer at a time, try every route with one
+// way and every way with one route. ATELIER_TEST_HELD_PAIRS is how many pairs the
+// long form tries.
 func TestRevokedWhileTheBodyArrives(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -148,7 +151,8 @@ func TestRevokedWhileTheBodyArrives(t *testing.T) {
 				client: apitest.Client(t),
 			}
 			h.client.Transport = &http.Transport{ExpectContinueTimeout: time.Minute}
-			h.tryAll(heldRounds(t))
+			rounds := heldRounds(t)
+			h.tryAll(rounds, engine == "postgres" || rounds > 1)
 		})
 	}
 }
@@ -192,15 +196,23 @@ func TestHeldNamesEveryRouteWithABody(t *testing.T) {
 	}
 }
 
-// tryAll tries every pair of a route and a way, the given number of times.
-func (h *held) tryAll(rounds int) {
+// tryAll tries every pair of a route and a way, or every route and every way once,
+// the given number of times.
+func (h *held) tryAll(rounds int, every bool) {
 	type try struct{ way, route int }
 	var all []try
+	tried := map[string]bool{}
 	for round := range rounds {
 		for i, w := range heldWays {
 			for j, rt := range heldRoutes {
-				if w.takes(rt.route, rt.sort) && (w.do != nil || round == 0) {
+				if !w.takes(rt.route, rt.sort) || w.do == nil && round > 0 {
+					continue
+				}
+				if every || w.do == nil || !tried[w.name] || !tried[rt.route] {
 					all = append(all, try{i, j})
+				}
+				if w.do != nil {
+					tried[w.name], tried[rt.route] = true, true
 				}
 			}
 		}
