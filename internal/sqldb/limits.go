@@ -94,6 +94,11 @@ func (db *DB) notice(ctx context.Context, err error) {
 func (db *DB) transact(ctx, limited context.Context, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
 	defer func() { db.notice(ctx, err) }()
 	deadline, _ := limited.Deadline() // as bound made it
+	if own, ok := ctx.Deadline(); ok && !own.After(deadline) {
+		// The caller's time ends first: its context ends the statement then, and
+		// says why. We come after it, lest the statement fail before that is known.
+		deadline = own.Add(stalledLimit)
+	}
 	c, err := db.pool.Acquire(limited)
 	if err != nil {
 		return err
