@@ -35,7 +35,7 @@ func (s *service) follow(id, query, after string) *stream {
 // listen opens a stream.
 func (s *service) listen(path, after string) *stream {
 	s.t.Helper()
-	ctx, stop := context.WithTimeout(s.t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(s.t.Context(), 3*time.Minute)
 	s.t.Cleanup(stop)
 	r, err := http.NewRequestWithContext(ctx, "GET", s.url+path, nil)
 	if err != nil {

@@ -217,7 +217,7 @@ func (h *house) finish() {
 	select {
 	case err := <-done:
 		h.OK(err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		h.Error("no job came")
 	}
 	stop()

@@ -136,7 +136,7 @@ func receive[T any](h *house, ch <-chan T, what string) (v T) {
 	h.Helper()
 	select {
 	case v = <-ch:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		h.Fatalf("waited in vain for %s", what)
 	}
 	return v

@@ -87,7 +87,7 @@ func TestHousekeeping(t *testing.T) {
 		for _, h := range handlers {
 			left[h.Kind] = true
 		}
-		for late := time.After(30 * time.Second); len(left) > 0; {
+		for late := time.After(time.Minute); len(left) > 0; {
 			select {
 			case kind := <-done:
 				delete(left, kind)

@@ -199,7 +199,7 @@ func (s *site) awaitReady(n *node, lines *bufio.Scanner) {
 	case n.url = <-ready:
 	case <-n.exited:
 		s.t.Fatalf("the server ended: %v\n%s", n.err, n.stderr)
-	case <-time.After(60 * time.Second):
+	case <-time.After(3 * time.Minute):
 		s.t.Fatalf("the server is not ready\n%s", n.stderr)
 	}
 }
@@ -210,8 +210,8 @@ func (n *node) stop() {
 	n.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-n.exited:
-	case <-time.After(30 * time.Second):
-		n.t.Fatal("the server does not end within 30 s")
+	case <-time.After(time.Minute):
+		n.t.Fatal("the server does not end within a minute")
 	}
 	if n.err != nil {
 		n.t.Errorf("the server ended with %v\n%s", n.err, n.stderr)

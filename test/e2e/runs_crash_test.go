@@ -125,7 +125,7 @@ func perform(t *testing.T, engine, point string, file bool) *act {
 	}
 	select {
 	case <-a.n.exited:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s: the program goes on: %d %s, %v", point, first.StatusCode, first.body, err)
 	}
 	if !killed(a.n.err) {

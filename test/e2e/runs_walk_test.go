@@ -220,7 +220,7 @@ func TestOneRun(t *testing.T) {
 			if !bytes.Contains(d.body, []byte(`12345678901234567890.10`)) || !bytes.Contains(d.body, []byte(`"type":"generation.succeeded"`)) {
 				t.Errorf("event = %s", d.body)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("no webhook came")
 		}
 

@@ -82,7 +82,7 @@ func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.After(20 * time.Second); !is(); {
+	for end := time.After(time.Minute); !is(); {
 		select {
 		case <-end:
 			t.Fatalf("%s: not within 20 s", what)

@@ -89,7 +89,7 @@ func TestAnotherWorkerTakesUp(t *testing.T) {
 		go func() { _ = w.engine.Run(context.Background(), painting(painter, 2), c) }()
 		select {
 		case <-dead.Done():
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the worker did not come to where it dies")
 		}
 		j := painting(painter, 2)

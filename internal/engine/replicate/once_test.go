@@ -181,7 +181,7 @@ func (w *world) die(t *testing.T, j engine.Job, at func(string) bool) string {
 	go func() { _ = w.engine.Run(context.Background(), j, c) }()
 	select {
 	case <-dead.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the worker did not come to where it dies")
 	}
 	return last(&c.Recorder)
