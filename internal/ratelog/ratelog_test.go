@@ -44,8 +44,9 @@ func each(t *testing.T, fn func(t *testing.T, db *sqldb.DB, c *clock)) {
 
 func take(t *testing.T, db *sqldb.DB, key string, windows ...ratelog.Window) (id string, wait time.Duration) {
 	t.Helper()
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-		id, wait, err = ratelog.Take(t.Context(), tx, key, windows...)
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		got, full, err := ratelog.Take(t.Context(), tx, key, windows...)
+		id, wait = got, full.Wait
 		return err
 	})
 	if err != nil {
@@ -59,8 +60,9 @@ func take(t *testing.T, db *sqldb.DB, key string, windows ...ratelog.Window) (id
 
 func full(t *testing.T, db *sqldb.DB, key string, windows ...ratelog.Window) (wait time.Duration) {
 	t.Helper()
-	err := db.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
-		wait, err = ratelog.Full(t.Context(), tx, key, windows...)
+	err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
+		full, err := ratelog.Full(t.Context(), tx, key, windows...)
+		wait = full.Wait
 		return err
 	})
 	if err != nil {
@@ -79,8 +81,9 @@ func count(t *testing.T, db *sqldb.DB, table string) (n int64) {
 
 func admit(t *testing.T, db *sqldb.DB, key string, windows ...ratelog.Window) (rooms []ratelog.Room, wait time.Duration) {
 	t.Helper()
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-		rooms, wait, err = ratelog.Admit(t.Context(), tx, key, windows...)
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		got, full, err := ratelog.Admit(t.Context(), tx, key, windows...)
+		rooms, wait = got, full.Wait
 		return err
 	})
 	if err != nil {
@@ -397,8 +400,9 @@ func TestRandomSchedules(t *testing.T) {
 
 func pace(t *testing.T, db *sqldb.DB, key string, b ratelog.Backoff, windows ...ratelog.Window) (id string, wait time.Duration) {
 	t.Helper()
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-		id, wait, err = ratelog.Pace(t.Context(), tx, key, b, windows...)
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		got, full, err := ratelog.Pace(t.Context(), tx, key, b, windows...)
+		id, wait = got, full.Wait
 		return err
 	})
 	if err != nil {
