@@ -233,13 +233,13 @@ func (w *boxWalk) trackHead(b box, t *track) error {
 	return nil
 }
 
-// lasting is a duration of units at so many a second, to the millisecond. What is
-// absurd becomes long enough to be refused by every limit.
+// lasting is a duration of units at so many a second. What is absurd becomes
+// long enough to be refused by every limit.
 func lasting(units, perSecond float64) time.Duration {
 	const most = 1e9 // seconds
 	seconds := units / perSecond
 	if !(seconds < most) { // not a number too
 		seconds = most
 	}
-	return time.Duration(math.Round(max(0, seconds)*1000)) * time.Millisecond
+	return time.Duration(max(0, seconds) * float64(time.Second))
 }
