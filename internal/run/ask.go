@@ -151,12 +151,19 @@ func Remember(ctx context.Context, tx *sqldb.Tx, personID, key string, k Key) er
 	return remember(ctx, tx, personID, key, k)
 }
 
-// Forget removes keys that are older than their lifetime, a batch at a time.
+// Forget removes keys that are older than their lifetime, and polls of runs that
+// have ended: on PostgreSQL a poll can be noted while the end is being committed.
+// It takes a batch at a time.
 func Forget(ctx context.Context, db *sqldb.DB, lifetime time.Duration) error {
 	for {
 		var n int64
-		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			n, err = forgetBefore(ctx, tx, tx.Now.Add(-lifetime), forgetBatch)
+		err := db.Write(ctx, func(tx *sqldb.Tx) error {
+			keys, err := forgetBefore(ctx, tx, tx.Now.Add(-lifetime), forgetBatch)
+			if err != nil {
+				return err
+			}
+			polls, err := forgetEndedPolls(ctx, tx, forgetBatch)
+			n = max(keys, polls)
 			return err
 		})
 		if err != nil || n < forgetBatch {

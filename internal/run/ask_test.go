@@ -287,6 +287,23 @@ func TestKeysLive(t *testing.T) {
 	})
 }
 
+// TestPollDuringTheEnd has a poll noted after the end has removed all of them and
+// before it is committed, which only PostgreSQL lets happen.
+func TestPollDuringTheEnd(t *testing.T) {
+	worlds(t, func(w world) {
+		r, going := w.get(w.add(w.person())), w.get(w.add(w.person()))
+		w.answer(going, maker(going))
+		w.end(r, outcome(run.Cancelled))
+		w.Exec(`INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early) VALUES ($1, 'id_token', 'd', $2, 1, 0)`, r.ID, r.PersonID)
+		w.OK(run.Forget(w.Context(), w.DB, time.Hour))
+		var all, kept int64
+		w.OK(w.DB.QueryRow(w.Context(), `SELECT count(*), count(CASE WHEN run_id = $1 THEN 1 END) FROM run_poll`, going.ID).Scan(&all, &kept))
+		if all != 1 || kept != 1 {
+			w.Errorf("%d polls are left, %d of them of the run that goes on; want 1 and 1", all, kept)
+		}
+	})
+}
+
 func TestForgettingTakesAllBatches(t *testing.T) {
 	worlds(t, func(w world) {
 		anna := w.person()

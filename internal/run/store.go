@@ -417,6 +417,12 @@ func forgetPolls(ctx context.Context, tx *sqldb.Tx, runID string) error {
 	return err
 }
 
+func forgetEndedPolls(ctx context.Context, tx *sqldb.Tx, limit int) (int64, error) {
+	return tx.Exec(ctx, `
+		DELETE FROM run_poll WHERE run_id IN (
+			SELECT p.run_id FROM run_poll p JOIN run r ON r.id = p.run_id WHERE r.status <> 'pending' LIMIT $1)`, int64(limit))
+}
+
 func insertResult(ctx context.Context, tx *sqldb.Tx, r Run, place int, one Result) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created, seal)
