@@ -117,12 +117,12 @@ func (s *Service) Poll(ctx context.Context, who Caller, id string) (Record, erro
 			return err
 		}
 
-		id, full, err := ratelog.Take(ctx, tx, rateKey(who.PersonID), s.windows...)
+		unit, full, err := ratelog.Take(ctx, tx, rateKey(who.PersonID), s.windows...)
 		switch {
 		case err != nil:
 			return err
 		case early == 1:
-			return s.leaveRoom(ctx, tx, who.PersonID, id)
+			return s.leaveRoom(ctx, tx, who.PersonID, unit)
 		case full.Wait > 0:
 			return full.Fault("You ask for this run more often than it tells you to. Wait a little.")
 		}
@@ -133,16 +133,16 @@ func (s *Service) Poll(ctx context.Context, who Caller, id string) (Record, erro
 
 // leaveRoom gives back what a first early poll took, if it took anything, where
 // creates that are arriving need it.
-func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, id string) error {
+func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit string) error {
 	arriving := s.arriving.Count(personID)
-	if arriving == 0 || id == "" {
+	if arriving == 0 || unit == "" {
 		return nil
 	}
 	left, _, err := ratelog.Left(ctx, tx, rateKey(personID), s.windows...)
 	if err != nil || left >= arriving {
 		return err
 	}
-	return ratelog.Return(ctx, tx, id)
+	return ratelog.Return(ctx, tx, unit)
 }
 
 // List gives an account's runs, newest first.
