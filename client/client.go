@@ -91,7 +91,7 @@ type Request struct {
 	// Inputs are the values by field key. Media are what File, Upload or Result
 	// give, or lists of these.
 	Inputs     map[string]any
-	NumResults int // 0: the tool's own choice
+	NumResults int // 0: one, or the least that the tool makes
 	WebhookURL string
 	Metadata   map[string]any
 	// Key makes it safe to send the request again; "" is none.
@@ -145,8 +145,9 @@ type Output struct {
 
 // Failure is why a run made nothing.
 type Failure struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"` // the same create can succeed later
 }
 
 // Ended tells whether the run is over.

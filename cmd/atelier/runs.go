@@ -99,7 +99,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 			InputFiles: c.Limits.InputFiles, MetadataBytes: int(c.Limits.MetadataBytes), PluginLength: c.Limits.PluginLength, ActiveRuns: c.Limits.ActiveRuns,
 			CreatePerMinute: c.Limits.CreatePerMinute, CreatePerHour: c.Limits.CreatePerHour, NumResults: c.Limits.NumResults,
 			KeyLifetime: time.Duration(c.Limits.IdempotencyLifetime), KeyWait: time.Duration(c.Limits.IdempotencyWait),
-			PollMin: time.Duration(c.Runs.PollMin), PollMax: time.Duration(c.Runs.PollMax), MonthlyAllowance: c.Tokens.MonthlyAllowance,
+			PollMin: time.Duration(c.Runs.PollMin), PollMax: time.Duration(c.Runs.PollMax), MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp,
 			Storage: storageLimits(c),
 		},
 		Queued: func(engine string) { rs.relay.Queued(engine) },

@@ -73,8 +73,8 @@ func (s *Server) pollDeviceByBody(w http.ResponseWriter, r *http.Request) error 
 func (s *Server) poll(w http.ResponseWriter, r *http.Request, code string) error {
 	in, err := s.Desk.Poll(r.Context(), code, visitor(r))
 	if errors.Is(err, device.ErrUnknownCode) {
-		if wait, ok := s.guesses.Take(httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); !ok {
-			return rateLimited(wait)
+		if limited := takeRequest(s.guesses, httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); limited != nil {
+			return limited
 		}
 	}
 	if err != nil {

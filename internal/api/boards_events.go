@@ -20,7 +20,7 @@ func (s *Server) streamBoard(w http.ResponseWriter, r *http.Request) error {
 	}
 	leave, ok := s.streams.Take(c.caller.PersonID)
 	if !ok {
-		return rateLimited(askEvery)
+		return tooManyStreams()
 	}
 	defer leave()
 	news, stop := s.Boards.Hub.Follow(c.id)

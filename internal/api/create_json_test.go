@@ -2,8 +2,12 @@ package api_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+
+	"atelier/internal/api/wire"
+	"atelier/internal/ident"
 )
 
 // oddBodies are texts that parsers disagree about. $ stands for the members
@@ -88,6 +92,47 @@ func TestJSONBodyLimits(t *testing.T) {
 		}
 		for depth, want := range map[int]int{62: 202, 63: 202, 64: 400} { // one more around all
 			m.create(m.body("one", `,"x":`+strings.Repeat("[", depth)+strings.Repeat("]", depth))).want(t, fmt.Sprint("depth ", depth+1), want, map[int]string{400: "INVALID_REQUEST"}[want])
+		}
+	})
+}
+
+// TestNamesThatCostTokens sends names that are nearly right, and a team in the
+// wrong place, by every route whose body costs tokens.
+func TestNamesThatCostTokens(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		team, tokens := m.team("Look", annasEmail)
+		anna := m.as(tokens[0])
+		routes := map[string]func(query, body string) answer{
+			"create": func(query, body string) answer {
+				return anna.send("POST", "/api/v2/generate"+query, "application/json", strings.NewReader(body))
+			},
+			"form": func(query, body string) answer {
+				kind, form := form(payload(body))
+				return anna.send("POST", "/api/v2/generate"+query, kind, form)
+			},
+			"preview": func(query, body string) answer {
+				return anna.send("POST", "/api/v2/generate/preview-cost"+query, "application/json", strings.NewReader(body))
+			},
+		}
+		one := "?team_id=" + team
+		for name, send := range routes {
+			m.unchanged(name, func() {
+				for field, hint := range map[string]string{"numResults": "num_results", "num-results": "num_results", "team_id": "query", "teamId": "query", "TEAM-ID": "query"} {
+					a := send(one, m.body("wide", fmt.Sprintf(`,%q:2`, field))).want(t, name+" with "+field, 400, "INVALID_REQUEST")
+					if !strings.Contains(string(a.body), fmt.Sprintf(`"path":%q`, field)) || !strings.Contains(string(a.body), hint) {
+						t.Errorf("%s with %s = %s, want %s in it", name, field, a.body, hint)
+					}
+				}
+				send(one+"&team_id="+ident.New(), m.body("wide", "")).want(t, name+" for two teams", 400, "ACCOUNT_SELECTION_INVALID")
+			})
+			a := send(one+"&team_id="+team, m.body("wide", ""))
+			if a.StatusCode >= 300 {
+				t.Errorf("%s for one team, named twice = %d %s", name, a.StatusCode, a.body)
+			}
+			if a.StatusCode == http.StatusAccepted {
+				id := read[wire.GenerationCreated](t, a).RequestID
+				anna.call("GET", "/api/v2/generate/"+id+one+"&team_id="+team).want(t, "poll for one team, named twice", 200, "")
+			}
 		}
 	})
 }

@@ -259,6 +259,18 @@ func TestNumResults(t *testing.T) {
 	})
 }
 
+// TestNumResultsLeftOut has a tool whose form begins with more than its least.
+func TestNumResultsLeftOut(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		for _, more := range []string{"", `,"num_results":null`} {
+			rec := get[wire.Generation](m.service, "/api/v2/generate/"+m.run("", m.body("tones", more)))
+			if rec.NumResults != 1 || rec.TokensHeld != 3 {
+				t.Errorf("%q makes %d for %d tokens, want 1 for 3", more, rec.NumResults, rec.TokensHeld)
+			}
+		}
+	})
+}
+
 func TestWebhookURLsAndPlugins(t *testing.T) {
 	makes(t, func(t *testing.T, m *maker) {
 		long := "https://example.com/" + strings.Repeat("a", 2028)

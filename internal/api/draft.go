@@ -71,8 +71,8 @@ func (r *bodyReader) refuseNearMisses() {
 		if slices.Contains(draftFields, name) {
 			continue
 		}
-		if name == "team_id" {
-			r.problem(name, "This belongs in the query: ?team_id=…")
+		if foldName(name) == "teamid" {
+			r.problem(plain.Line(name, 80), "This belongs in the query: ?team_id=…")
 			continue
 		}
 		for _, known := range draftFields {
@@ -91,11 +91,13 @@ func nearlyEqual(name, known string) bool {
 	if len(name) > 2*len(known) {
 		return false
 	}
-	fold := strings.NewReplacer("_", "", "-", "")
-	a := fold.Replace(strings.ToLower(name))
-	b := fold.Replace(known)
-	return min(editDistance(a, b), editDistance(name, known)) <= most
+	return min(editDistance(foldName(name), foldName(known)), editDistance(name, known)) <= most
 }
+
+// foldName gives a name without what writers of names differ in.
+func foldName(name string) string { return separators.Replace(strings.ToLower(name)) }
+
+var separators = strings.NewReplacer("_", "", "-", "")
 
 // editDistance is how many letters have to be put in, taken out or changed to
 // make b of a (Levenshtein).

@@ -79,7 +79,7 @@ func TestNearMisses(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]string{
 		"numResults": "num_results", "numresults": "num_results", "NUM-RESULTS": "num_results", "num_result": "num_results", "input": "inputs", "Inputs": "inputs",
-		"toolId": "tool_id", "webhookUrl": "webhook_url", "meta_data": "metadata", "tool_field_hash": "tool_fields_hash", "team_id": "query",
+		"toolId": "tool_id", "webhookUrl": "webhook_url", "meta_data": "metadata", "tool_field_hash": "tool_fields_hash", "team_id": "query", "teamId": "query", "TEAM-ID": "query",
 		"client": "", "seed": "", "user": "", "": "", "x": "", "num": "", "webhook": "",
 	} {
 		body, err := json.Marshal(map[string]any{"tool_id": "a", "tool_fields_hash": "b", name: 1})

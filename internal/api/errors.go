@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"atelier/internal/api/wire"
 	"atelier/internal/fault"
 	"atelier/internal/httpd"
+	"atelier/internal/throttle"
 )
 
 // retryable are the codes after which the same request can succeed later.
@@ -50,7 +50,7 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 		wait = awayFor
 	}
 	if wait > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		h.Set("Retry-After", strconv.FormatInt(fault.WholeSeconds(wait), 10))
 	}
 	h.Del("ETag")
 	body, err := json.Marshal(wire.Error{Error: wire.ErrorBody{
@@ -62,6 +62,11 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 	send(w, httpd.Status[f.Code], body)
 }
 
-func rateLimited(wait time.Duration) error {
-	return fault.New(fault.RateLimited, "Too many requests. Wait a little.").After(wait)
+// takeRequest uses one request of what a bucket allows a key.
+func takeRequest(bucket *throttle.Buckets, key string) error {
+	wait, ok := bucket.Take(key)
+	if ok {
+		return nil
+	}
+	return fault.TooMany("Too many requests. Wait a little.", bucket.PerMinute(), time.Minute, wait)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"atelier/internal/api/wire"
+	"atelier/internal/fault"
 	"atelier/internal/generation"
 	"atelier/internal/httpd"
 	"atelier/internal/library"
@@ -23,6 +24,11 @@ const (
 	// askEvery is how often a stream asks whether it still may.
 	askEvery = 5 * time.Second
 )
+
+// tooManyStreams refuses one more event stream.
+func tooManyStreams() error {
+	return fault.TooMany("You follow too much at once. Close a stream first.", maxStreams, 0, askEvery)
+}
 
 // stream sends events until tell has told the last one, the client leaves, this
 // node stops or the caller may no longer. tell looks how things stand and sends
@@ -115,7 +121,7 @@ func (s *Server) streamGeneration(w http.ResponseWriter, r *http.Request) error 
 	}
 	leave, ok := s.streams.Take(c.caller.PersonID)
 	if !ok {
-		return rateLimited(askEvery)
+		return tooManyStreams()
 	}
 	defer leave()
 	news, stop := s.Hub.Follow(id)

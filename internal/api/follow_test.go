@@ -71,6 +71,11 @@ func TestEarlyPollsCount(t *testing.T) {
 		for range 20 { // nobody pays for what they do not see
 			bert.call("GET", path).want(t, "foreign", 404, "NOT_FOUND")
 		}
+		anna := get[wire.Identity](m.service, "/api/v2/me").User.UID
+		for range 2 { // other devices of hers have clocks of their own
+			phone := m.as(m.site.Device(anna, "blender").Tokens.ID)
+			phone.call("GET", path).want(t, "the first poll of another device", 200, "")
+		}
 		for i := range 9 {
 			a := m.call("GET", path).want(t, fmt.Sprint("early poll ", i), 200, "")
 			if a.Header.Get("Retry-After") != "2" || !strings.Contains(string(a.body), `"retry_after_seconds":2`) {
@@ -149,7 +154,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("a succeeded one = %+v", got)
 		}
 		failed := anna.done(query, m.body("one", steps(`[{"fail":{"code":"ENGINE_FAILED","message":"no"}}]`)))
-		if failed.Status != "failed" || failed.Error == nil || failed.Error.Code != "ENGINE_FAILED" || failed.TokensCharged != 0 {
+		if failed.Status != "failed" || failed.Error == nil || failed.Error.Code != "ENGINE_FAILED" || failed.Error.Retryable || failed.TokensCharged != 0 {
 			t.Errorf("failed = %+v", failed)
 		}
 	})
@@ -175,6 +180,12 @@ func TestPreviewCost(t *testing.T) {
 		rec := get[wire.Generation](m.service, "/api/v2/generate/"+m.run("", body))
 		if rec.TokensHeld != cost.TotalTokens {
 			t.Errorf("held are %d, the price was %d", rec.TokensHeld, cost.TotalTokens)
+		}
+		for tool, want := range map[string]int64{"one": 1, "tones": 1, "many": 2} { // tones has a default of 2, many a least
+			cost := read[wire.CostPreview](t, price(m, "", m.body(tool, "")).want(t, tool, 200, ""))
+			if got := cost.TotalTokens + cost.FreeAllowanceUsed; got != 3*want {
+				t.Errorf("%s without num_results costs %d, want %d results for 3 each", tool, got, want)
+			}
 		}
 		price(m, "", m.body("asks", "")).want(t, "without what is required", 200, "")
 		for more, path := range map[string]string{

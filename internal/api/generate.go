@@ -37,6 +37,7 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
+	defer s.Runs.Expect(c.caller.PersonID)()
 	known := false
 	if key != "" {
 		if known, err = s.Runs.Known(r.Context(), c.caller.PersonID, key); err != nil {
@@ -70,9 +71,8 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 	h.Set("Retry-After", strconv.FormatInt(int64(created.PollAfter/time.Second), 10))
 	if created.Replayed {
 		h.Set("Idempotent-Replayed", "true")
-	} else {
-		h.Set("RateLimit", rateLimit(created.Rooms))
 	}
+	h.Set("RateLimit", rateLimit(created.Rooms))
 	h["Vary"] = varies
 	send(w, http.StatusAccepted, created.Response)
 	return nil
@@ -212,7 +212,7 @@ func rateLimit(rooms []ratelog.Room) string {
 		if i > 0 {
 			text += ", "
 		}
-		text += fmt.Sprintf(`"%s";r=%d;t=%d`, name, rooms[i].Left, int64(math.Ceil(rooms[i].Reset.Seconds())))
+		text += fmt.Sprintf(`"%s";r=%d;t=%d`, name, rooms[i].Left, fault.WholeSeconds(rooms[i].Reset))
 	}
 	return text
 }
@@ -221,10 +221,10 @@ func rateLimit(rooms []ratelog.Room) string {
 func (s *Server) tellFull(w http.ResponseWriter, err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.RateLimited {
 		full := minuteWindow
-		if f.RetryAfter > time.Minute {
+		if f.Details["window_seconds"] == fault.WholeSeconds(time.Hour) {
 			full = hourWindow
 		}
-		w.Header().Set("RateLimit", fmt.Sprintf(`"%s";r=0;t=%d`, full, int64(math.Ceil(f.RetryAfter.Seconds()))))
+		w.Header().Set("RateLimit", fmt.Sprintf(`"%s";r=0;t=%d`, full, fault.WholeSeconds(f.RetryAfter)))
 	}
 	return err
 }

@@ -35,12 +35,26 @@ func asGeneration(l library.Links, rec generation.Record, viewerID string) wire.
 		g.QueuePosition = &rec.Position
 	}
 	if rec.State == run.Failed {
-		g.Error = &wire.GenerationError{Code: wire.GenerationErrorCode(rec.ErrorCode), Message: rec.ErrorText, Details: map[string]any{}}
+		code := wire.GenerationErrorCode(rec.ErrorCode)
+		g.Error = &wire.GenerationError{
+			Code:      code,
+			Message:   rec.ErrorText,
+			Retryable: retryableRuns[code],
+			Details:   map[string]any{},
+		}
 	}
 	for _, o := range rec.Outputs {
 		g.Outputs = append(g.Outputs, asOutput(l, rec.Run, o, viewerID))
 	}
 	return g
+}
+
+// retryableRuns are the codes of failed runs after which the same create can
+// succeed later. The others need something changed first.
+var retryableRuns = map[wire.GenerationErrorCode]bool{
+	wire.GenerationErrorCodeENGINEUNAVAILABLE: true,
+	wire.GenerationErrorCodeOUTPUTINVALID:     true,
+	wire.GenerationErrorCodeTIMEDOUT:          true,
 }
 
 func asOutput(l library.Links, r run.Run, o run.Output, viewerID string) wire.GenerationOutput {
@@ -105,12 +119,19 @@ func countOrNull(n int64) *int64 {
 	return &n
 }
 
+// decimalSeconds is a span in seconds to the millisecond. One division gives the
+// number nearest to these digits, so that they are what JSON shows; the sum in
+// time.Duration.Seconds does not.
+func decimalSeconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
+}
+
 // playing is how long something plays, in seconds.
 func playing(d time.Duration) *float64 {
 	if d == 0 {
 		return nil
 	}
-	f := d.Seconds()
+	f := decimalSeconds(d)
 	return &f
 }
 

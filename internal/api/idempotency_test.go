@@ -68,7 +68,8 @@ func TestSameRequests(t *testing.T) {
 		m.unchanged("replays and conflicts", func() {
 			for _, body := range same {
 				a := m.create(body, "Idempotency-Key", "k1").want(t, body, 202, "")
-				if string(a.body) != string(original.body) || a.Header.Get("Idempotent-Replayed") != "true" || a.Header.Get("Retry-After") != original.Header.Get("Retry-After") || a.Header.Get("RateLimit") != "" {
+				if string(a.body) != string(original.body) || a.Header.Get("Idempotent-Replayed") != "true" || a.Header.Get("Retry-After") != original.Header.Get("Retry-After") ||
+					a.Header.Get("RateLimit-Policy") != original.Header.Get("RateLimit-Policy") || !strings.Contains(a.Header.Get("RateLimit"), `;r=9999;`) {
 					t.Errorf("the replay of %s is %s with %v", body, a.body, a.Header)
 				}
 			}

@@ -49,7 +49,7 @@ func TestLibraryFilters(t *testing.T) {
 		}
 		square, wide, large := sized("one", 8, 8), sized("wide", 160, 90), sized("wide", 2048, 1024)
 		middle := time.Now().UTC().Format(time.RFC3339Nano)
-		sound := m.done("", m.body("tones", `,"inputs":{"script":"[{\"output\":{\"kind\":\"wav\",\"seconds\":1,\"times\":2}}]"}`))
+		sound := m.done("", m.body("tones", `,"num_results":2,"inputs":{"script":"[{\"output\":{\"kind\":\"wav\",\"seconds\":1,\"times\":2}}]"}`))
 		text := m.done("", m.body("words", steps(`[{"output":{"kind":"text","text":"hello"}}]`)))
 		m.run("", m.body("one", steps(`[{"hang":true}]`)))
 		if len(text.Outputs) != 1 || text.Outputs[0].Type != "TEXT" || len(sound.Outputs) != 2 {

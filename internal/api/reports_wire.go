@@ -37,7 +37,7 @@ func (s *Server) asStorageReport(all []report.TeamStorage) *wire.StorageReport {
 func asCount(c report.Count) wire.UsageCount {
 	return wire.UsageCount{
 		Runs: c.Runs, Succeeded: c.Succeeded, Failed: c.Failed, Cancelled: c.Cancelled, Results: c.Results,
-		TokensCharged: c.TokensCharged, FreeAllowanceUsed: c.AllowanceUsed, GenerationSeconds: c.Took.Seconds(),
+		TokensCharged: c.TokensCharged, FreeAllowanceUsed: c.AllowanceUsed, GenerationSeconds: decimalSeconds(c.Took),
 	}
 }
 
@@ -78,7 +78,7 @@ func asRunRows(rows []report.Run, tools *catalog.Snapshot) []wire.RunRow {
 			TeamID: r.TeamID, TeamName: r.TeamName, UID: r.PersonID, Email: orNull(r.Email), Person: personName(r.Email),
 			ToolID: r.ToolID, ToolName: orNull(tools.Name(r.ToolID)), Plugin: r.Plugin,
 			Credential: r.Credential, CredentialID: r.CredentialID, CredentialName: orNull(r.CredentialName),
-			NumResults: r.Asked, Results: r.Results, TokensCharged: r.TokensCharged, FreeAllowanceUsed: r.AllowanceUsed, GenerationSeconds: ran(r).Seconds(),
+			NumResults: r.Asked, Results: r.Results, TokensCharged: r.TokensCharged, FreeAllowanceUsed: r.AllowanceUsed, GenerationSeconds: decimalSeconds(ran(r)),
 		})
 	}
 	return all
@@ -165,4 +165,4 @@ func counts(all ...int64) (texts []string) {
 	return texts
 }
 
-func spent(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
+func spent(d time.Duration) string { return strconv.FormatFloat(decimalSeconds(d), 'f', -1, 64) }

@@ -96,8 +96,8 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 		}
 	}()
 	if rt.rule.Open {
-		if wait, ok := s.addresses.Take(httpd.AddressKey(rec.Addr)); !ok {
-			return rateLimited(wait)
+		if err := takeRequest(s.addresses, httpd.AddressKey(rec.Addr)); err != nil {
+			return err
 		}
 		return rt.do(w, r)
 	}
@@ -114,8 +114,8 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 	if rec.PersonID = c.caller.PersonID; rec.PersonID != "" {
 		bucket, key = s.persons, rec.PersonID
 	}
-	if wait, ok := bucket.Take(key); !ok {
-		return rateLimited(wait)
+	if limited := takeRequest(bucket, key); limited != nil {
+		return limited
 	}
 	if err != nil {
 		return err

@@ -72,6 +72,26 @@ func TestUploads(t *testing.T) {
 	})
 }
 
+// TestDurationOfUploads has a sound that plays for a part of a millisecond: the
+// answer to the upload and every later one say the same.
+func TestDurationOfUploads(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		for samples, want := range map[int]string{
+			214_656: "1.118", // exactly, and 1.1179999999999999 as a sum
+			214_757: "1.119", // 1.118526 s
+			96_000:  "0.5",
+		} {
+			a := m.send("POST", "/api/v2/uploads", "application/octet-stream", bytes.NewReader(tone(44+4*samples))).want(t, "upload", 201, "")
+			later := m.call("GET", "/api/v2/uploads/"+read[wire.Upload](t, a).ID)
+			for _, one := range []answer{a, later} {
+				if !strings.Contains(string(one.body), `"duration_seconds":`+want+`,`) {
+					t.Errorf("%d samples: %s, want %s seconds", samples, one.body, want)
+				}
+			}
+		}
+	})
+}
+
 func TestUploadRefusals(t *testing.T) {
 	makes(t, func(t *testing.T, m *maker) {
 		whole := picture(30, 30)

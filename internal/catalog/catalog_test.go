@@ -376,10 +376,12 @@ func TestAverage(t *testing.T) {
 		if before.Average != 0 {
 			t.Errorf("average of a new tool = %v, want none", before.Average)
 		}
+		at := time.Now()
 		run := func(d time.Duration, times int) {
 			err := db.Write(ctx, func(tx *sqldb.Tx) error {
-				for i := range times {
-					tx.Now = tx.Now.Add(time.Duration(i) * time.Microsecond)
+				for range times {
+					at = at.Add(time.Microsecond)
+					tx.Now = at
 					if err := catalog.RecordDuration(ctx, tx, before.ID, d); err != nil {
 						return err
 					}
@@ -396,8 +398,8 @@ func TestAverage(t *testing.T) {
 		run(2*time.Second, 1)
 		run(4*time.Second, 1)
 		got := s.tool("a")
-		if got.Average != 3*time.Second || got.Hash != before.Hash || !got.Updated.Equal(before.Updated) {
-			t.Errorf("tool = %+v, want an average of 3 s and nothing else changed", got)
+		if got.Average != 3*time.Second || got.Recent != 2*time.Second || got.Hash != before.Hash || !got.Updated.Equal(before.Updated) {
+			t.Errorf("tool = %+v, want an average of 3 s, a middle of 2 s and nothing else changed", got)
 		}
 		if s.tool("b").Average != 0 {
 			t.Error("another tool's runs count")
@@ -405,6 +407,11 @@ func TestAverage(t *testing.T) {
 		run(10*time.Second, 150)
 		if got := s.tool("a").Average; got != 10*time.Second {
 			t.Errorf("average = %v, want the newest hundred runs' 10s", got)
+		}
+		run(2*time.Second, 12)
+		run(time.Minute, 3) // the model was loaded again
+		if got := s.tool("a"); got.Recent != 2*time.Second || got.Average < 10*time.Second {
+			t.Errorf("recent = %v and average = %v, want the 2s of most of the newest runs in spite of the average", got.Recent, got.Average)
 		}
 		version := s.Snapshot().Version
 		if err := catalog.UpdateAverages(ctx, db); err != nil {

@@ -302,7 +302,7 @@ func (c *Catalog) tool(r row) (*Tool, error) {
 		t = *read
 	}
 	t.ID, t.Slug, t.Hash = r.id, r.slug, r.hash
-	t.Average, t.Created, t.Updated = r.average, r.created, r.updated
+	t.Average, t.Recent, t.Created, t.Updated = r.average, r.recent, r.created, r.updated
 	return &t, nil
 }
 

@@ -18,7 +18,7 @@ type row struct {
 
 	// Tools only.
 	hash             string
-	average          time.Duration
+	average, recent  time.Duration
 	created, updated time.Time
 }
 
@@ -39,23 +39,22 @@ func bump(ctx context.Context, tx *sqldb.Tx) error {
 func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	columns := `id, slug, source, definition, removed`
 	if k == toolKind {
-		columns += `, hash, average_ms, created, updated`
+		columns += `, hash, coalesce(average_ms, 0), coalesce(recent_ms, 0), created, updated`
 	}
 	all := map[string]row{}
 	err := tx.Each(ctx, `SELECT `+columns+` FROM `+string(k), nil, func(s sqldb.Scanner) error {
 		var r row
-		var average *int64
+		var average, recent int64
 		var created, updated sqldb.Time
 		dest := []any{&r.id, &r.slug, &r.source, &r.definition, &r.removed}
 		if k == toolKind {
-			dest = append(dest, &r.hash, &average, &created, &updated)
+			dest = append(dest, &r.hash, &average, &recent, &created, &updated)
 		}
 		if err := s.Scan(dest...); err != nil {
 			return err
 		}
-		if average != nil {
-			r.average = time.Duration(*average) * time.Millisecond
-		}
+		r.average = time.Duration(average) * time.Millisecond
+		r.recent = time.Duration(recent) * time.Millisecond
 		r.created, r.updated = created.Time, updated.Time
 		all[r.slug] = r
 		return nil
@@ -104,13 +103,19 @@ func Live(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok boo
 	return hash, err == nil, err
 }
 
-// durationsKept is how many finished runs of a tool its average is made of.
-const durationsKept = 100
+const (
+	// durationsKept is how many finished runs of a tool its average is made of.
+	durationsKept = 100
+	// durationsRecent is how many of them count as recent: few enough that a
+	// server that became faster is noticed within minutes.
+	durationsRecent = 15
+)
 
-// RecordDuration adds a finished run to the tool's history.
+// RecordDuration adds a finished run to the tool's history. What takes less than
+// a millisecond takes one: zero is for tools without a history.
 func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult time.Duration) error {
 	_, err := tx.Exec(ctx, `INSERT INTO tool_duration (id, tool_id, ms_per_result, finished) VALUES ($1, $2, $3, $4)`,
-		ident.New(), toolID, perResult.Milliseconds(), sqldb.At(tx.Now))
+		ident.New(), toolID, max(perResult.Milliseconds(), 1), sqldb.At(tx.Now))
 	return err
 }
 
@@ -129,9 +134,18 @@ func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 			return err
 		}
 		changed, err := tx.Exec(ctx, `
-			UPDATE tool SET average_ms = (SELECT CAST(avg(ms_per_result) AS BIGINT) FROM tool_duration WHERE tool_id = tool.id)
-			WHERE id IN (SELECT tool_id FROM tool_duration)
-			AND (average_ms IS NULL OR average_ms <> (SELECT CAST(avg(ms_per_result) AS BIGINT) FROM tool_duration WHERE tool_id = tool.id))`)
+			WITH average AS (
+				SELECT tool_id, CAST(avg(ms_per_result) AS BIGINT) AS ms FROM tool_duration GROUP BY tool_id),
+			newest AS (
+				SELECT tool_id, ms_per_result AS ms, row_number() OVER (PARTITION BY tool_id ORDER BY finished DESC, id) AS age FROM tool_duration),
+			ranked AS (
+				SELECT tool_id, ms, row_number() OVER (PARTITION BY tool_id ORDER BY ms) AS place, count(*) OVER (PARTITION BY tool_id) AS n
+				FROM newest WHERE age <= $1),
+			middle AS (
+				SELECT tool_id, ms FROM ranked WHERE place = (n + 1) / 2)
+			UPDATE tool SET average_ms = average.ms, recent_ms = middle.ms FROM average JOIN middle ON middle.tool_id = average.tool_id
+			WHERE tool.id = average.tool_id AND (coalesce(average_ms, -1) <> average.ms OR coalesce(recent_ms, -1) <> middle.ms)`,
+			int64(durationsRecent))
 		if err != nil || changed == 0 {
 			return err
 		}

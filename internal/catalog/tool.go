@@ -45,6 +45,9 @@ type Tool struct {
 	Created, Updated time.Time
 	// Average is how long one result takes, zero before the first run.
 	Average time.Duration
+	// Recent is how long one takes in the middle one of the newest runs: a few
+	// slow ones among them, as when a model is loaded, do not move it.
+	Recent time.Duration
 }
 
 // PricingType tells whether a run costs anything.
@@ -72,11 +75,11 @@ func (t *Tool) Results(asked *int64, most int64) (n int64, err error) {
 	if t.NumResults == nil {
 		return 1, nil
 	}
-	n = t.NumResults.Default
+	low, high := max(1, t.NumResults.Min), min(t.NumResults.Max, most)
+	n = low
 	if asked != nil {
 		n = *asked
 	}
-	low, high := max(1, t.NumResults.Min), min(t.NumResults.Max, most)
 	if n < low || n > high {
 		return 0, fault.New(fault.NumResultsLimit, fmt.Sprintf("This tool makes from %d to %d results in one run.", low, high)).
 			With("min", low).With("max", high)

@@ -21,7 +21,8 @@ func TestResults(t *testing.T) {
 		{"always one", nil, none, 64, 1, 0, 0},
 		{"always one, asked for many", nil, 1 << 62, 64, 1, 0, 0},
 		{"always one, asked for none", nil, 0, 64, 1, 0, 0},
-		{"nothing said", &catalog.NumResults{Min: 1, Max: 4, Default: 2}, none, 64, 2, 0, 0},
+		{"nothing said", &catalog.NumResults{Min: 1, Max: 4, Default: 2}, none, 64, 1, 0, 0},
+		{"nothing said to a tool that makes more", &catalog.NumResults{Min: 3, Max: 8, Default: 4}, none, 64, 3, 0, 0},
 		{"the least", &catalog.NumResults{Min: 2, Max: 4, Default: 2}, 2, 64, 2, 0, 0},
 		{"below the least", &catalog.NumResults{Min: 2, Max: 4, Default: 2}, 1, 64, 0, 2, 4},
 		{"the most", &catalog.NumResults{Min: 2, Max: 4, Default: 2}, 4, 64, 4, 0, 0},
@@ -32,7 +33,8 @@ func TestResults(t *testing.T) {
 		{"everybody's most", &catalog.NumResults{Min: 1, Max: 64, Default: 1}, 64, 64, 64, 0, 0},
 		{"above everybody's most", &catalog.NumResults{Min: 1, Max: 100, Default: 1}, 65, 64, 0, 1, 64},
 		{"a smaller most", &catalog.NumResults{Min: 1, Max: 64, Default: 1}, 9, 8, 0, 1, 8},
-		{"a default that is too much", &catalog.NumResults{Min: 1, Max: 64, Default: 9}, none, 8, 0, 1, 8},
+		{"a default that is too much", &catalog.NumResults{Min: 1, Max: 64, Default: 9}, none, 8, 1, 0, 0},
+		{"a least that is too much", &catalog.NumResults{Min: 9, Max: 64, Default: 9}, none, 8, 0, 9, 8},
 		{"huge", &catalog.NumResults{Min: 1, Max: 64, Default: 1}, 1e18, 64, 0, 1, 64},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -103,12 +103,12 @@ func countMail(ctx context.Context, tx *sqldb.Tx, inv company.Invitation) error 
 		{"invitation/person/" + inv.InvitedBy, mailsPerPerson},
 		{"invitation/email/" + inv.CompanyID + "/" + strings.ToLower(inv.Email), mailsToAddress},
 	} {
-		id, wait, err := ratelog.Take(ctx, tx, l.key, l.window)
+		_, full, err := ratelog.Take(ctx, tx, l.key, l.window)
 		if err != nil {
 			return err
 		}
-		if id == "" {
-			return fault.New(fault.RateLimited, "Too many invitations by mail. Wait a little.").After(wait)
+		if full.Wait > 0 {
+			return full.Fault("Too many invitations by mail. Wait a little.")
 		}
 	}
 	return nil

@@ -85,12 +85,12 @@ func (s standing) setZone(ctx context.Context, tx *sqldb.Tx, zone string) error 
 		}
 	}
 	if !s.actor.operator() {
-		id, wait, err := ratelog.Take(ctx, tx, ratelog.Daily+"zone/company/"+s.Company.ID, zonesPerDay)
+		_, full, err := ratelog.Take(ctx, tx, ratelog.Daily+"zone/company/"+s.Company.ID, zonesPerDay)
 		if err != nil {
 			return err
 		}
-		if id == "" {
-			return fault.New(fault.RateLimited, "The time zone was changed too often. Wait a little.").After(wait)
+		if full.Wait > 0 {
+			return full.Fault("The time zone was changed too often. Wait a little.")
 		}
 	}
 	return report.SetZone(ctx, tx, s.Company.ID, zone)

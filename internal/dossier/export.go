@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"atelier/internal/audit"
-	"atelier/internal/fault"
 	"atelier/internal/person"
 	"atelier/internal/ratelog"
 	"atelier/internal/sqldb"
@@ -42,12 +41,12 @@ func (d *Dossier) Export(ctx context.Context, a Actor, personID string) (*Archiv
 			return err
 		}
 		if !a.trusted {
-			id, wait, err := ratelog.Take(ctx, tx, exportKey(personID), perDay)
+			_, full, err := ratelog.Take(ctx, tx, exportKey(personID), perDay)
 			if err != nil {
 				return err
 			}
-			if id == "" {
-				return fault.New(fault.RateLimited, "Your data can be fetched five times a day. Wait a little.").After(wait)
+			if full.Wait > 0 {
+				return full.Fault("Your data can be fetched five times a day. Wait a little.")
 			}
 		}
 		archive.made = tx.Now

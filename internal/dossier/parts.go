@@ -249,7 +249,8 @@ func aboutFile(a asset.Asset, o object) object {
 		o["width"], o["height"] = a.Width, a.Height
 	}
 	if a.Duration > 0 {
-		o["duration_seconds"] = a.Duration.Seconds()
+		// Seconds would add up two numbers, which shows as 1.1179999999999999.
+		o["duration_seconds"] = float64(a.Duration.Milliseconds()) / 1000
 	}
 	return o
 }

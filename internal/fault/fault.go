@@ -82,6 +82,21 @@ func New(code Code, message string) *Error {
 	return &Error{Code: code, Message: message}
 }
 
+// TooMany makes the RateLimited error of a limit in any interval as long as
+// window, 0 for a limit at any one time, that makes the caller wait.
+func TooMany(message string, limit int, window, wait time.Duration) *Error {
+	return New(RateLimited, message).After(wait).
+		With("limit", limit).
+		With("window_seconds", WholeSeconds(window)).
+		With("retry_after_seconds", WholeSeconds(wait))
+}
+
+// WholeSeconds gives a time to wait as callers are told it: rounded up, so that
+// nobody comes too early.
+func WholeSeconds(d time.Duration) int64 {
+	return int64((d + time.Second - 1) / time.Second)
+}
+
 // On adds the message as a problem of the field at path.
 func (e *Error) On(path string) *Error { return e.Field(path, e.Message) }
 

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -215,10 +216,7 @@ func (s *Service) pollAfter(t *catalog.Tool) time.Duration {
 	if s.isAway(t.Engine.Name) {
 		return s.Settings.PollMax
 	}
-	wait := t.Average
-	if wait == 0 {
-		wait = 2 * time.Second
-	}
+	wait := cmp.Or(t.Recent, t.Average, 2*time.Second)
 	wait = (wait + time.Second - 1).Truncate(time.Second)
 	return min(max(wait, s.Settings.PollMin), s.Settings.PollMax)
 }

@@ -2,7 +2,6 @@ package generation
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"atelier/internal/fault"
@@ -28,7 +27,7 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	c := Cost{PerResult: a.tool.Cost(1), Estimated: Estimate(a.tool)}
+	c := Cost{PerResult: a.tool.Cost(1), Estimated: estimate(a.tool, a.n)}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		hold, enough, available, err := ledger.Quote(ctx, tx, d.Caller.AccountID, a.price, s.Settings.MonthlyAllowance)
 		if err != nil {
@@ -57,7 +56,7 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		case full != nil:
 			c.Blocked = "The account has no room for results. Delete files first."
 		case !enough:
-			c.Blocked = fmt.Sprintf("The account has %d tokens; this run needs %d.", available, hold.Tokens)
+			c.Blocked = s.tooFewTokens(d.Caller, hold.Tokens, available).Message
 		case limited && hold.Tokens > left:
 			c.Blocked = overspent(hold.Tokens, left).Message
 		case hard && hold.Tokens > planned:

@@ -29,8 +29,7 @@ type Created struct {
 	PollAfter time.Duration
 	// Replayed is whether the answer was given before.
 	Replayed bool
-	// Rooms is what the rate windows have left, minute then hour; nil for a
-	// replay.
+	// Rooms is what the rate windows have left, minute then hour.
 	Rooms []ratelog.Room
 }
 
@@ -125,7 +124,7 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 		ID: id.String(), LibraryID: ident.New(), PersonID: who.PersonID, AccountID: who.AccountID, TeamID: who.TeamID,
 		Credential: who.Credential, CredentialID: who.CredentialID, Plugin: d.Plugin,
 		ToolID: a.tool.ID, ToolHash: a.tool.Hash, Engine: a.tool.Engine.Name, Inputs: a.stored, Prompt: a.filled.Prompt, Seed: a.seed,
-		NumResults: a.n, Metadata: d.Metadata, WebhookURL: d.WebhookURL, Estimated: Estimate(a.tool), PollAfter: s.pollAfter(a.tool),
+		NumResults: a.n, Metadata: d.Metadata, WebhookURL: d.WebhookURL, Estimated: estimate(a.tool, a.n), PollAfter: s.pollAfter(a.tool),
 		UnitTokens: a.tool.Cost(1), TokensHeld: hold.Tokens, AllowanceHeld: hold.Allowance, AllowanceMonth: hold.Month,
 		State: run.Queued, Created: tx.Now,
 	}
@@ -192,7 +191,16 @@ func (s *Service) replay(ctx context.Context, tx *sqldb.Tx, personID, key, finge
 	if err != nil {
 		return Created{}, false, fmt.Errorf("replay: %w", err)
 	}
-	return Created{Response: []byte(k.Response), PollAfter: r.PollAfter, Replayed: true}, true, nil
+	rooms, err := ratelog.Rooms(ctx, tx, rateKey(personID), s.windows...)
+	if err != nil {
+		return Created{}, false, err
+	}
+	return Created{
+		Response:  []byte(k.Response),
+		PollAfter: r.PollAfter,
+		Replayed:  true,
+		Rooms:     rooms,
+	}, true, nil
 }
 
 // Known tells whether a key has an answer already.
@@ -208,26 +216,26 @@ func (s *Service) Known(ctx context.Context, personID, key string) (known bool, 
 // takes nothing.
 func (s *Service) Busy(ctx context.Context, personID string) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		wait, err := ratelog.Full(ctx, tx, rateKey(personID), s.windows...)
-		if err == nil && wait > 0 {
-			err = tooFast(wait)
+		full, err := ratelog.Full(ctx, tx, rateKey(personID), s.windows...)
+		if err == nil && full.Wait > 0 {
+			err = tooFast(full)
 		}
 		return err
 	})
 }
 
-func tooFast(wait time.Duration) error {
-	return fault.New(fault.RateLimited, "You start runs faster than is allowed. Wait a little.").After(wait)
+func tooFast(full ratelog.Refusal) error {
+	return full.Fault("You start runs faster than is allowed. Wait a little.")
 }
 
 // admit counts a create: in the rate windows, and against the runs that go on.
 func (s *Service) admit(ctx context.Context, tx *sqldb.Tx, who Caller, active int64) ([]ratelog.Room, error) {
-	rooms, wait, err := ratelog.Admit(ctx, tx, rateKey(who.PersonID), s.windows...)
+	rooms, full, err := ratelog.Admit(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
 		return nil, err
 	}
-	if wait > 0 {
-		return nil, tooFast(wait)
+	if full.Wait > 0 {
+		return nil, tooFast(full)
 	}
 	if active >= int64(s.Settings.ActiveRuns) {
 		return nil, activeCap(active, s.Settings.ActiveRuns)
@@ -244,6 +252,11 @@ func activeCap(active int64, most int) *fault.Error {
 // the team planned to.
 func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accepted) (ledger.Hold, error) {
 	hold, err := ledger.Reserve(ctx, tx, who.AccountID, a.price, s.Settings.MonthlyAllowance)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.InsufficientBalance {
+		required, _ := f.Details["required"].(int64)
+		available, _ := f.Details["available"].(int64)
+		err = s.tooFewTokens(who, required, available)
+	}
 	if err != nil {
 		return ledger.Hold{}, err
 	}
@@ -262,6 +275,24 @@ func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accep
 	return hold, err
 }
 
+// tooFewTokens refuses a run that the account cannot pay, and says what to do
+// about it.
+func (s *Service) tooFewTokens(who Caller, required, available int64) *fault.Error {
+	has, then := "your account has", `Ask the operator of this installation for more, who has "atelier admin grant" for it.`
+	switch {
+	case who.TeamID != "":
+		has, then = "the team has", "An admin of the team can ask the operator of this installation for more."
+	case s.Settings.TopUp > 0:
+		then = "Claim your free top-up if you have not yet, or ask the operator of this installation for more."
+	}
+	unit := "tokens"
+	if required == 1 {
+		unit = "token"
+	}
+	return fault.New(fault.InsufficientBalance, fmt.Sprintf("This run needs %d %s and %s %d. %s", required, unit, has, available, then)).
+		With("required", required).With("available", available)
+}
+
 // budgetLeft is what a hard budget of the team leaves at a moment. A run that is
 // free asks for nothing of it.
 func budgetLeft(ctx context.Context, tx *sqldb.Tx, who Caller, h ledger.Hold, at time.Time) (left int64, limited bool, err error) {
@@ -272,7 +303,7 @@ func budgetLeft(ctx context.Context, tx *sqldb.Tx, who Caller, h ledger.Hold, at
 }
 
 func overBudget(required, left int64) *fault.Error {
-	return fault.New(fault.InsufficientBalance, "The budget of this team does not allow that much in this month.").
+	return fault.New(fault.InsufficientBalance, "The budget of this team does not allow that much in this month. Ask an admin of the team.").
 		With("required", required).With("available", max(left, 0)).With("reason", "budget")
 }
 
@@ -286,15 +317,16 @@ func spendLeft(ctx context.Context, tx *sqldb.Tx, who Caller) (left int64, limit
 }
 
 func overspent(required, left int64) *fault.Error {
-	return fault.New(fault.InsufficientBalance, "Your role in this team may not spend that much now.").
+	return fault.New(fault.InsufficientBalance, "Your role in this team may not spend that much now. Wait, or ask an admin of the team.").
 		With("required", required).With("available", left).With("reason", "spending_window")
 }
 
-// Estimate is how long a result of the tool takes, in whole seconds; 0 where
+// estimate is how long n results of the tool take, in whole seconds; 0 where
 // nobody knows yet.
-func Estimate(t *catalog.Tool) time.Duration {
+func estimate(t *catalog.Tool, n int64) time.Duration {
 	if t.Average == 0 {
 		return 0
 	}
-	return max(t.Average.Round(time.Second), time.Second)
+	all := time.Duration(n) * t.Average
+	return max(all.Round(time.Second), time.Second)
 }

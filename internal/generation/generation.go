@@ -12,6 +12,7 @@ package generation
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"atelier/internal/run"
 	"atelier/internal/sqldb"
 	"atelier/internal/storage"
+	"atelier/internal/throttle"
 	"atelier/internal/webhook"
 )
 
@@ -41,6 +43,7 @@ type Settings struct {
 	KeyWait          time.Duration
 	PollMin, PollMax time.Duration
 	MonthlyAllowance int64
+	TopUp            int64 // tokens that people can claim themselves; 0: none
 	Storage          storage.Limits
 }
 
@@ -66,14 +69,28 @@ type Service struct {
 	away    atomic.Pointer[map[string]time.Time] // engines whose server is, since when
 
 	moderations moderations
+	arriving    *throttle.Places // creates of this node, by person
 }
 
 // New makes a service.
 func New(p Parts) *Service {
-	return &Service{Parts: p, windows: []ratelog.Window{
-		{Most: p.Settings.CreatePerMinute, Span: time.Minute},
-		{Most: p.Settings.CreatePerHour, Span: time.Hour},
-	}}
+	return &Service{
+		Parts: p,
+		windows: []ratelog.Window{
+			{Most: p.Settings.CreatePerMinute, Span: time.Minute},
+			{Most: p.Settings.CreatePerHour, Span: time.Hour},
+		},
+		arriving: throttle.NewPlaces(math.MaxInt),
+	}
+}
+
+// Expect notes that a create of a person arrives, perhaps with files that take a
+// while, until done is called. Early polls of what the person created meanwhile
+// leave room for it. It is known to this node alone: the transaction of a create
+// decides.
+func (s *Service) Expect(personID string) (done func()) {
+	done, _ = s.arriving.Take(personID)
+	return done
 }
 
 // lookEvery is how often it is looked whether engines' servers are away.

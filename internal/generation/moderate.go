@@ -166,12 +166,12 @@ func tooManyModerated(ctx context.Context) error {
 // could: what the transaction of a create decides, in the same order, without
 // taking or locking anything.
 func (s *Service) room(ctx context.Context, tx *sqldb.Tx, who Caller, a accepted) (int64, error) {
-	left, wait, err := ratelog.Left(ctx, tx, rateKey(who.PersonID), s.windows...)
+	left, full, err := ratelog.Left(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
 		return 0, err
 	}
-	if wait > 0 {
-		return 0, tooFast(wait)
+	if full.Wait > 0 {
+		return 0, tooFast(full)
 	}
 	active, err := run.Active(ctx, tx, who.PersonID)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *Service) room(ctx context.Context, tx *sqldb.Tx, who Caller, a accepted
 	balance := balances[who.AccountID]
 	tokens := a.price - min(a.price, balance.FreeAllowanceLeft)
 	if tokens > balance.Tokens {
-		return 0, ledger.TooFew(tokens, balance.Tokens)
+		return 0, s.tooFewTokens(who, tokens, balance.Tokens)
 	}
 	room = min(room, (balance.Tokens+balance.FreeAllowanceLeft)/a.price)
 	if tokens == 0 {

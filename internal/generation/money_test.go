@@ -109,3 +109,32 @@ func TestSpendingWindow(t *testing.T) {
 		}
 	})
 }
+
+// TestTooFewTokensSaysWhatToDo looks at what each kind of account is told.
+func TestTooFewTokensSaysWhatToDo(t *testing.T) {
+	generationtest.Worlds(t, nil, func(h *house) {
+		anna, team := h.Person(0), h.Team(0)
+		claims := h.Service(func(s *generation.Settings) { s.TopUp = 5 })
+		for _, c := range []struct {
+			runs *generation.Service
+			who  generation.Caller
+			want string
+		}{
+			{h.Runs, own(anna), `your account has 0. Ask the operator of this installation for more, who has "atelier admin grant" for it.`},
+			{claims, own(anna), "your account has 0. Claim your free top-up if you have not yet, or ask the operator of this installation for more."},
+			{claims, in(anna, team), "the team has 0. An admin of the team can ask the operator of this installation for more."},
+		} {
+			want := "This run needs 3 tokens and " + c.want
+			d := h.Draft(c.who, "cost")
+			_, err := c.runs.Create(h.Context(), d, generationtest.Render)
+			if f := refused(h, "create", err, fault.InsufficientBalance); f.Message != want {
+				h.Errorf("create says %q, want %q", f.Message, want)
+			}
+			cost, err := c.runs.Price(h.Context(), d)
+			h.OK(err)
+			if cost.Blocked != want {
+				h.Errorf("preview says %q, want %q", cost.Blocked, want)
+			}
+		}
+	})
+}

@@ -97,25 +97,52 @@ func (s *Service) records(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]
 	return all, err
 }
 
-// Poll is Status for somebody who waits. Asking sooner than the answer before
-// allowed counts as a create of theirs, and is refused once those are used up.
+// Poll is Status for somebody who waits. Asking sooner than the credential was
+// told to counts as a create while there is room for one. Beyond that a run's
+// first early poll is answered all the same, for clients that ask once right
+// after the create and give the run up at an error; others are refused. Nor does
+// that first one take the room of a create that is arriving.
 func (s *Service) Poll(ctx context.Context, who Caller, id string) (Record, error) {
 	rec, err := s.Status(ctx, who.AccountID, id)
 	if err != nil || rec.State.Ended() {
 		return rec, err
 	}
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		early, err := run.Answer(ctx, tx, rec.Run, who.PersonID)
-		if err != nil || !early {
+		early, err := run.Answer(ctx, tx, rec.Run, run.Poller{
+			PersonID:     who.PersonID,
+			Credential:   who.Credential,
+			CredentialID: who.CredentialID,
+		})
+		if err != nil || early == 0 {
 			return err
 		}
-		_, wait, err := ratelog.Take(ctx, tx, rateKey(who.PersonID), s.windows...)
-		if err == nil && wait > 0 {
-			err = fault.New(fault.RateLimited, "You ask for this run more often than it tells you to. Wait a little.").After(wait)
+
+		unit, full, err := ratelog.Take(ctx, tx, rateKey(who.PersonID), s.windows...)
+		switch {
+		case err != nil:
+			return err
+		case early == 1:
+			return s.leaveRoom(ctx, tx, who.PersonID, unit)
+		case full.Wait > 0:
+			return full.Fault("You ask for this run more often than it tells you to. Wait a little.")
 		}
-		return err
+		return nil
 	})
 	return rec, err
+}
+
+// leaveRoom gives back what a first early poll took, if it took anything, where
+// creates that are arriving need it.
+func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit string) error {
+	arriving := s.arriving.Count(personID)
+	if arriving == 0 || unit == "" {
+		return nil
+	}
+	left, _, err := ratelog.Left(ctx, tx, rateKey(personID), s.windows...)
+	if err != nil || left >= arriving {
+		return err
+	}
+	return ratelog.Return(ctx, tx, unit)
 }
 
 // List gives an account's runs, newest first.

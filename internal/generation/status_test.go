@@ -10,10 +10,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"atelier/internal/catalog"
 	"atelier/internal/fault"
 	"atelier/internal/generation"
 	"atelier/internal/generation/generationtest"
 	"atelier/internal/run"
+	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
 )
 
@@ -75,6 +77,17 @@ func TestPolls(t *testing.T) {
 		poll(in(anna, team), "in time, though all is used up", 10, 1)
 		poll(in(bert, team), "another has all of his", 10, 1)
 
+		phone := in(anna, team)
+		phone.CredentialID = "phone"
+		poll(phone, "the first of another device", 10, 1)
+		poll(phone, "the first early one of another device, though all is used up", 10, 1)
+		_, err = h.Runs.Poll(h.Context(), phone, r.ID)
+		refused(h, "the second early one", err, fault.RateLimited)
+		h.Pass(2 * time.Second)
+		poll(phone, "in time again", 10, 1)
+		_, err = h.Runs.Poll(h.Context(), phone, r.ID)
+		refused(h, "an early one later", err, fault.RateLimited)
+
 		h.OK(h.Runs.End(h.Context(), h.Claim("worker"), generation.Ending{State: run.Cancelled}))
 		for range 3 {
 			poll(in(anna, team), "after the end", 10, 1)
@@ -82,6 +95,133 @@ func TestPolls(t *testing.T) {
 		if n := h.Count(`SELECT count(*) FROM run_poll`); n != 0 {
 			h.Errorf("%d polls are kept", n)
 		}
+	})
+}
+
+// TestDevicesPollPolitely has two devices and a token of one person ask for the
+// same run, each when it was told to: none of it counts.
+func TestDevicesPollPolitely(t *testing.T) {
+	generationtest.Worlds(t, nil, func(h *house) {
+		anna := h.Person(0)
+		desk, phone, script := own(anna), own(anna), own(anna)
+		phone.CredentialID = "phone"
+		script.Credential = "personal_token"
+		r := h.Create(h.Draft(desk, "free"))
+		for range 5 {
+			h.Pass(r.PollAfter / 2)
+			for _, who := range []generation.Caller{phone, script} {
+				_, err := h.Runs.Poll(h.Context(), who, r.ID)
+				h.OK(err)
+			}
+			h.Pass(r.PollAfter / 2)
+			_, err := h.Runs.Poll(h.Context(), desk, r.ID)
+			h.OK(err)
+		}
+		if n := units(h, anna); n != 1 {
+			h.Errorf("%d units, want the create alone", n)
+		}
+		for range 9 {
+			h.Create(h.Draft(phone, "free"))
+		}
+	})
+}
+
+// TestPollAtOnceAfterCreate has creates that leave no room in the minute, and one
+// poll right after each.
+func TestPollAtOnceAfterCreate(t *testing.T) {
+	generationtest.Worlds(t, nil, func(h *house) {
+		anna := own(h.Person(0))
+		var runs []run.Run
+		for range 10 {
+			runs = append(runs, h.Create(h.Draft(anna, "free")))
+		}
+		for i, r := range runs {
+			if _, err := h.Runs.Poll(h.Context(), anna, r.ID); err != nil {
+				h.Errorf("first poll of run %d: %v", i, err)
+			}
+		}
+		if n := units(h, anna.PersonID); n != 10 {
+			h.Errorf("%d units, want 10: there was no room", n)
+		}
+		_, err := h.Runs.Poll(h.Context(), anna, runs[0].ID)
+		f := refused(h, "second poll", err, fault.RateLimited)
+		if f.Details["limit"] != 10 || f.Details["window_seconds"] != int64(60) || f.Details["retry_after_seconds"] != int64(60) {
+			h.Errorf("details = %v", f.Details)
+		}
+	})
+}
+
+// TestPollSendsOneWrite counts the statements of polls.
+func TestPollSendsOneWrite(t *testing.T) {
+	generationtest.Worlds(t, nil, func(h *house) {
+		var sent []string
+		db, err := sqldb.Open(h.Context(), h.URL, sqldb.Options{MaxConns: 4, Now: h.Now, Trace: func(query string, _ []any) { sent = append(sent, query) }})
+		h.OK(err)
+		defer db.Close()
+		parts := h.Runs.Parts
+		parts.DB = db
+		traced := generation.New(parts)
+
+		anna := own(h.Person(0))
+		r := h.Create(h.Draft(anna, "free"))
+		h.Claim("worker") // who waits is told their place as well
+		poll := func(what string, wait time.Duration, want int) {
+			h.Helper()
+			h.Pass(wait)
+			sent = nil
+			_, err := traced.Poll(h.Context(), anna, r.ID)
+			h.OK(err)
+			if len(sent) != want {
+				h.Errorf("%s sent %d statements in transactions, want %d: %q", what, len(sent), want, sent)
+			}
+		}
+		poll("the first poll", r.PollAfter, 1)
+		poll("the next one", r.PollAfter, 1)
+		poll("an early one", 0, 6) // two for the poll, four for the rate
+	})
+}
+
+// TestPollInterval follows how long a tool took lately: one slow run, as when a
+// model is loaded, moves the average and not the interval.
+func TestPollInterval(t *testing.T) {
+	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+		anna := own(h.Person(1000))
+		tool := h.Tool("many")
+		ran := func(took time.Duration, times int) {
+			h.Helper()
+			for range times {
+				h.Pass(time.Second)
+				h.Do(func(tx *sqldb.Tx) error { return catalog.RecordDuration(h.Context(), tx, tool.ID, took) })
+			}
+			h.OK(catalog.UpdateAverages(h.Context(), h.DB))
+			_, err := h.Catalog.Refresh(h.Context())
+			h.OK(err)
+		}
+		check := func(results int64, pollAfter, estimated time.Duration) {
+			h.Helper()
+			d := h.Draft(anna, "many")
+			d.NumResults = &results
+			r := h.Create(d)
+			if r.PollAfter != pollAfter || r.Estimated != estimated {
+				h.Errorf("%d results: poll after %v, estimated %v, want %v and %v", results, r.PollAfter, r.Estimated, pollAfter, estimated)
+			}
+			cost, err := h.Runs.Price(h.Context(), d)
+			h.OK(err)
+			if cost.Estimated != estimated {
+				h.Errorf("%d results: priced with %v, want %v", results, cost.Estimated, estimated)
+			}
+		}
+		check(1, 2*time.Second, 0)
+		ran(0, 1)
+		check(1, time.Second, time.Second)
+		ran(62*time.Second, 1)
+		ran(2*time.Second, 14)
+		check(1, 2*time.Second, 6*time.Second)
+		check(4, 2*time.Second, 23*time.Second)
+		ran(400*time.Millisecond, 8)
+		check(1, time.Second, 4*time.Second)
+		ran(time.Minute, 15)
+		check(1, 10*time.Second, 25*time.Second)
 	})
 }
 

@@ -59,16 +59,16 @@ func resetKey(email string) string { return ratelog.Daily + "reset/person/" + st
 // allowance is what a try took, to be given back after a success.
 type allowance struct{ ids []string }
 
-func (a *allowance) window(ctx context.Context, tx *sqldb.Tx, key string, windows ...ratelog.Window) (wait time.Duration, err error) {
-	id, wait, err := ratelog.Take(ctx, tx, key, windows...)
+func (a *allowance) window(ctx context.Context, tx *sqldb.Tx, key string, windows ...ratelog.Window) (full ratelog.Refusal, err error) {
+	id, full, err := ratelog.Take(ctx, tx, key, windows...)
 	a.keep(id)
-	return wait, err
+	return full, err
 }
 
-func (a *allowance) pace(ctx context.Context, tx *sqldb.Tx, key string, b ratelog.Backoff) (wait time.Duration, err error) {
-	id, wait, err := ratelog.Pace(ctx, tx, key, b)
+func (a *allowance) pace(ctx context.Context, tx *sqldb.Tx, key string, b ratelog.Backoff) (full ratelog.Refusal, err error) {
+	id, full, err := ratelog.Pace(ctx, tx, key, b)
 	a.keep(id)
-	return wait, err
+	return full, err
 }
 
 func (a *allowance) keep(id string) {
@@ -86,9 +86,13 @@ func (a *allowance) giveBack(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// tooMany refuses a try, which takes nothing then: its transaction is undone.
-func tooMany(message string, wait time.Duration) error {
-	return fault.New(fault.RateLimited, message).After(wait)
+// refuse ends a try whose limit is reached, if it is. The try takes nothing
+// then: its transaction is undone.
+func refuse(full ratelog.Refusal, message string) error {
+	if full.Wait > 0 {
+		return full.Fault(message)
+	}
+	return nil
 }
 
 const (
@@ -100,11 +104,11 @@ const (
 func (d *Desk) try(ctx context.Context, key string, windows ...ratelog.Window) (taken allowance, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		taken = allowance{}
-		wait, err := taken.window(ctx, tx, key, windows...)
-		if err == nil && wait > 0 {
-			err = tooMany(waitALittle, wait)
+		full, err := taken.window(ctx, tx, key, windows...)
+		if err != nil {
+			return err
 		}
-		return err
+		return refuse(full, waitALittle)
 	})
 	return taken, err
 }
@@ -112,14 +116,11 @@ func (d *Desk) try(ctx context.Context, key string, windows ...ratelog.Window) (
 // paceNetwork takes what one act without a person costs a network: at most
 // perMinute, and fewer the longer it goes on.
 func paceNetwork(ctx context.Context, tx *sqldb.Tx, act string, v Visitor, b ratelog.Backoff) error {
-	_, wait, err := ratelog.Pace(ctx, tx, act+"/address/"+v.network(), b, perMinute)
+	_, full, err := ratelog.Pace(ctx, tx, act+"/address/"+v.network(), b, perMinute)
 	if err != nil {
 		return err
 	}
-	if wait > 0 {
-		return tooMany(waitALittle, wait)
-	}
-	return nil
+	return refuse(full, waitALittle)
 }
 
 // known gives the id of a browser that is known to whoever has the mail
@@ -146,8 +147,8 @@ func (d *Desk) tryPassword(ctx context.Context, email string, v Visitor) (taken 
 			return err
 		}
 		if id != "" {
-			wait, err := taken.pace(ctx, tx, ratelog.Daily+"password/browser/"+id, passwordsOfPair)
-			if err != nil || wait == 0 {
+			full, err := taken.pace(ctx, tx, ratelog.Daily+"password/browser/"+id, passwordsOfPair)
+			if err != nil || full.Wait == 0 {
 				return err
 			}
 		}
@@ -157,25 +158,22 @@ func (d *Desk) tryPassword(ctx context.Context, email string, v Visitor) (taken 
 			return err
 		}
 		backoff := passwordsOfPair
-		if siege > 0 {
+		if siege.Wait > 0 {
 			backoff = passwordsUnderSiege
 		}
-		wait, err := taken.pace(ctx, tx, pairKey(email, v), backoff)
+		full, err := taken.pace(ctx, tx, pairKey(email, v), backoff)
 		if err != nil {
 			return err
 		}
-		if wait > 0 {
-			return tooMany(waitHere, wait)
+		if err := refuse(full, waitHere); err != nil {
+			return err
 		}
 
-		wait, err = taken.pace(ctx, tx, "password/address/"+v.network(), passwordsOfNetwork)
+		full, err = taken.pace(ctx, tx, "password/address/"+v.network(), passwordsOfNetwork)
 		if err != nil {
 			return err
 		}
-		if wait > 0 {
-			return tooMany(waitHere, wait)
-		}
-		return nil
+		return refuse(full, waitHere)
 	})
 	return taken, err
 }
@@ -185,26 +183,26 @@ func (d *Desk) tryPassword(ctx context.Context, email string, v Visitor) (taken 
 func (d *Desk) tryCode(ctx context.Context, personID string, v Visitor) (taken allowance, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		taken = allowance{}
-		wait, err := taken.window(ctx, tx, "code/person/"+personID, codesOfPerson...)
+		full, err := taken.window(ctx, tx, "code/person/"+personID, codesOfPerson...)
 		if err != nil {
 			return err
 		}
-		if wait > 0 {
-			return tooMany(waitALittle, wait)
+		if err := refuse(full, waitALittle); err != nil {
+			return err
 		}
 
-		wait, err = taken.window(ctx, tx, "code/address/"+v.network(), codesOfNetwork)
-		if err != nil || wait == 0 {
+		full, err = taken.window(ctx, tx, "code/address/"+v.network(), codesOfNetwork)
+		if err != nil || full.Wait == 0 {
 			return err
 		}
 		besides, err := taken.window(ctx, tx, ratelog.Daily+"code/person/"+personID, codesBesides)
-		if err != nil {
+		if err != nil || besides.Wait == 0 {
 			return err
 		}
-		if besides > 0 {
-			return tooMany("Too many wrong codes from this network. Wait a little.", min(wait, besides))
+		if besides.Wait < full.Wait {
+			full = besides
 		}
-		return nil
+		return refuse(full, "Too many wrong codes from this network. Wait a little.")
 	})
 	return taken, err
 }
@@ -222,29 +220,26 @@ func (d *Desk) tryReset(ctx context.Context, email string, v Visitor) (send bool
 			return err
 		}
 		if id != "" {
-			wait, err := taken.pace(ctx, tx, ratelog.Daily+"reset/browser/"+id, mailsToPerson)
+			full, err := taken.pace(ctx, tx, ratelog.Daily+"reset/browser/"+id, mailsToPerson)
 			if err != nil {
 				return err
 			}
-			if wait == 0 {
+			if full.Wait == 0 {
 				send = true
 				return nil
 			}
 		}
 
-		wait, err := taken.pace(ctx, tx, resetKey(email), mailsToPerson)
+		full, err := taken.pace(ctx, tx, resetKey(email), mailsToPerson)
 		if err != nil {
 			return err
 		}
-		send = wait == 0
-		wait, err = taken.pace(ctx, tx, "reset/address/"+v.network(), mailsOfNetwork)
+		send = full.Wait == 0
+		full, err = taken.pace(ctx, tx, "reset/address/"+v.network(), mailsOfNetwork)
 		if err != nil {
 			return err
 		}
-		if wait > 0 {
-			return tooMany("Too many mails were asked for from here. Wait a little.", wait)
-		}
-		return nil
+		return refuse(full, "Too many mails were asked for from here. Wait a little.")
 	})
 	return send, err
 }

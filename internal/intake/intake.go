@@ -123,7 +123,8 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 		return t, err
 	}
 	a.Type, a.MimeType = string(format.Type), format.MimeType
-	a.Width, a.Height, a.Duration, a.Blurhash = facts.Width, facts.Height, facts.Duration, facts.Blurhash
+	a.Width, a.Height, a.Blurhash = facts.Width, facts.Height, facts.Blurhash
+	a.Duration = facts.Duration.Round(time.Millisecond) // as it is stored
 	if len(facts.Thumb) > 0 {
 		a.Thumb = Key(a.ID, "thumb", facts.ThumbExt)
 		a.PictureBytes = int64(len(facts.Thumb))

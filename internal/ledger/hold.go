@@ -38,7 +38,8 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 	}
 	h, enough := a.plan(tx.Now, price, monthlyAllowance)
 	if !enough {
-		return Hold{}, TooFew(h.Tokens, a.posted-a.held)
+		return Hold{}, fault.New(fault.InsufficientBalance, "The account has too few tokens for this.").
+			With("required", h.Tokens).With("available", a.posted-a.held)
 	}
 	month, used := a.allowance(tx.Now)
 	ok, err := hold(ctx, tx, a, h.Tokens, month, used+h.Allowance)
@@ -49,12 +50,6 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 		return Hold{}, fmt.Errorf("reserve: %w", err)
 	}
 	return h, nil
-}
-
-// TooFew is what an account gets that has fewer tokens than a run needs.
-func TooFew(required, available int64) error {
-	return fault.New(fault.InsufficientBalance, "The account has too few tokens for this.").
-		With("required", required).With("available", available)
 }
 
 // Quote says what Reserve would do, without doing it or locking anything: what

@@ -21,6 +21,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"atelier/internal/fault"
 	"atelier/internal/ident"
 	"atelier/internal/sqldb"
 )
@@ -32,26 +33,38 @@ type Window struct {
 	Span time.Duration
 }
 
+// Refusal is a limit that is reached. The zero value is none.
+type Refusal struct {
+	Window
+	// Wait is how long until the next one would be admitted.
+	Wait time.Duration
+}
+
+// Fault is what the caller is told.
+func (r Refusal) Fault(message string) *fault.Error {
+	return fault.TooMany(message, r.Most, r.Span, r.Wait)
+}
+
 // Take admits one more under the key if every window has room for it, and
 // gives the id to Return it with. Where one is full the id is "", nothing is
-// recorded, and wait is how long until the next would be admitted.
+// recorded, and full is the window that stays full for longest.
 //
 // The key stays locked until the transaction ends.
-func Take(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (id string, wait time.Duration, err error) {
+func Take(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (id string, full Refusal, err error) {
 	if err := valid(key, windows); err != nil {
-		return "", 0, err
+		return "", Refusal{}, err
 	}
 	if err := lock(ctx, tx, key); err != nil {
-		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
 	}
-	if wait, err = Full(ctx, tx, key, windows...); err != nil || wait > 0 {
-		return "", wait, err
+	if full, err = Full(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
+		return "", full, err
 	}
 	id = ident.New()
 	if err := insert(ctx, tx, id, key); err != nil {
-		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
 	}
-	return id, 0, nil
+	return id, Refusal{}, nil
 }
 
 // Backoff lets Free happen in any interval as long as Span, and then one more at
@@ -80,73 +93,84 @@ func (b Backoff) valid() bool {
 
 // Pace is Take with waits that grow; windows hold besides. It locks the key as
 // Take does.
-func Pace(ctx context.Context, tx *sqldb.Tx, key string, b Backoff, windows ...Window) (id string, wait time.Duration, err error) {
+func Pace(ctx context.Context, tx *sqldb.Tx, key string, b Backoff, windows ...Window) (id string, full Refusal, err error) {
 	if err := validKey(key); err != nil {
-		return "", 0, err
+		return "", Refusal{}, err
 	}
 	if !b.valid() {
-		return "", 0, fmt.Errorf("rate of %s: a backoff of %+v", key, b)
+		return "", Refusal{}, fmt.Errorf("rate of %s: a backoff of %+v", key, b)
 	}
 
 	if err := lock(ctx, tx, key); err != nil {
-		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
 	}
 	n, last, err := latest(ctx, tx, key, b.Span)
 	if err != nil {
-		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
 	}
 	if len(windows) > 0 {
-		if wait, err = Full(ctx, tx, key, windows...); err != nil {
-			return "", 0, err
+		if full, err = Full(ctx, tx, key, windows...); err != nil {
+			return "", Refusal{}, err
 		}
 	}
 	if n >= b.Free {
-		wait = max(wait, last.Add(b.delay(n)).Sub(tx.Now))
+		full = longer(full, Refusal{
+			Window: Window{Most: b.Free, Span: b.Span},
+			Wait:   last.Add(b.delay(n)).Sub(tx.Now),
+		})
 	}
-	if wait > 0 {
-		return "", wait, nil
+	if full.Wait > 0 {
+		return "", full, nil
 	}
 
 	id = ident.New()
 	if err := insert(ctx, tx, id, key); err != nil {
-		return "", 0, fmt.Errorf("rate of %s: %w", key, err)
+		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
 	}
-	return id, 0, nil
+	return id, Refusal{}, nil
 }
 
-// Full tells how long Take would make the caller wait, 0 where it would admit
-// them. It takes and locks nothing: another may be quicker.
-func Full(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (wait time.Duration, err error) {
+// longer gives the refusal that lasts longer. One that lasts no time is none.
+func longer(a, b Refusal) Refusal {
+	if b.Wait > a.Wait {
+		return b
+	}
+	return a
+}
+
+// Full tells what Take would refuse, the zero value where it would admit the
+// caller. It takes and locks nothing: another may be quicker.
+func Full(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (full Refusal, err error) {
 	if err := valid(key, windows); err != nil {
-		return 0, err
+		return Refusal{}, err
 	}
 	for _, w := range windows {
-		at, full, err := newest(ctx, tx, key, w)
+		at, isFull, err := newest(ctx, tx, key, w)
 		if err != nil {
-			return 0, fmt.Errorf("rate of %s: %w", key, err)
+			return Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
 		}
-		if full {
-			wait = max(wait, at.Add(w.Span).Sub(tx.Now))
+		if isFull {
+			full = longer(full, Refusal{Window: w, Wait: at.Add(w.Span).Sub(tx.Now)})
 		}
 	}
-	return wait, nil
+	return full, nil
 }
 
-// Left tells how many more Take would admit now, or, where that is none, how long
-// it would make the caller wait. It takes and locks nothing.
-func Left(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (left int, wait time.Duration, err error) {
-	if wait, err = Full(ctx, tx, key, windows...); err != nil || wait > 0 {
-		return 0, wait, err
+// Left tells how many more Take would admit now, or, where that is none, what it
+// would refuse. It takes and locks nothing.
+func Left(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (left int, full Refusal, err error) {
+	if full, err = Full(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
+		return 0, full, err
 	}
 	left = math.MaxInt
 	for _, w := range windows {
 		n, _, err := count(ctx, tx, key, w)
 		if err != nil {
-			return 0, 0, fmt.Errorf("rate of %s: %w", key, err)
+			return 0, Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
 		}
 		left = min(left, w.Most-n)
 	}
-	return left, 0, nil
+	return left, Refusal{}, nil
 }
 
 // Room is what a window has left.
@@ -157,32 +181,47 @@ type Room struct {
 }
 
 // Admit is Take for callers who are told what each window has left.
-func Admit(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (rooms []Room, wait time.Duration, err error) {
+func Admit(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (rooms []Room, full Refusal, err error) {
 	if err := valid(key, windows); err != nil {
-		return nil, 0, err
+		return nil, Refusal{}, err
 	}
 	if err := lock(ctx, tx, key); err != nil {
-		return nil, 0, fmt.Errorf("rate of %s: %w", key, err)
+		return nil, Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
 	}
-	rooms = make([]Room, len(windows))
+	rooms, err = Rooms(ctx, tx, key, windows...)
+	if err != nil {
+		return nil, Refusal{}, err
+	}
+	for i := range rooms {
+		if rooms[i].Left == 0 {
+			full, err = Full(ctx, tx, key, windows...)
+			return nil, full, err
+		}
+		rooms[i].Left--
+	}
+	if err := insert(ctx, tx, ident.New(), key); err != nil {
+		return nil, Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+	}
+	return rooms, Refusal{}, nil
+}
+
+// Rooms tells what each window has left. It takes and locks nothing.
+func Rooms(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) ([]Room, error) {
+	if err := valid(key, windows); err != nil {
+		return nil, err
+	}
+	rooms := make([]Room, len(windows))
 	for i, w := range windows {
 		n, first, err := count(ctx, tx, key, w)
 		if err != nil {
-			return nil, 0, fmt.Errorf("rate of %s: %w", key, err)
+			return nil, fmt.Errorf("rate of %s: %w", key, err)
 		}
-		if n >= w.Most {
-			wait, err = Full(ctx, tx, key, windows...)
-			return nil, wait, err
-		}
-		rooms[i] = Room{Left: w.Most - n - 1, Reset: w.Span}
+		rooms[i] = Room{Left: max(w.Most-n, 0), Reset: w.Span}
 		if n > 0 && first.Before(tx.Now) {
 			rooms[i].Reset = first.Add(w.Span).Sub(tx.Now)
 		}
 	}
-	if err := insert(ctx, tx, ident.New(), key); err != nil {
-		return nil, 0, fmt.Errorf("rate of %s: %w", key, err)
-	}
-	return rooms, 0, nil
+	return rooms, nil
 }
 
 // Return gives back what Take admitted, as if it had not happened. What was

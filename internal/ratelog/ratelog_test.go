@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"atelier/internal/fault"
 	"atelier/internal/ratelog"
 	"atelier/internal/sqldb"
 	"atelier/internal/sqldb/dbtest"
@@ -44,8 +45,9 @@ func each(t *testing.T, fn func(t *testing.T, db *sqldb.DB, c *clock)) {
 
 func take(t *testing.T, db *sqldb.DB, key string, windows ...ratelog.Window) (id string, wait time.Duration) {
 	t.Helper()
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-		id, wait, err = ratelog.Take(t.Context(), tx, key, windows...)
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		got, full, err := ratelog.Take(t.Context(), tx, key, windows...)
+		id, wait = got, full.Wait
 		return err
 	})
 	if err != nil {
@@ -59,8 +61,9 @@ func take(t *testing.T, db *sqldb.DB, key string, windows ...ratelog.Window) (id
 
 func full(t *testing.T, db *sqldb.DB, key string, windows ...ratelog.Window) (wait time.Duration) {
 	t.Helper()
-	err := db.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
-		wait, err = ratelog.Full(t.Context(), tx, key, windows...)
+	err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
+		full, err := ratelog.Full(t.Context(), tx, key, windows...)
+		wait = full.Wait
 		return err
 	})
 	if err != nil {
@@ -79,8 +82,9 @@ func count(t *testing.T, db *sqldb.DB, table string) (n int64) {
 
 func admit(t *testing.T, db *sqldb.DB, key string, windows ...ratelog.Window) (rooms []ratelog.Room, wait time.Duration) {
 	t.Helper()
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-		rooms, wait, err = ratelog.Admit(t.Context(), tx, key, windows...)
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		got, full, err := ratelog.Admit(t.Context(), tx, key, windows...)
+		rooms, wait = got, full.Wait
 		return err
 	})
 	if err != nil {
@@ -146,6 +150,56 @@ func TestTwoWindows(t *testing.T) {
 			if _, got := take(t, db, "a", windows...); got != s.wait {
 				t.Errorf("at %v: wait = %v, want %v", s.at, got, s.wait)
 			}
+		}
+	})
+}
+
+// TestRefusalNamesTheLimit has the hour, or a backoff, last longer than the
+// minute does, though it is over within one.
+func TestRefusalNamesTheLimit(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
+		minute, hour := ratelog.Window{Most: 1, Span: time.Minute}, ratelog.Window{Most: 2, Span: time.Hour}
+		backoff := ratelog.Backoff{Free: 2, Span: 2 * time.Hour, First: 90 * time.Second, Most: time.Hour}
+		check := func(at time.Duration, do func(*sqldb.Tx) (ratelog.Refusal, error), want ratelog.Refusal) {
+			t.Helper()
+			c.stepTo(at)
+			var got ratelog.Refusal
+			err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
+				got, err = do(tx)
+				return err
+			})
+			if err != nil || got != want {
+				t.Errorf("after %v: %+v, %v, want %+v", at, got, err, want)
+			}
+		}
+		takeOne := func(tx *sqldb.Tx) (ratelog.Refusal, error) {
+			_, full, err := ratelog.Take(t.Context(), tx, "a", minute, hour)
+			return full, err
+		}
+		paceOne := func(tx *sqldb.Tx) (ratelog.Refusal, error) {
+			_, full, err := ratelog.Pace(t.Context(), tx, "b", backoff, minute)
+			return full, err
+		}
+		none := ratelog.Refusal{}
+		check(0, takeOne, none)
+		check(time.Second, takeOne, ratelog.Refusal{Window: minute, Wait: 59 * time.Second})
+		check(59*time.Minute+20*time.Second, takeOne, none)
+		check(59*time.Minute+30*time.Second, takeOne, ratelog.Refusal{Window: minute, Wait: 50 * time.Second})
+		check(time.Hour, takeOne, ratelog.Refusal{Window: minute, Wait: 20 * time.Second})
+		check(time.Hour+20*time.Second, takeOne, none)
+		check(time.Hour+21*time.Second, takeOne, ratelog.Refusal{Window: hour, Wait: 58*time.Minute + 59*time.Second})
+		check(2*time.Hour-50*time.Second, takeOne, ratelog.Refusal{Window: hour, Wait: 10 * time.Second})
+
+		check(3*time.Hour, paceOne, none)
+		check(3*time.Hour+time.Minute, paceOne, none)
+		check(3*time.Hour+2*time.Minute, paceOne, ratelog.Refusal{Window: ratelog.Window{Most: 2, Span: 2 * time.Hour}, Wait: 30 * time.Second})
+		check(3*time.Hour+61*time.Second, paceOne, ratelog.Refusal{Window: ratelog.Window{Most: 2, Span: 2 * time.Hour}, Wait: 89 * time.Second})
+
+		f := ratelog.Refusal{Window: hour, Wait: 10*time.Second + time.Microsecond}.Fault("Wait.")
+		if f.Code != fault.RateLimited || f.RetryAfter != 10*time.Second+time.Microsecond || f.Details["limit"] != 2 ||
+			f.Details["window_seconds"] != int64(3600) || f.Details["retry_after_seconds"] != int64(11) {
+			t.Errorf("fault = %+v", f)
 		}
 	})
 }
@@ -397,8 +451,9 @@ func TestRandomSchedules(t *testing.T) {
 
 func pace(t *testing.T, db *sqldb.DB, key string, b ratelog.Backoff, windows ...ratelog.Window) (id string, wait time.Duration) {
 	t.Helper()
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-		id, wait, err = ratelog.Pace(t.Context(), tx, key, b, windows...)
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		got, full, err := ratelog.Pace(t.Context(), tx, key, b, windows...)
+		id, wait = got, full.Wait
 		return err
 	})
 	if err != nil {

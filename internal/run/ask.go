@@ -103,10 +103,20 @@ func AskCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (r Run, 
 	return r, false, err
 }
 
-// Answer notes that a person is told about a pending run now, and whether they
-// asked sooner than they were told to.
-func Answer(ctx context.Context, tx *sqldb.Tx, r Run, personID string) (early bool, err error) {
-	return answer(ctx, tx, r, personID)
+// Answer notes that a credential is told about a pending run now. early counts
+// its polls of the run that came sooner than it was told to, this one included;
+// it is 0 where this one did not. The create was the first answer to whatever
+// made the run.
+func Answer(ctx context.Context, tx *sqldb.Tx, r Run, p Poller) (early int64, err error) {
+	politeFrom := tx.Now.Add(-r.PollAfter)
+	madeIt := p.Credential == r.Credential && p.CredentialID == r.CredentialID
+	if !madeIt || !r.Created.After(politeFrom) {
+		polite, err := answerPolite(ctx, tx, r.ID, p, politeFrom)
+		if err != nil || polite {
+			return 0, err
+		}
+	}
+	return answerEarly(ctx, tx, r.ID, p)
 }
 
 // Key is the answer to a create that came with an idempotency key.
@@ -141,12 +151,19 @@ func Remember(ctx context.Context, tx *sqldb.Tx, personID, key string, k Key) er
 	return remember(ctx, tx, personID, key, k)
 }
 
-// Forget removes keys that are older than their lifetime, a batch at a time.
+// Forget removes keys that are older than their lifetime, and polls of runs that
+// have ended: on PostgreSQL a poll can be noted while the end is being committed.
+// It takes a batch at a time.
 func Forget(ctx context.Context, db *sqldb.DB, lifetime time.Duration) error {
 	for {
 		var n int64
-		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			n, err = forgetBefore(ctx, tx, tx.Now.Add(-lifetime), forgetBatch)
+		err := db.Write(ctx, func(tx *sqldb.Tx) error {
+			keys, err := forgetBefore(ctx, tx, tx.Now.Add(-lifetime), forgetBatch)
+			if err != nil {
+				return err
+			}
+			polls, err := forgetEndedPolls(ctx, tx, forgetBatch)
+			n = max(keys, polls)
 			return err
 		})
 		if err != nil || n < forgetBatch {

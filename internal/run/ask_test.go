@@ -12,36 +12,53 @@ import (
 	"atelier/internal/sqldb/dbtest"
 )
 
-func (w world) answer(r run.Run, personID string) (early bool) {
+func (w world) answer(r run.Run, p run.Poller) (early int64) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return run.Answer(w.Context(), tx, r, personID) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.Answer(w.Context(), tx, r, p) })
+}
+
+// maker is who made a run, with the credential that did.
+func maker(r run.Run) run.Poller {
+	return run.Poller{PersonID: r.PersonID, Credential: r.Credential, CredentialID: r.CredentialID}
 }
 
 func TestEarlyPolls(t *testing.T) {
 	worlds(t, func(w world) {
-		anna, bert := w.person(), w.person()
-		r := w.get(w.add(anna)) // is to be asked about every two seconds
+		r := w.get(w.add(w.person())) // is to be asked about every two seconds
+		anna := maker(r)
+		phone := run.Poller{PersonID: anna.PersonID, Credential: anna.Credential, CredentialID: "the phone"}
+		script := run.Poller{PersonID: anna.PersonID, Credential: "personal_token", CredentialID: anna.CredentialID}
+		bert := run.Poller{PersonID: w.person(), Credential: "device", CredentialID: "his"}
 		for i, c := range []struct {
-			who   string
+			who   run.Poller
 			wait  time.Duration // since the answer before
-			early bool
+			early int64
 		}{
-			{anna, 2*time.Second - time.Microsecond, true}, // the create was an answer
-			{anna, 2 * time.Second, false},
-			{anna, 0, true},
-			{anna, 2*time.Second - time.Microsecond, true},
-			{anna, 2*time.Second + time.Microsecond, false},
-			{bert, 0, false}, // nobody told him anything yet
-			{bert, time.Second, true},
-			{bert, 2 * time.Second, false},
+			{anna, 2*time.Second - time.Microsecond, 1}, // the create was an answer
+			{anna, 2 * time.Second, 0},
+			{anna, 0, 2},
+			{anna, 2*time.Second - time.Microsecond, 3},
+			{anna, 2*time.Second + time.Microsecond, 0},
+			{bert, 0, 0}, // nobody told him anything yet
+			{bert, time.Second, 1},
+			{bert, 2 * time.Second, 0},
+			{phone, 0, 0}, // nor the phone
+			{script, 0, 0},
+			{anna, 0, 0},
+			{phone, 2 * time.Second, 0},
+			{script, 0, 0},
+			{anna, 0, 0},
+			{phone, time.Second, 1},
+			{script, 0, 1},
+			{anna, 0, 4},
 		} {
 			w.Pass(c.wait)
 			if early := w.answer(r, c.who); early != c.early {
-				w.Errorf("answer %d: early = %v, want %v", i, early, c.early)
+				w.Errorf("answer %d: early = %d, want %d", i, early, c.early)
 			}
 		}
 		w.end(r, outcome(run.Cancelled))
-		if w.answer(r, anna) {
+		if w.answer(r, anna) != 0 {
 			w.Error("an answer after the end is early")
 		}
 		var rows int64
@@ -55,19 +72,20 @@ func TestEarlyPolls(t *testing.T) {
 // TestPollsAtOnce has many ask at the moment when one may.
 func TestPollsAtOnce(t *testing.T) {
 	worlds(t, func(w world) {
-		anna := w.person()
-		r := w.get(w.add(anna))
+		r := w.get(w.add(w.person()))
 		w.Pass(r.PollAfter)
-		early := make([]bool, 16)
+		early := make([]int64, 16)
 		dbtest.Together(len(early), func(i int) {
-			err := w.Try(func(tx *sqldb.Tx) (err error) { early[i], err = run.Answer(w.Context(), tx, r, anna); return err })
+			err := w.Try(func(tx *sqldb.Tx) (err error) { early[i], err = run.Answer(w.Context(), tx, r, maker(r)); return err })
 			if err != nil {
 				w.Errorf("answer: %v", err)
 			}
 		})
-		on := slices.DeleteFunc(early, func(e bool) bool { return e })
-		if len(on) != 1 {
-			w.Errorf("%d were in time, want 1", len(on))
+		slices.Sort(early)
+		for i, n := range early {
+			if n != int64(i) {
+				w.Fatalf("early = %v, want one that is not and every number of those that are", early)
+			}
 		}
 	})
 }
@@ -265,6 +283,23 @@ func TestKeysLive(t *testing.T) {
 		})
 		if err == nil {
 			w.Error("an answer was changed")
+		}
+	})
+}
+
+// TestPollDuringTheEnd has a poll noted after the end has removed all of them and
+// before it is committed, which only PostgreSQL lets happen.
+func TestPollDuringTheEnd(t *testing.T) {
+	worlds(t, func(w world) {
+		r, going := w.get(w.add(w.person())), w.get(w.add(w.person()))
+		w.answer(going, maker(going))
+		w.end(r, outcome(run.Cancelled))
+		w.Exec(`INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early) VALUES ($1, 'id_token', 'd', $2, 1, 0)`, r.ID, r.PersonID)
+		w.OK(run.Forget(w.Context(), w.DB, time.Hour))
+		var all, kept int64
+		w.OK(w.DB.QueryRow(w.Context(), `SELECT count(*), count(CASE WHEN run_id = $1 THEN 1 END) FROM run_poll`, going.ID).Scan(&all, &kept))
+		if all != 1 || kept != 1 {
+			w.Errorf("%d polls are left, %d of them of the run that goes on; want 1 and 1", all, kept)
 		}
 	})
 }

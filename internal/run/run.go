@@ -165,6 +165,13 @@ type Held struct {
 	Cancel  bool
 }
 
+// Poller is who asks about a run, and with which credential.
+type Poller struct {
+	PersonID     string
+	Credential   string // its kind
+	CredentialID string
+}
+
 // ErrNotFound is one answer for runs of others and for those that never were.
 var ErrNotFound = fault.New(fault.NotFound, "There is no such run.")
 

@@ -417,6 +417,12 @@ func forgetPolls(ctx context.Context, tx *sqldb.Tx, runID string) error {
 	return err
 }
 
+func forgetEndedPolls(ctx context.Context, tx *sqldb.Tx, limit int) (int64, error) {
+	return tx.Exec(ctx, `
+		DELETE FROM run_poll WHERE run_id IN (
+			SELECT p.run_id FROM run_poll p JOIN run r ON r.id = p.run_id WHERE r.status <> 'pending' LIMIT $1)`, int64(limit))
+}
+
 func insertResult(ctx context.Context, tx *sqldb.Tx, r Run, place int, one Result) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created, seal)
@@ -458,31 +464,30 @@ func outputs(ctx context.Context, tx *sqldb.Tx, runIDs []string) (map[string][]O
 
 // Polls.
 
-// answer notes that somebody is told about a run now. early is whether that is
-// sooner after the answer before than they were asked to wait; the create was
-// the first answer to whoever made the run. The row is made before it is
-// looked at, so that of those who ask at once all but one are early.
-func answer(ctx context.Context, tx *sqldb.Tx, r Run, personID string) (early bool, err error) {
-	first := sqldb.At(time.UnixMicro(0))
-	if personID == r.PersonID {
-		first = sqldb.At(r.Created)
+// answerPolite notes that a credential is told about a run now, if it was not
+// told after a time. Of those who ask at once one finds it so.
+func answerPolite(ctx context.Context, tx *sqldb.Tx, runID string, p Poller, after time.Time) (polite bool, err error) {
+	n, err := tx.Exec(ctx, `
+		INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early)
+		SELECT id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), 0 FROM run WHERE id = $1 AND status = 'pending'
+		ON CONFLICT (run_id, credential, credential_id) DO UPDATE SET answered = excluded.answered WHERE run_poll.answered <= $6`,
+		runID, p.Credential, p.CredentialID, p.PersonID, sqldb.At(tx.Now), sqldb.At(after))
+	return n == 1, err
+}
+
+// answerEarly notes one early poll more and gives their number, 0 where the run
+// has ended meanwhile.
+func answerEarly(ctx context.Context, tx *sqldb.Tx, runID string, p Poller) (early int64, err error) {
+	err = tx.QueryRow(ctx, `
+		INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early)
+		SELECT id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), 1 FROM run WHERE id = $1 AND status = 'pending'
+		ON CONFLICT (run_id, credential, credential_id) DO UPDATE SET answered = excluded.answered, early = run_poll.early + 1
+		RETURNING early`,
+		runID, p.Credential, p.CredentialID, p.PersonID, sqldb.At(tx.Now)).Scan(&early)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return 0, nil
 	}
-	_, err = tx.Exec(ctx, `
-		INSERT INTO run_poll (run_id, person_id, answered) SELECT id, CAST($2 AS TEXT), CAST($3 AS BIGINT) FROM run WHERE id = $1 AND status = 'pending'
-		ON CONFLICT (run_id, person_id) DO NOTHING`, r.ID, personID, first)
-	if err != nil {
-		return false, err
-	}
-	var last sqldb.Time
-	err = tx.QueryRow(ctx, `SELECT answered FROM run_poll WHERE run_id = $1 AND person_id = $2`+tx.Dialect.ForUpdate, r.ID, personID).Scan(&last)
-	if errors.Is(err, sqldb.ErrNoRows) { // it has ended meanwhile
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	_, err = tx.Exec(ctx, `UPDATE run_poll SET answered = $3 WHERE run_id = $1 AND person_id = $2`, r.ID, personID, sqldb.At(tx.Now))
-	return last.After(tx.Now.Add(-r.PollAfter)), err
+	return early, err
 }
 
 // Keys.

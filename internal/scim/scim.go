@@ -175,7 +175,7 @@ func (s *Server) attempt(do handler, rec *httpd.Record, w http.ResponseWriter, r
 		bucket, key = s.companies, from.CompanyID()
 	}
 	if wait, ok := bucket.Take(key); !ok {
-		return fault.New(fault.RateLimited, "Too many requests. Wait a little.").After(wait)
+		return fault.TooMany("Too many requests. Wait a little.", bucket.PerMinute(), time.Minute, wait)
 	}
 	if err != nil {
 		return err

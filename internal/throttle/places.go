@@ -30,3 +30,10 @@ func (p *Places) Take(key string) (leave func(), ok bool) {
 		}
 	}, true
 }
+
+// Count tells how many places of a key are taken.
+func (p *Places) Count(key string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken[key]
+}

@@ -28,6 +28,9 @@ func New(perMinute int, now func() time.Time) *Buckets {
 	return &Buckets{perMinute: perMinute, now: now, young: map[string]*rate.Limiter{}}
 }
 
+// PerMinute is how many calls a minute each key is allowed, and how many at once.
+func (b *Buckets) PerMinute() int { return b.perMinute }
+
 // Take uses one call of key's allowance. When there is none left it says how
 // long until there is.
 func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {

@@ -165,6 +165,26 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 		if e["trace_id"] != header.Get("X-Trace-Id") {
 			return fmt.Errorf("trace_id %v is not the header's %q", e["trace_id"], header.Get("X-Trace-Id"))
 		}
+		if e["code"] == "RATE_LIMITED" {
+			return checkRateLimited(e["details"].(map[string]any), header.Get("Retry-After"))
+		}
+	}
+	return nil
+}
+
+// checkRateLimited checks the details that every RATE_LIMITED error has.
+func checkRateLimited(details map[string]any, retryAfter string) error {
+	for _, name := range []string{"limit", "window_seconds", "retry_after_seconds"} {
+		n, ok := details[name].(json.Number)
+		if !ok {
+			return fmt.Errorf("RATE_LIMITED without a number %s in its details", name)
+		}
+		if _, err := n.Int64(); err != nil {
+			return fmt.Errorf("%s of RATE_LIMITED: %w", name, err)
+		}
+	}
+	if got := details["retry_after_seconds"].(json.Number).String(); got != retryAfter {
+		return fmt.Errorf("retry_after_seconds is %s, Retry-After is %q", got, retryAfter)
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ func TestJudge(t *testing.T) {
 	trace := strings.Repeat("a", 32)
 	missing := `{"error":{"code":"NOT_FOUND","message":"m","retryable":false,"details":{},"trace_id":"` + trace + `"}}`
 	tool := `{"id":"abcdefghij0123456789","name":"n","description":null,"avatar_url":null,"average_gen_in_seconds":null,"tool_tags":[],"pricing_type":"FREE","tokens_per_result":0}`
+	limited := strings.NewReplacer("NOT_FOUND", "RATE_LIMITED", `"details":{}`, `"details":{"limit":10,"window_seconds":60,"retry_after_seconds":7}`).Replace(missing)
 	page := `{"data":[` + tool + `],"has_more":false,"next_cursor":null}`
 	for _, x := range []struct {
 		name, method, path string
@@ -54,8 +55,16 @@ func TestJudge(t *testing.T) {
 		{"untyped", "GET", "/api/v2/tools", 200, page, "Content-Type", false},
 		{"401 without a challenge", "GET", "/api/v2/tools", 401, strings.Replace(missing, "NOT_FOUND", "UNAUTHENTICATED", 1), "", false},
 		{"405 without methods", "POST", "/api/v2/tools", 405, strings.Replace(missing, "NOT_FOUND", "METHOD_NOT_ALLOWED", 1), "", false},
+		{"a limit", "GET", "/api/v2/tools", 429, limited, "", true},
+		{"a limit of nothing", "GET", "/api/v2/tools", 429, strings.Replace(limited, `"limit":10,`, "", 1), "", false},
+		{"a limit without a window", "GET", "/api/v2/tools", 429, strings.Replace(limited, `"window_seconds":60`, `"window_seconds":null`, 1), "", false},
+		{"a limit with part of a second", "GET", "/api/v2/tools", 429, strings.Replace(limited, `"window_seconds":60`, `"window_seconds":0.5`, 1), "", false},
+		{"a limit that lasts differently", "GET", "/api/v2/tools", 429, strings.Replace(limited, `"retry_after_seconds":7`, `"retry_after_seconds":8`, 1), "", false},
 	} {
 		h := header()
+		if x.status == http.StatusTooManyRequests {
+			h.Set("Retry-After", "7")
+		}
 		h.Del(x.without)
 		if err := c.Judge(x.method, x.path, x.status, h, []byte(x.body)); (err == nil) != x.good {
 			t.Errorf("%s: judged %v, want good %v", x.name, err, x.good)

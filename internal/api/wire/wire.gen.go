@@ -1017,7 +1017,7 @@ type CostPreview struct {
 	// CanRun Whether the account could start it now.
 	CanRun bool `json:"can_run"`
 
-	// EstimatedSeconds How long such runs take; null before the tool's first.
+	// EstimatedSeconds How long such a run takes, for as many results; null before the tool's first.
 	//
 	// Examples: 8
 	EstimatedSeconds *int64 `json:"estimated_seconds"`
@@ -1072,7 +1072,8 @@ type CreateGenerationRequest struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
 	// NumResults How many results, within the tool's `num_results`; ignored where that is null, since such a tool makes
-	// exactly one.
+	// exactly one. Left out or null it is 1, or the tool's `min` where that is higher; the tool's `default` is
+	// what forms begin with.
 	NumResults *int64 `json:"num_results,omitempty"`
 
 	// Plugin What is calling; shown in reports.
@@ -1224,7 +1225,8 @@ type ErrorBody struct {
 	Code ErrorCode `json:"code"`
 
 	// Details More for a program, by code; `INVALID_REQUEST` has `fields`, a list of every problem as
-	// `{"path", "message"}`.
+	// `{"path", "message"}`. `RATE_LIMITED` has `limit`, how many are allowed in any `window_seconds` (0: at any one
+	// time), and `retry_after_seconds`, the same as `Retry-After`.
 	Details map[string]interface{} `json:"details"`
 
 	// Message Written for a person.
@@ -1382,7 +1384,7 @@ type Generation struct {
 	// Error Why it failed; null unless it did.
 	Error *GenerationError `json:"error"`
 
-	// EstimatedSeconds How long such runs take; null before the tool's first.
+	// EstimatedSeconds How long such a run takes, for as many results; null before the tool's first.
 	//
 	// Examples: 8
 	EstimatedSeconds *int64 `json:"estimated_seconds"`
@@ -1465,7 +1467,7 @@ type GenerationCreated struct {
 	// Created When it was accepted.
 	Created time.Time `json:"created"`
 
-	// EstimatedSeconds How long such runs take; null before the tool's first.
+	// EstimatedSeconds How long such a run takes, for as many results; null before the tool's first.
 	//
 	// Examples: 8
 	EstimatedSeconds *int64 `json:"estimated_seconds"`
@@ -1491,9 +1493,10 @@ type GenerationCreated struct {
 
 // GenerationError Why a run failed. It has cost nothing.
 type GenerationError struct {
-	// Code What a program acts on. `ENGINE_FAILED`: it went wrong with these inputs, so change them, or try once more.
+	// Code What a program acts on. `ENGINE_FAILED`: it went wrong with these inputs, so change them.
 	// `ENGINE_UNAVAILABLE`: nothing was there to run it; try again later. `TIMED_OUT`: it took longer than the tool
-	// allows; ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it unchanged.
+	// allows; try again later, or ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it
+	// unchanged.
 	// `OUTPUT_INVALID`: the engine gave something that can't be used; try again, and tell the operator if it stays.
 	// `STORAGE_QUOTA_EXCEEDED`: the results did not fit into the account's storage; delete files first.
 	// New codes may be added.
@@ -1506,11 +1509,15 @@ type GenerationError struct {
 	//
 	// Examples: The engine could not finish this run.
 	Message string `json:"message"`
+
+	// Retryable Whether the same create can succeed later, with a new key.
+	Retryable bool `json:"retryable"`
 }
 
-// GenerationErrorCode What a program acts on. `ENGINE_FAILED`: it went wrong with these inputs, so change them, or try once more.
+// GenerationErrorCode What a program acts on. `ENGINE_FAILED`: it went wrong with these inputs, so change them.
 // `ENGINE_UNAVAILABLE`: nothing was there to run it; try again later. `TIMED_OUT`: it took longer than the tool
-// allows; ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it unchanged.
+// allows; try again later, or ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it
+// unchanged.
 // `OUTPUT_INVALID`: the engine gave something that can't be used; try again, and tell the operator if it stays.
 // `STORAGE_QUOTA_EXCEEDED`: the results did not fit into the account's storage; delete files first.
 // New codes may be added.
@@ -1533,7 +1540,7 @@ type GenerationOutput struct {
 	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
 	Blurhash *string `json:"blurhash"`
 
-	// DurationSeconds How long it plays; null where it does not or nobody knows.
+	// DurationSeconds How long it plays, to the millisecond; null where it does not or nobody knows.
 	DurationSeconds *float64 `json:"duration_seconds"`
 
 	// Expired Whether the file was deleted; its record stays.

@@ -227,9 +227,9 @@ func (h *House) Balance(accountID string) ledger.Balance {
 	})
 }
 
-// Own is a person on their own account.
+// Own is a person on their own account, with a device of theirs.
 func Own(personID string) generation.Caller {
-	return generation.Caller{PersonID: personID, AccountID: personID, Credential: "id_token", CredentialID: "d", MayGenerate: true}
+	return generation.Caller{PersonID: personID, AccountID: personID, Credential: "id_token", CredentialID: "device of " + personID, MayGenerate: true}
 }
 
 // In is a person in a team.
@@ -239,11 +239,17 @@ func In(personID, teamID string) generation.Caller {
 	return c
 }
 
-// Draft asks a tool for a run without inputs.
+// Draft asks a tool for a run without inputs, and for as many results as its
+// form begins with.
 func (h *House) Draft(who generation.Caller, slug string) generation.Draft {
 	h.Helper()
 	t := h.Tool(slug)
-	return generation.Draft{Caller: who, ToolID: t.ID, ToolHash: t.Hash, Inputs: map[string]any{}}
+	d := generation.Draft{Caller: who, ToolID: t.ID, ToolHash: t.Hash, Inputs: map[string]any{}}
+	if t.NumResults != nil {
+		n := t.NumResults.Default
+		d.NumResults = &n
+	}
+	return d
 }
 
 // Render is the answer that creates get here.

@@ -15,6 +15,7 @@ import (
 type World struct {
 	*testing.T
 	DB    *sqldb.DB
+	URL   string        // of the database
 	clock *atomic.Int64 // microseconds
 }
 
@@ -26,9 +27,9 @@ func Worlds(t *testing.T, checks []sqldb.Check, fn func(w World)) {
 	for _, engine := range Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			w := World{T: t, clock: new(atomic.Int64)}
+			w := World{T: t, URL: URL(t, engine), clock: new(atomic.Int64)}
 			w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
-			w.DB = OpenAt(t, URL(t, engine), w.Now)
+			w.DB = OpenAt(t, w.URL, w.Now)
 			fn(w)
 			if v, err := w.DB.Verify(t.Context(), checks); err != nil || len(v) != 0 {
 				t.Errorf("checks = %v, %v", v, err)
