@@ -299,6 +299,10 @@ func expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 		[]any{sqldb.At(tx.Now), int64(limit)}, scan)
 }
 
+func claimed(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE stage = 'running' LIMIT $1`, []any{int64(limit)}, scan)
+}
+
 func waitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1

@@ -160,6 +160,11 @@ func Expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 	return expired(ctx, tx, limit)
 }
 
+// Claimed gives runs that a worker has, whether it lives or not.
+func Claimed(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
+	return claimed(ctx, tx, limit)
+}
+
 // Losses counts the workers that died with a run. One that handed it back, or
 // turned out to live, does not count.
 func Losses(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) { return losses(ctx, tx, id) }
