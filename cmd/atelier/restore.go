@@ -14,6 +14,7 @@ import (
 
 	"atelier/internal/audit"
 	"atelier/internal/backup"
+	"atelier/internal/blob"
 	"atelier/internal/catalog"
 	"atelier/internal/directory"
 	"atelier/internal/engine"
@@ -86,7 +87,7 @@ func (c restoreCmd) open() (io.ReadCloser, error) {
 
 // extract writes the archive into the data folder.
 func (p *program) extract(ctx context.Context, archive io.Reader) (backup.Header, int, error) {
-	blobs, err := p.openBlobs(ctx, -1)
+	blobs, err := blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{Leftovers: -1, Now: time.Now, Unsynced: true})
 	if err != nil {
 		return backup.Header{}, 0, err
 	}

@@ -16,9 +16,9 @@ import (
 // Layout is where the parts of an installation go. All are inside one folder.
 type Layout struct {
 	Folder   string
-	Database string // file
-	Secret   string // file
-	Blobs    blob.Store
+	Database string     // file
+	Secret   string     // file
+	Blobs    blob.Store // may be one that syncs nothing: Stage.Commit does
 }
 
 // Extract writes what an archive holds to a new folder, for our user only, and
@@ -55,7 +55,7 @@ func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Heade
 	return h, files, walk(ctx, archive, spool, start, take)
 }
 
-// writeFile writes a new file and makes it durable.
+// writeFile writes a new file.
 func writeFile(path string, r io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -65,10 +65,7 @@ func writeFile(path string, r io.Reader) error {
 		return err
 	}
 	_, err = io.Copy(f, r)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close(), syncFolder(filepath.Dir(path)))
+	return errors.Join(err, f.Close())
 }
 
 // Stage is a folder that becomes another one at once.
@@ -110,9 +107,10 @@ func NewStage(target string) (*Stage, error) {
 // Folder is where to put what is to be in the target.
 func (s *Stage) Folder() string { return s.folder.Name() }
 
-// Commit makes the folder the target.
+// Commit makes what is in the folder durable, all at once, and the folder the
+// target.
 func (s *Stage) Commit() error {
-	if err := errors.Join(s.folder.Sync(), checkVacant(s.target)); err != nil {
+	if err := errors.Join(syncAll(s.folder), checkVacant(s.target)); err != nil {
 		return err
 	}
 	// os.Rename refuses even an empty folder.

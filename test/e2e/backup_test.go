@@ -82,8 +82,12 @@ func load(ctx context.Context, n *node, token string) (seen *creates, wait func(
 			for tick := time.Tick(40 * time.Millisecond); ctx.Err() == nil; <-tick {
 				beside, began := seen.backing.Load(), time.Now()
 				a, err := n.create(token, "", what, photo)
-				if err != nil || a.StatusCode != http.StatusAccepted {
-					n.t.Errorf("create = %v, %s, %v", a.Response, a.body, err)
+				if err != nil { // of a connection, on a busy machine; what was answered counts
+					n.t.Logf("create: %v", err)
+					continue
+				}
+				if a.StatusCode != http.StatusAccepted {
+					n.t.Errorf("create = %d %s", a.StatusCode, a.body)
 					return
 				}
 				if beside == seen.backing.Load() {
@@ -95,19 +99,27 @@ func load(ctx context.Context, n *node, token string) (seen *creates, wait func(
 			who := caller{n: n, token: token, client: &http.Client{Timeout: 30 * time.Second}}
 			for tick := time.Tick(40 * time.Millisecond); ctx.Err() == nil; <-tick {
 				status, _, id, err := who.upload(context.WithoutCancel(ctx), photo)
-				if err != nil || status != http.StatusCreated {
-					n.t.Errorf("upload = %d, %v", status, err)
+				if err != nil {
+					n.t.Logf("upload: %v", err)
+					continue
+				}
+				if status != http.StatusCreated {
+					n.t.Errorf("upload = %d", status)
 					return
 				}
 				if rand.IntN(2) == 0 {
 					continue
 				}
 				res, err := who.do(context.WithoutCancel(ctx), "DELETE", "/api/v2/uploads/"+id, "", nil)
-				if err != nil || res.StatusCode != http.StatusNoContent {
-					n.t.Errorf("delete = %v, %v", res, err)
-					return
+				if err != nil {
+					n.t.Logf("delete: %v", err)
+					continue
 				}
 				res.Body.Close()
+				if res.StatusCode != http.StatusNoContent {
+					n.t.Errorf("delete = %d", res.StatusCode)
+					return
+				}
 			}
 		})
 	}
@@ -162,6 +174,11 @@ func TestBackupsUnderLoad(t *testing.T) {
 		len(seen.took[false]), seen.at(false, 0.5), seen.at(false, 0.95), len(seen.took[true]), seen.at(true, 0.5), seen.at(true, 0.95), seen.at(true, 1))
 	n.stop()
 	s.checkFiles()
+	for line := range strings.Lines(n.stderr.String()) {
+		if strings.Contains(line, `"level":"ERROR"`) {
+			t.Errorf("the server logged %s", line)
+		}
+	}
 }
 
 // TestARestoredInstallationGoesOn: a run that was going on begins again, and what
