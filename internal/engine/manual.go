@@ -90,7 +90,7 @@ func misuseOf(err error, keys []string) Misuse {
 func unknown(what, word string, known []string) string {
 	text := fmt.Sprintf("there is no %s %s", what, word)
 	if near := plain.Nearest(word, known); near != "" {
-		text += "; did you mean " + near + "?"
+		text += " (did you mean " + near + "?)"
 	}
 	if len(known) == 0 {
 		return text + "; there are none"
