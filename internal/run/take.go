@@ -211,6 +211,34 @@ func Away(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	return away(ctx, tx, tx.Now.Add(-awayLasts))
 }
 
+// Serve says that a worker has engines of these names.
+func Serve(ctx context.Context, tx *sqldb.Tx, engines []string) error {
+	for _, name := range slices.Sorted(slices.Values(engines)) {
+		if err := serve(ctx, tx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unserved gives the engines for which runs wait and which nobody has had since a
+// time, or ever for the zero one. Whoever takes a run has its engine.
+func Unserved(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]string, error) {
+	last, err := awaited(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(last, func(_ string, seen time.Time) bool {
+		return !seen.IsZero() && !seen.Before(since)
+	})
+	return slices.Sorted(maps.Keys(last)), nil
+}
+
+// QueuedFor gives runs that wait for an engine.
+func QueuedFor(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]Run, error) {
+	return queuedFor(ctx, tx, engine, limit)
+}
+
 // End ends a run in the state in which r shows it, unless that has changed or
 // its attempt is over: then ok is false and nothing changed. It gives the run
 // as it is then. The settlement comes after: whoever holds an account's row
