@@ -124,7 +124,7 @@ func (p *program) embedded() (path string, err error) {
 func (p *program) backupSource(ctx context.Context, db *sqldb.DB) (s backup.Source, err error) {
 	found, err := p.openSealKey(ctx, db)
 	if err == nil && !found {
-		err = fmt.Errorf("the installation's secret is missing: there is no %s", p.cfg.SecretFile())
+		err = fmt.Errorf("the installation's secret is missing: there is no %s, and ATELIER_SECRET is not set", p.cfg.SecretFile())
 	}
 	if err != nil {
 		return s, err
