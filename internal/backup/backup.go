@@ -87,9 +87,18 @@ type Report struct {
 	Header
 	Files int   // of people, and pictures of tools
 	Bytes int64 // of the archive
-	// Problems are what is wrong with the installation itself: the archive has it
-	// as it is.
+	// Problems are what is wrong with the installation itself, the first of many:
+	// the archive has it as it is.
 	Problems []string
+}
+
+// maxProblems bounds the list. Where a whole folder is gone, some tell enough.
+const maxProblems = 1000
+
+func (r *Report) addProblem(format string, args ...any) {
+	if len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+	}
 }
 
 // Create writes an archive of the installation to path, which must not exist.
@@ -271,7 +280,10 @@ func (s Source) prepare(ctx context.Context, copied string, r *Report) error {
 	if len(damage) > 0 {
 		return fmt.Errorf("the database is damaged: %s", strings.Join(damage, "; "))
 	}
-	r.Problems, err = s.Check(ctx, db)
+	found, err := s.Check(ctx, db)
+	for _, problem := range found {
+		r.addProblem("%s", problem)
+	}
 	return err
 }
 
@@ -321,7 +333,7 @@ func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Repor
 func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Report) error {
 	f, info, err := s.Blobs.Open(ctx, key, 0, -1)
 	if errors.Is(err, blob.ErrNotFound) {
-		r.Problems = append(r.Problems, "no bytes at "+key)
+		r.addProblem("no bytes at %s", key)
 		return nil
 	}
 	if err != nil {
@@ -336,9 +348,9 @@ func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Rep
 	r.Files++
 	switch {
 	case padded.err != nil:
-		r.Problems = append(r.Problems, fmt.Sprintf("%s cannot be read, the rest of it is zeros: %v", key, padded.err))
+		r.addProblem("%s cannot be read, the rest of it is zeros: %v", key, padded.err)
 	case want != "" && sum != want:
-		r.Problems = append(r.Problems, "other bytes at "+key+" than were stored")
+		r.addProblem("other bytes at %s than were stored", key)
 	}
 	return nil
 }

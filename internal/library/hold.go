@@ -76,7 +76,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	h.stop()
 	h.done.Wait()
 	ended := false
-	err := h.db.Write(context.WithoutCancel(ctx), func(tx *sqldb.Tx) (err error) {
+	ctx = context.WithoutCancel(ctx) // others need not wait for its end because we were called off
+	err := h.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		ended, err = endHold(ctx, tx, h.id)
 		return err
 	})

@@ -1,6 +1,7 @@
 package library_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -32,7 +33,9 @@ func TestHeldFilesStay(t *testing.T) {
 		if w.there(u.Asset) != 1 {
 			w.Error("bytes were removed that another still holds")
 		}
-		w.OK(second.Release(w.Context()))
+		called, off := context.WithCancel(w.Context())
+		off()
+		w.OK(second.Release(called))
 		w.sweep()
 		if w.there(u.Asset) != 0 {
 			w.Error("bytes are left that nobody holds")

@@ -78,7 +78,9 @@ func (r *Runner) giveUpUnserved(ctx context.Context) (found int, err error) {
 			}
 			ended += n
 		}
-		r.Log.Warn("no node has an engine; its runs were failed", "engine", name, "runs", ended)
+		if ended > 0 {
+			r.Log.Warn("no node has an engine; its runs were failed", "engine", name, "runs", ended)
+		}
 	}
 	return 0, nil
 }
