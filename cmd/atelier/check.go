@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -23,6 +24,7 @@ import (
 	"atelier/internal/report"
 	"atelier/internal/run"
 	"atelier/internal/session"
+	"atelier/internal/sqldb"
 	"atelier/internal/storage"
 	"atelier/internal/webhook"
 )
@@ -41,46 +43,10 @@ func (c checkCmd) Run(p *program) error {
 	if err := db.Migrated(p.ctx); err != nil {
 		return err
 	}
-	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
-		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, storage.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks,
-		run.LimitChecks(db.Dialect, run.Limits{PerMinute: p.cfg.Limits.CreatePerMinute, PerHour: p.cfg.Limits.CreatePerHour, Active: p.cfg.Limits.ActiveRuns}))
-	found, err := db.Verify(p.ctx, checks)
+	limits := run.Limits{PerMinute: p.cfg.Limits.CreatePerMinute, PerHour: p.cfg.Limits.CreatePerHour, Active: p.cfg.Limits.ActiveRuns}
+	list, held, err := p.verifyDatabase(p.ctx, db, run.LimitChecks(db.Dialect, limits))
 	if err != nil {
 		return err
-	}
-	type violation struct {
-		Check string `json:"check"`
-		Row   string `json:"row"`
-	}
-	list := []violation{}
-	for _, v := range found {
-		list = append(list, violation{v.Check, v.Row})
-	}
-	held := fmt.Sprintf("all %d checks hold", len(checks))
-
-	hasKey, err := p.openSealKey(p.ctx, db)
-	if err != nil {
-		return err
-	}
-	sealed := false
-	if hasKey {
-		var broken []inspect.Problem
-		if broken, sealed, err = inspect.VerifySeals(p.ctx, db); err != nil {
-			return err
-		}
-		for _, b := range broken {
-			list = append(list, violation{b.Check, b.Row})
-		}
-		_, log, err := audit.Verify(p.ctx, db, nil)
-		if err != nil {
-			return err
-		}
-		for _, problem := range log {
-			list = append(list, violation{"the audit log is as the program wrote it", problem})
-		}
-	}
-	if sealed {
-		held += ", every row is as it was sealed"
 	}
 
 	blobs, err := p.openBlobs(p.ctx, -1)
@@ -112,4 +78,52 @@ func (c checkCmd) Run(p *program) error {
 		err = errViolations
 	}
 	return err
+}
+
+// violation is a row that breaks a rule.
+type violation struct {
+	Check string `json:"check"`
+	Row   string `json:"row"`
+}
+
+// verifyDatabase holds the rows of a database to every check, and to their seals
+// where there are some; more are checks that not every database has to pass. held says what was found to hold where nothing is wrong.
+func (p *program) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
+	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
+		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, storage.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
+	found, err := db.Verify(ctx, checks)
+	if err != nil {
+		return nil, "", err
+	}
+	list = []violation{}
+	for _, v := range found {
+		list = append(list, violation{v.Check, v.Row})
+	}
+	held = fmt.Sprintf("all %d checks hold", len(checks))
+
+	hasKey, err := p.openSealKey(ctx, db)
+	if err != nil {
+		return nil, "", err
+	}
+	sealed := false
+	if hasKey {
+		var broken []inspect.Problem
+		if broken, sealed, err = inspect.VerifySeals(ctx, db); err != nil {
+			return nil, "", err
+		}
+		for _, b := range broken {
+			list = append(list, violation{b.Check, b.Row})
+		}
+		_, log, err := audit.Verify(ctx, db, nil)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, problem := range log {
+			list = append(list, violation{"the audit log is as the program wrote it", problem})
+		}
+	}
+	if sealed {
+		held += ", every row is as it was sealed"
+	}
+	return list, held, nil
 }

@@ -33,8 +33,10 @@ import (
 	"atelier/internal/engine/video"
 )
 
-// Engines that ship with the program and need other programs.
+// Engines that ship with the program; the last three need other programs.
 const (
+	imageEngine  = "image"
+	tinyEngine   = "tiny"
 	speechEngine = "speech"
 	musicEngine  = "music"
 	videoEngine  = "video"
@@ -105,12 +107,12 @@ func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 		return own
 	}
 	cores := runtime.GOMAXPROCS(0)
-	all := &engines{pools: map[string]engine.Pool{"image": {Engine: raster.New(), Parallel: parallel(cores)}}}
+	all := &engines{pools: map[string]engine.Pool{imageEngine: {Engine: raster.New(), Parallel: parallel(cores)}}}
 	sketcher := tiny.New(tiny.Options{
 		Open: func() (*neural.Model, error) { return neural.Open(kernel.Best(), threads(cores, c.Engines.Threads)) },
 		Log:  log, Now: time.Now,
 	})
-	all.pools["tiny"] = engine.Pool{Engine: sketcher, Parallel: 1, Trained: true} // it uses all cores for one picture
+	all.pools[tinyEngine] = engine.Pool{Engine: sketcher, Parallel: 1, Trained: true} // it uses all cores for one picture
 	all.close = append(all.close, sketcher.Close)
 	have := needs(c)
 	if n := have[speechEngine]; len(missing(n)) == 0 {

@@ -7,6 +7,9 @@ import (
 	"atelier/internal/engine/script"
 )
 
+// addTestManuals adds the manual of that engine: it takes anything.
+func addTestManuals(all map[string]engine.Manual) { all["script"] = engine.Manual{} }
+
 // addTestEngines adds the engine that tests dictate to.
 func addTestEngines(all map[string]engine.Pool, parallel func(int) int) {
 	all["script"] = engine.Pool{Engine: script.New(), Parallel: parallel(16)}

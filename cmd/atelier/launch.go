@@ -29,6 +29,8 @@ type cli struct {
 	Serve    serveCmd    `cmd:"" help:"Run the service."`
 	Migrate  migrateCmd  `cmd:"" help:"Bring the database to this version's schema."`
 	Check    checkCmd    `cmd:"" help:"Look for broken invariants in the database; writes nothing."`
+	Backup   backupCmd   `cmd:"" help:"Copy an installation into one file while it runs."`
+	Restore  restoreCmd  `cmd:"" help:"Make a new data folder of a backup."`
 	Admin    adminCmd    `cmd:"" help:"Manage people, companies and credentials."`
 	Tools    toolsCmd    `cmd:"" help:"Check, apply, list and import the tools of the catalog."`
 	Generate generateCmd `cmd:"" help:"Run a tool of a service and keep the results."`

@@ -111,3 +111,20 @@ func manifests(c *config.Config, dir string) ([]catalog.From, error) {
 	}
 	return append(from, catalog.From{Source: catalog.Directory, Files: os.DirFS(dir), Name: dir}), nil
 }
+
+// inspectedManifests are manifests of which each tool is held against the engines
+// that there are. A node that does not work leaves that to those that do.
+func (p *program) inspectedManifests(dir string) ([]catalog.From, error) {
+	from, err := manifests(p.cfg, dir)
+	if err != nil || !p.cfg.Has("worker") {
+		return from, err
+	}
+	in, err := p.newInspector()
+	if err != nil {
+		return nil, err
+	}
+	for i := range from {
+		from[i].Inspect = in.inspect
+	}
+	return from, nil
+}

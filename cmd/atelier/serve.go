@@ -72,7 +72,7 @@ func (serveCmd) Run(p *program) error {
 	defer blobs.Close()
 
 	// The catalog.
-	from, err := manifests(cfg, "")
+	from, err := p.inspectedManifests("")
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,7 +28,8 @@ type lintCmd struct {
 }
 
 func (c lintCmd) Run(p *program) error {
-	from, err := manifests(p.cfg, c.Dir)
+	p.cfg.Roles = []string{"worker"} // whatever this machine does
+	from, err := p.inspectedManifests(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -38,12 +40,23 @@ func (c lintCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
+	problems := slices.Concat(set.Problems, set.Warnings)
+	catalog.SortProblems(problems)
+	own, shipped := set.LenOf(catalog.Directory), set.LenOf(catalog.Builtin)
 	if c.JSON {
-		err = p.print(true, map[string]any{"tools": set.Len(), "problems": problemRows(set.Problems)}, "")
+		err = p.print(true, map[string]any{"tools": set.Len(), "own_tools": own, "shipped_tools": shipped, "problems": problemRows(problems)}, "")
 	} else {
-		err = p.printProblems(set.Problems, fmt.Sprintf("%d tools, no problems", set.Len()))
+		err = p.printProblems(problems, countTools(own, shipped, len(from) > 1)+", no problems")
 	}
-	return problemsAsError(err, set.Problems)
+	return problemsAsError(err, problems)
+}
+
+// countTools says how many tools there are and whose.
+func countTools(own, shipped int, hasFolder bool) string {
+	if !hasFolder && own == 0 {
+		return fmt.Sprintf("%d shipped tools", shipped)
+	}
+	return fmt.Sprintf("%d tools of yours, %d shipped ones", own, shipped)
 }
 
 type applyCmd struct {
@@ -52,7 +65,7 @@ type applyCmd struct {
 }
 
 func (c applyCmd) Run(p *program) error {
-	from, err := manifests(p.cfg, c.Dir)
+	from, err := p.inspectedManifests(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -76,8 +89,11 @@ func (c applyCmd) Run(p *program) error {
 		for _, ch := range res.Changes {
 			rows = append(rows, map[string]string{"kind": ch.Kind, "slug": ch.Slug, "id": ch.ID, "what": ch.What})
 		}
-		err = p.print(true, map[string]any{"changes": rows, "problems": problemRows(res.Problems)}, "")
+		err = p.print(true, map[string]any{"changes": rows, "problems": problemRows(res.Problems), "warnings": problemRows(res.Warnings)}, "")
 	} else {
+		for _, w := range res.Warnings {
+			fmt.Fprintln(p.stderr, "warning:", w)
+		}
 		for _, ch := range res.Changes {
 			fmt.Fprintf(p.stdout, "%s %s %s (%s)\n", ch.What, ch.Kind, ch.Slug, ch.ID)
 		}

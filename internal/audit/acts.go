@@ -79,6 +79,9 @@ const (
 	KeysRotated Act = "keys.rotated" // another key signs
 	SealsBegun  Act = "seals.begun"  // what was stored before there were seals was sealed as it was
 
+	BackupMade     Act = "backup.made"     // somebody has a copy of everything
+	BackupRestored Act = "backup.restored" // from here on it goes on from a copy
+
 	IdentityLinked Act = "identity.linked" // a person is known at a provider
 	IdentityLost   Act = "identity.lost"   // the provider no longer stands by them
 )
@@ -100,6 +103,7 @@ var Acts = []Act{
 	BudgetSet, BudgetRemoved,
 	StorageLimitSet,
 	KeysRotated, SealsBegun,
+	BackupMade, BackupRestored,
 	IdentityLinked, IdentityLost,
 }
 

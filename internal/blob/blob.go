@@ -98,6 +98,10 @@ type Options struct {
 	// hour. Below zero Open leaves all as it is.
 	Leftovers time.Duration
 	Now       func() time.Time
+
+	// Unsynced leaves it to the caller to make what was Put into a folder
+	// durable: for many files at once.
+	Unsynced bool
 }
 
 // Open opens the store at address: file:///folder, which is made where it does
@@ -128,7 +132,7 @@ func open(ctx context.Context, address string, o Options) (Store, error) {
 		if u.Host != "" || u.User != nil || u.Path == "" || u.RawQuery != "" || u.Fragment != "" {
 			return nil, errors.New("the address of a folder is file:///path and nothing more")
 		}
-		return openDisk(u.Path)
+		return openDisk(u.Path, o.Unsynced)
 	case "s3":
 		a, err := parseS3(u)
 		if err != nil {

@@ -91,5 +91,9 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 	return changes, nil
 }
 
+// AssetFolder holds the pictures of tools in the blob store. They are never
+// removed.
+const AssetFolder = "catalog"
+
 // AssetKey is where a picture lies in the blob store.
-func AssetKey(a Asset) string { return "catalog/" + string(a) + ".png" }
+func AssetKey(a Asset) string { return AssetFolder + "/" + string(a) + ".png" }

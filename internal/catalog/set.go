@@ -36,6 +36,17 @@ type From struct {
 	Name string
 	// Offer says what becomes of tools that need an engine; nil offers all.
 	Offer func(engine string) Offer
+	// Inspect finds what a tool could not run with although its manifest is well
+	// formed; nil finds nothing.
+	Inspect func(t *Tool) []Remark
+}
+
+// Remark is something in a tool's manifest that keeps it from running.
+type Remark struct {
+	// Path is where, by keys and places in lists: fields, 2, accept. What is not
+	// in the manifest is remarked on at what it would be in.
+	Path    []string
+	Message string
 }
 
 // Offer is what becomes of a tool.
@@ -64,6 +75,9 @@ const (
 // Set is what some sources say the catalog is.
 type Set struct {
 	Problems []Problem
+	// Warnings are what is not as it was probably meant: remarks on tools, and
+	// files that are not read. They change nothing.
+	Warnings []Problem
 	Assets   map[Asset][]byte
 
 	tools, tags, kits map[string]entry
@@ -101,6 +115,16 @@ type file struct {
 // Len says how many tools the set has.
 func (s *Set) Len() int { return len(s.tools) }
 
+// LenOf says how many of them come from a source.
+func (s *Set) LenOf(source Source) (n int) {
+	for _, e := range s.tools {
+		if e.source == source {
+			n++
+		}
+	}
+	return n
+}
+
 // Tools gives the set's tools by slug, in order, as their manifests say.
 func (s *Set) Tools() iter.Seq2[string, *Tool] {
 	return func(yield func(string, *Tool) bool) {
@@ -133,6 +157,7 @@ func Read(from ...From) (*Set, error) {
 				names[i] = append(names[i], n)
 			}
 		}
+		s.warnUnread(f, all, len(names[i]) > 0)
 	}
 	// Tools name tags and kits name tools, so they are read in that order.
 	for _, f := range from {
@@ -148,10 +173,46 @@ func Read(from ...From) (*Set, error) {
 	for _, f := range from {
 		s.readList(f, kitsFile, kitKind, func(r *reader, root *yaml.Node) { r.kits(root, s.knowsTool) })
 	}
-	slices.SortStableFunc(s.Problems, func(a, b Problem) int {
+	SortProblems(s.Problems)
+	SortProblems(s.Warnings)
+	return s, nil
+}
+
+// SortProblems orders problems by where they are.
+func SortProblems(all []Problem) {
+	slices.SortStableFunc(all, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return s, nil
+}
+
+// warnUnread tells of what looks like a manifest and is not read, and of a source
+// that has none.
+func (s *Set) warnUnread(f From, all []fs.DirEntry, some bool) {
+	warn := func(name, message string) {
+		s.Warnings = append(s.Warnings, Problem{path.Join(f.Name, name), 1, 1, message})
+	}
+	for _, e := range all {
+		name := e.Name()
+		switch suffix := strings.ToLower(path.Ext(name)); {
+		case strings.HasPrefix(name, "."):
+		case e.IsDir() && hasManifests(f.Files, name):
+			warn(name, "manifests in folders are not read: move them up")
+		case !e.IsDir() && (suffix == ".yml" || suffix == ".yaml") && path.Ext(name) != ".yaml":
+			warn(name, "is not read: the names of manifests end in .yaml")
+		}
+	}
+	if !some {
+		warn("", "there is no manifest in this folder: files whose names end in .yaml")
+	}
+}
+
+// hasManifests tells whether a folder holds files that look like manifests.
+func hasManifests(files fs.FS, folder string) bool {
+	all, _ := fs.ReadDir(files, folder) // one that cannot be read shows none
+	return slices.ContainsFunc(all, func(e fs.DirEntry) bool {
+		suffix := strings.ToLower(path.Ext(e.Name()))
+		return !e.IsDir() && (suffix == ".yml" || suffix == ".yaml")
+	})
 }
 
 // knowsTag tells whether a tool may name the tag. With a broken vocabulary any
@@ -176,6 +237,11 @@ func (s *Set) readTool(f From, name string) {
 		t := r.tool(root, s.knowsTag)
 		if len(r.problems) == 0 {
 			s.offer(f, slug, t, canonical(r.plain(root)))
+		}
+		if f.Inspect != nil {
+			for _, remark := range f.Inspect(t) {
+				s.Warnings = append(s.Warnings, r.at(root, remark))
+			}
 		}
 	}
 	if len(r.problems) > 0 {

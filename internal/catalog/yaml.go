@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,6 +42,29 @@ func (r *reader) problem(n *yaml.Node, format string, args ...any) {
 		line, column = n.Line, n.Column
 	}
 	r.problems = append(r.problems, Problem{r.file, line, column, fmt.Sprintf(format, args...)})
+}
+
+// at says where in a file something is remarked on.
+func (r *reader) at(root *yaml.Node, remark Remark) Problem {
+	n := root
+	where := ""
+	for _, step := range remark.Path {
+		if place, err := strconv.Atoi(step); err == nil {
+			where += "[" + step + "]"
+			if n.Kind == yaml.SequenceNode && place < len(n.Content) {
+				n = follow(n.Content[place])
+			}
+			continue
+		}
+		if where != "" {
+			where += "."
+		}
+		where += step
+		if i := pair(n, step); n.Kind == yaml.MappingNode && i >= 0 {
+			n = follow(n.Content[i+1])
+		}
+	}
+	return Problem{r.file, max(n.Line, 1), max(n.Column, 1), label(where) + remark.Message}
 }
 
 // parse gives the root of a file with one document, nil after a problem.

@@ -39,6 +39,11 @@ func DirectoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (Directory
 	return directoryOf(ctx, tx, companyID)
 }
 
+// Directories gives the companies whose directory is connected.
+func Directories(ctx context.Context, tx *sqldb.Tx) (companyIDs []string, err error) {
+	return directories(ctx, tx)
+}
+
 // DisconnectDirectory ends the token of a company's directory.
 func DisconnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
 	return removeDirectory(ctx, tx, companyID)

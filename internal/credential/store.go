@@ -145,6 +145,11 @@ func directoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (Directory
 	return t, err
 }
 
+func directories(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT company_id FROM scim_token ORDER BY company_id`, nil,
+		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
+}
+
 func removeDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
 	t, err := scanDirectory(tx.QueryRow(ctx, `DELETE FROM scim_token WHERE company_id = $1 RETURNING `+directoryColumns, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {

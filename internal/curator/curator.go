@@ -38,6 +38,7 @@ type Curator struct {
 type Result struct {
 	Changes  []catalog.Change
 	Problems []catalog.Problem
+	Warnings []catalog.Problem
 	Left     []string // tools that nothing here can run
 }
 
@@ -47,7 +48,7 @@ func (c *Curator) Apply(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Problems: set.Problems, Left: set.Left()}
+	res := Result{Problems: set.Problems, Warnings: set.Warnings, Left: set.Left()}
 	if err := c.storeAssets(ctx, set.Assets); err != nil {
 		return res, err
 	}
@@ -116,6 +117,9 @@ func (c *Curator) reload(ctx context.Context) error {
 	res, err := c.Apply(ctx)
 	for _, p := range res.Problems {
 		c.Log.Error("manifest has a problem; what it described stays as it was", "at", p.String())
+	}
+	for _, w := range res.Warnings {
+		c.Log.Warn("manifest is not as it was probably meant", "at", w.String())
 	}
 	if len(res.Left) > 0 {
 		c.Log.Info("tools are left out whose program is missing; atelier tools doctor names it", "tools", strings.Join(res.Left, ", "))

@@ -65,6 +65,24 @@ func (d *Directory) Disconnect(ctx context.Context, a Actor, companyID string) e
 	})
 }
 
+// DisconnectAll ends the tokens of all companies' directories.
+func (d *Directory) DisconnectAll(ctx context.Context, a Actor) error {
+	var companyIDs []string
+	err := d.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		companyIDs, err = credential.Directories(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range companyIDs {
+		if err := d.Disconnect(ctx, a, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Source is a company's directory that was let in.
 type Source struct {
 	companyID, address string

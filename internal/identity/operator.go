@@ -2,10 +2,12 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"atelier/internal/audit"
 	"atelier/internal/company"
+	"atelier/internal/credential"
 	"atelier/internal/device"
 	"atelier/internal/ledger"
 	"atelier/internal/person"
@@ -118,6 +120,50 @@ func (d *Desk) RevokeDeviceOf(ctx context.Context, email, deviceID string) error
 		return d.SignOutEverywhere(ctx, Operator, p.ID)
 	}
 	return d.RevokeDevice(ctx, Operator, p.ID, deviceID)
+}
+
+// SignOutEveryone ends every browser, device and access token of all people, and
+// says of how many.
+func (d *Desk) SignOutEveryone(ctx context.Context) (people int, err error) {
+	const page = 100
+	for last := ""; ; {
+		var ids []string
+		err := d.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { ids, err = person.IDs(ctx, tx, last, page); return err })
+		if err != nil || len(ids) == 0 {
+			return people, err
+		}
+		for _, id := range ids {
+			last = id
+			err := d.endCredentials(ctx, id)
+			if errors.Is(err, person.ErrDeleted) { // meanwhile
+				continue
+			}
+			if err != nil {
+				return people, err
+			}
+			people++
+		}
+	}
+}
+
+// endCredentials ends everything by which a person is known without signing in.
+func (d *Desk) endCredentials(ctx context.Context, personID string) error {
+	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, personID); err != nil {
+			return err
+		}
+		if err := d.endAll(ctx, tx, personID); err != nil {
+			return err
+		}
+		tokens, err := credential.DeleteAll(ctx, tx, personID)
+		if err != nil {
+			return err
+		}
+		if err := tokensEnded(ctx, tx, Operator, tokens); err != nil {
+			return err
+		}
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.SessionSignedOutEverywhere, PersonID: personID})
+	})
 }
 
 // RotateKeys has another key sign ID tokens from now on.

@@ -448,6 +448,37 @@ func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, er
 		})
 }
 
+func insertHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) error {
+	_, err := tx.Exec(ctx, `INSERT INTO sweep_hold (id, until) VALUES ($1, $2)`, id, sqldb.At(until))
+	return err
+}
+
+// renewHold moves the end of a hold that has not ended.
+func renewHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) (bool, error) {
+	n, err := tx.Exec(ctx, `UPDATE sweep_hold SET until = $2 WHERE id = $1 AND until > $3`, id, sqldb.At(until), sqldb.At(tx.Now))
+	return n > 0, err
+}
+
+// endHold removes a hold, and tells whether it had lasted until now.
+func endHold(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
+	n, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE id = $1 AND until > $2`, id, sqldb.At(tx.Now))
+	return n > 0, err
+}
+
+func removeHolds(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM sweep_hold`)
+	return err
+}
+
+// holdsFiles tells whether somebody holds files. Holds that have ended go.
+func holdsFiles(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
+	if _, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE until <= $1`, sqldb.At(tx.Now)); err != nil {
+		return false, err
+	}
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM sweep_hold)`).Scan(&is)
+	return is, err
+}
+
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{
 	{Name: "a result has a file of its own account and type", Query: `

@@ -82,11 +82,16 @@ func (l *Library) sweepUnowned(ctx context.Context, d *deletion) error {
 		}
 		last = ids[len(ids)-1]
 		var keys []string
+		held := false
 		err = l.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			held, err = holdsFiles(ctx, tx)
+			if err != nil || held {
+				return err
+			}
 			keys, err = endFiles(ctx, tx, ids, before)
 			return err
 		})
-		if err != nil {
+		if err != nil || held { // a later sweep comes back to them
 			return err
 		}
 		failpoint.Hit("sweep.after_gone")

@@ -28,6 +28,21 @@ func (l *Library) VerifySizes(ctx context.Context, tell func(problem string)) er
 }
 
 func (l *Library) verifyEach(ctx context.Context, verify func(context.Context, asset.Asset) (string, error), tell func(problem string)) error {
+	return l.EachFile(ctx, func(a asset.Asset) error {
+		problem, err := verify(ctx, a)
+		if err != nil {
+			return err
+		}
+		if problem != "" && !l.gone(ctx, a.ID) { // a sweep may have been by
+			tell("asset " + a.ID + ": " + problem)
+		}
+		return nil
+	})
+}
+
+// EachFile gives every file that has bytes, in the order of their ids: as far as
+// it says what and where the bytes are. A page is read at a time.
+func (l *Library) EachFile(ctx context.Context, do func(asset.Asset) error) error {
 	for last := ""; ; {
 		var files []asset.Asset
 		err := l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -39,12 +54,8 @@ func (l *Library) verifyEach(ctx context.Context, verify func(context.Context, a
 		}
 		for _, a := range files {
 			last = a.ID
-			problem, err := verify(ctx, a)
-			if err != nil {
+			if err := do(a); err != nil {
 				return err
-			}
-			if problem != "" && !l.gone(ctx, a.ID) { // a sweep may have been by
-				tell("asset " + a.ID + ": " + problem)
 			}
 		}
 	}

@@ -92,6 +92,12 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Person, error) {
 // deleted is ErrDeleted, so that nothing begins for them after that.
 func Lock(ctx context.Context, tx *sqldb.Tx, id string) error { return lock(ctx, tx, id) }
 
+// IDs gives at most limit people who were not deleted, by their ids: those after
+// one, or the first.
+func IDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
+	return idsAfter(ctx, tx, after, limit)
+}
+
 // SetVerified records that the address is the person's, as long as it is still
 // their address. It tells whether that was news.
 func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool, err error) {

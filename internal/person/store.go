@@ -47,6 +47,11 @@ func lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
+func idsAfter(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT id FROM person WHERE id > $1 AND deleted IS NULL ORDER BY id LIMIT $2`, []any{after, int64(limit)},
+		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
+}
+
 // erased is what the key of a deleted person's address begins with: no address
 // does, and nobody is looked for by it.
 const erased = "deleted:"

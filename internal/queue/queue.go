@@ -31,6 +31,10 @@ type Job struct {
 	RunAt time.Time
 }
 
+// ReturnAll gives back the jobs that workers have, in a copy of the embedded
+// database: the workers are those of the original.
+func ReturnAll(ctx context.Context, tx *sqldb.Tx) error { return returnAll(ctx, tx) }
+
 // Work is a job in a handler's hands.
 type Work struct {
 	ID   string

@@ -108,6 +108,17 @@ func reclaim(ctx context.Context, tx *sqldb.Tx, kind string, attempts int) (int6
 		attempts, sqldb.At(tx.Now), kind)
 }
 
+// returnAll gives the jobs of all workers back, as if none had begun them.
+func returnAll(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE job SET
+			state = CASE WHEN cancel THEN 'cancelled' ELSE 'waiting' END,
+			finished = CASE WHEN cancel THEN $1 END,
+			attempt = attempt - 1, lease_until = NULL
+		WHERE state = 'running'`, sqldb.At(tx.Now))
+	return err
+}
+
 // revoke cancels a waiting job and marks a running one.
 func revoke(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `

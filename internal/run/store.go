@@ -299,6 +299,10 @@ func expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 		[]any{sqldb.At(tx.Now), int64(limit)}, scan)
 }
 
+func claimed(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE stage = 'running' LIMIT $1`, []any{int64(limit)}, scan)
+}
+
 func waitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1
@@ -366,6 +370,39 @@ func away(ctx context.Context, tx *sqldb.Tx, stale time.Time) (map[string]time.T
 		return nil
 	})
 	return all, err
+}
+
+func serve(ctx context.Context, tx *sqldb.Tx, engine string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO engine_served (engine, seen) VALUES ($1, $2)
+		ON CONFLICT (engine) DO UPDATE SET seen = CASE WHEN engine_served.seen > excluded.seen THEN engine_served.seen ELSE excluded.seen END`,
+		engine, sqldb.At(tx.Now))
+	return err
+}
+
+// awaited gives the engines for which runs wait, and when somebody last said that
+// they have it or took one of its runs; zero where nobody ever did.
+func awaited(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
+	last := map[string]time.Time{}
+	err := tx.Each(ctx, `
+		SELECT w.engine, coalesce((SELECT seen FROM engine_served s WHERE s.engine = w.engine), 0), (SELECT max(served) FROM run_turn t WHERE t.engine = w.engine)
+		FROM (SELECT DISTINCT engine FROM run_turn WHERE waiting > 0) AS w`, nil, func(row sqldb.Scanner) error {
+		var engine string
+		var seen, served int64
+		if err := row.Scan(&engine, &seen, &served); err != nil {
+			return err
+		}
+		last[engine] = time.Time{}
+		if at := max(seen, served); at > 0 {
+			last[engine] = time.UnixMicro(at)
+		}
+		return nil
+	})
+	return last, err
+}
+
+func queuedFor(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE engine = $1 AND stage = 'queued' LIMIT $2`, []any{engine, int64(limit)}, scan)
 }
 
 // requeue gives a run back to those who wait. One that was cancelled is for its

@@ -160,6 +160,11 @@ func Expired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 	return expired(ctx, tx, limit)
 }
 
+// Claimed gives runs that a worker has, whether it lives or not.
+func Claimed(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
+	return claimed(ctx, tx, limit)
+}
+
 // Losses counts the workers that died with a run. One that handed it back, or
 // turned out to live, does not count.
 func Losses(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) { return losses(ctx, tx, id) }
@@ -204,6 +209,34 @@ func SpokenOf(ctx context.Context, tx *sqldb.Tx, engine string) (bool, error) {
 // when.
 func Away(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	return away(ctx, tx, tx.Now.Add(-awayLasts))
+}
+
+// Serve says that a worker has engines of these names.
+func Serve(ctx context.Context, tx *sqldb.Tx, engines []string) error {
+	for _, name := range slices.Sorted(slices.Values(engines)) {
+		if err := serve(ctx, tx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unserved gives the engines for which runs wait and which nobody has had since a
+// time, or ever for the zero one. Whoever takes a run has its engine.
+func Unserved(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]string, error) {
+	last, err := awaited(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(last, func(_ string, seen time.Time) bool {
+		return !seen.IsZero() && !seen.Before(since)
+	})
+	return slices.Sorted(maps.Keys(last)), nil
+}
+
+// QueuedFor gives runs that wait for an engine.
+func QueuedFor(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]Run, error) {
+	return queuedFor(ctx, tx, engine, limit)
 }
 
 // End ends a run in the state in which r shows it, unless that has changed or

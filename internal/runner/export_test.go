@@ -17,3 +17,15 @@ func (r *Runner) Step(ctx context.Context, engine string) bool {
 
 // Busy is how many jobs there are.
 func (r *Runner) Busy() int { return len(r.jobs()) }
+
+// Announce says which engines are here, as Run does when it begins.
+func (r *Runner) Announce(ctx context.Context) error {
+	r.began = r.DB.Now()
+	return r.serve(ctx)
+}
+
+// GiveUpUnserved looks once for runs whose engine nobody has.
+func (r *Runner) GiveUpUnserved(ctx context.Context) error {
+	_, err := r.giveUpUnserved(ctx)
+	return err
+}

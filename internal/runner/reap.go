@@ -15,7 +15,7 @@ const reapBatch = 100
 
 // reap takes over runs whose worker died, and ends those that nobody takes.
 func (r *Runner) reap(ctx context.Context) error {
-	for _, batch := range []func(context.Context) (int, error){r.takeBack, r.giveUp, r.giveUpAway} {
+	for _, batch := range []func(context.Context) (int, error){r.takeBack, r.giveUp, r.giveUpAway, r.giveUpUnserved} {
 		for n := reapBatch; n == reapBatch; {
 			var err error
 			if n, err = batch(ctx); err != nil {

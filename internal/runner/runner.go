@@ -95,6 +95,10 @@ type Runner struct {
 	renewed time.Time
 
 	stopping chan struct{} // closed when no more runs are claimed
+
+	served  atomic.Bool   // it was said which engines are here
+	began   time.Time     // when Run did
+	unknown chan struct{} // a run was created here whose engine is not
 }
 
 // pool is an engine's places in this process.
@@ -129,7 +133,7 @@ const (
 // New makes a runner.
 func New(p Parts) *Runner {
 	p.Probe = cmp.Or(p.Probe, probeLast)
-	r := &Runner{Parts: p, worker: ident.New(), metrics: newMetrics(p.Metrics), pools: map[string]*pool{}, current: map[*job]bool{}, stopping: make(chan struct{})}
+	r := &Runner{Parts: p, worker: ident.New(), metrics: newMetrics(p.Metrics), pools: map[string]*pool{}, current: map[*job]bool{}, stopping: make(chan struct{}), unknown: make(chan struct{}, 1)}
 	for name, one := range p.Pools {
 		r.pools[name] = &pool{Pool: one, name: name, wake: make(chan struct{}, 1), offer: make(chan struct{}), lost: make(chan struct{}, 1), outside: make(chan struct{}, maxOutside)}
 	}
@@ -140,7 +144,14 @@ func New(p Parts) *Runner {
 // node may take it soon: false means that others should be told.
 func (r *Runner) Notice(engine string) bool {
 	p := r.pools[engine]
-	if p == nil || p.away.Load() {
+	if p == nil {
+		select {
+		case r.unknown <- struct{}{}:
+		default: // it is looked for already
+		}
+		return false
+	}
+	if p.away.Load() {
 		return false
 	}
 	select {
@@ -176,6 +187,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	keep, release := context.WithCancel(work) // leases are kept until the last job is done
 	group, ctx := errgroup.WithContext(ctx)
 	r.renewed = r.Now()
+	r.began = r.DB.Now()
+	group.Go(func() error { r.every(ctx, serveEvery, "say which engines are here", r.serve); return nil })
+	group.Go(func() error { r.watchUnserved(ctx); return nil })
 	for _, p := range r.pools {
 		group.Go(func() error { r.feed(ctx, work, p, &jobs); return nil })
 		if server, ok := p.Engine.(engine.Prober); ok {

@@ -66,6 +66,14 @@ type setting struct {
 	Rename     map[string]string `json:"rename"`
 }
 
+// calls are what a manifest can name.
+var calls = []string{"img2img", "txt2img", "upscale"}
+
+// Manual says what a manifest can ask of the engine.
+func Manual() engine.Manual {
+	return engine.Manual{Setting: func() any { return &setting{} }, Choices: map[string][]string{"call": calls}}
+}
+
 // task is a job that is being done.
 type task struct {
 	engine.Job

@@ -65,6 +65,11 @@ const (
 	nothing = "The tool made no result."
 )
 
+// Manual says what a manifest can ask of the engine.
+func Manual() engine.Manual {
+	return engine.Manual{Setting: func() any { return &backend.Mapping{} }}
+}
+
 // Run asks for one prediction that gives all results, where the model has an
 // input for how many, or else for as many predictions as it takes, each with a
 // seed of its own.

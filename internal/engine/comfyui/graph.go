@@ -70,6 +70,17 @@ func read(with string) (*graph, error) {
 	return &g, nil
 }
 
+// Manual says what a manifest can ask of the engine.
+func Manual() engine.Manual {
+	return engine.Manual{
+		Setting: func() any { return &graph{} },
+		Check: func(with string) error {
+			_, err := read(with)
+			return err
+		},
+	}
+}
+
 func wrong(format string, args ...any) error {
 	return engine.ErrSetup.Because(fmt.Errorf(format, args...))
 }

@@ -90,6 +90,10 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return nil
 }
 
+// Manual says what a manifest can ask of the engine: anything, which the program
+// is told.
+func Manual() engine.Manual { return engine.Manual{} }
+
 // Run runs the program.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := e.Probe(ctx); err != nil {

@@ -89,6 +89,23 @@ func (s setting) app() string {
 	return strings.Join(parts[:min(n, len(parts))], "/")
 }
 
+// Manual says what a manifest can ask of the engine.
+func Manual() engine.Manual {
+	return engine.Manual{
+		Setting: func() any { return &setting{} },
+		Check: func(with string) error {
+			var s setting
+			if err := engine.Setting(with, &s); err != nil {
+				return err
+			}
+			if !endpoint.MatchString(s.Endpoint) {
+				return engine.ErrSetup.Because(errors.New("endpoint must be the name of one, such as fal-ai/flux/dev"))
+			}
+			return nil
+		},
+	}
+}
+
 // late is how long calls may go on that settle what a job leaves behind.
 const late = 1500 * time.Millisecond
 

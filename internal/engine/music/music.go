@@ -75,6 +75,11 @@ var (
 	errResult  = engine.Fail(engine.Invalid, "The instruments gave no sound that can be used.")
 )
 
+// Manual says what a manifest can ask of the engine: there is nothing to set.
+func Manual() engine.Manual {
+	return engine.Manual{Setting: func() any { return &struct{}{} }}
+}
+
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := engine.Setting(j.With, &struct{}{}); err != nil { // there is nothing to set

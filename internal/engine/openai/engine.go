@@ -25,8 +25,11 @@ package openai
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,6 +93,24 @@ var calls = map[string]func(*task, context.Context) error{
 	"speech":     (*task).speech,
 	"videos":     (*task).videos,
 	"video-sync": (*task).videoSync,
+}
+
+// Manual says what a manifest can ask of the engine.
+func Manual() engine.Manual {
+	return engine.Manual{
+		Setting: func() any { return &setting{} },
+		Choices: map[string][]string{"call": slices.Sorted(maps.Keys(calls))},
+		Check: func(with string) error {
+			var s setting
+			if err := engine.Setting(with, &s); err != nil {
+				return err
+			}
+			if s.Batch < 0 {
+				return engine.ErrSetup.Because(errors.New("batch: must not be below zero"))
+			}
+			return nil
+		},
+	}
 }
 
 // Run does the job.

@@ -15,6 +15,8 @@ package raster
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/pixels"
@@ -49,11 +51,22 @@ var operations = map[string]struct {
 	"upscale":       {do: upscale},
 }
 
+// setting is the engine's part of a manifest.
+type setting struct {
+	Operation string `json:"operation"`
+}
+
+// Manual says what a manifest can ask of the engine.
+func Manual() engine.Manual {
+	return engine.Manual{
+		Setting: func() any { return &setting{} },
+		Choices: map[string][]string{"operation": slices.Sorted(maps.Keys(operations))},
+	}
+}
+
 // Run does the job.
 func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	var with struct {
-		Operation string `json:"operation"`
-	}
+	var with setting
 	if err := engine.Setting(j.With, &with); err != nil {
 		return err
 	}

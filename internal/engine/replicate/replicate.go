@@ -19,6 +19,7 @@ package replicate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"regexp"
 	"strings"
 	"sync"
@@ -109,6 +110,23 @@ func (m model) made(p listed) bool {
 		return p.Version == m.Version || named && p.Version == id
 	}
 	return p.Deployment == "" || strings.EqualFold(p.Deployment, m.Deployment)
+}
+
+// Manual says what a manifest can ask of the engine.
+func Manual() engine.Manual {
+	return engine.Manual{
+		Setting: func() any { return &setting{} },
+		Check: func(with string) error {
+			var s setting
+			if err := engine.Setting(with, &s); err != nil {
+				return err
+			}
+			if _, err := s.path(); err != nil {
+				return engine.ErrSetup.Because(errors.New("must name one of model, version and deployment, a model or a deployment as owner/name"))
+			}
+			return nil
+		},
+	}
 }
 
 // late is how long calls may go on that settle what a job leaves behind.

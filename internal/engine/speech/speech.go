@@ -75,6 +75,11 @@ type manner struct {
 	speed, pitch, pause int    // words a minute, 0 to 99, hundredths of a second
 }
 
+// Manual says what a manifest can ask of the engine: there is nothing to set.
+func Manual() engine.Manual {
+	return engine.Manual{Setting: func() any { return &struct{}{} }}
+}
+
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := engine.Setting(j.With, &struct{}{}); err != nil { // there is nothing to set

@@ -15,6 +15,8 @@ import (
 	"context"
 	"image"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"atelier/internal/engine"
@@ -76,11 +78,22 @@ type task struct {
 	start     *image.NRGBA // what a sketch begins with, nil for nothing
 }
 
+// setting is the engine's part of a manifest.
+type setting struct {
+	Operation string `json:"operation"`
+}
+
+// Manual says what a manifest can ask of the engine.
+func Manual() engine.Manual {
+	return engine.Manual{
+		Setting: func() any { return &setting{} },
+		Choices: map[string][]string{"operation": slices.Sorted(maps.Keys(operations))},
+	}
+}
+
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	var with struct {
-		Operation string `json:"operation"`
-	}
+	var with setting
 	if err := engine.Setting(j.With, &with); err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ package video
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/child"
@@ -72,11 +74,22 @@ var operations = map[string]struct {
 	"waveform":      {do: waveform, makes: mp4},
 }
 
+// setting is the engine's part of a manifest.
+type setting struct {
+	Operation string `json:"operation"`
+}
+
+// Manual says what a manifest can ask of the engine.
+func Manual() engine.Manual {
+	return engine.Manual{
+		Setting: func() any { return &setting{} },
+		Choices: map[string][]string{"operation": slices.Sorted(maps.Keys(operations))},
+	}
+}
+
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	var with struct {
-		Operation string `json:"operation"`
-	}
+	var with setting
 	if err := engine.Setting(j.With, &with); err != nil {
 		return err
 	}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"atelier/internal/audit"
+	"atelier/internal/backup"
+	"atelier/internal/sqldb"
+)
+
+type backupCmd struct {
+	jsonFlag
+	File string `arg:"" help:"Where to write the archive, which must not exist; - for standard output."`
+}
+
+var errProblemsSaved = errors.New("the backup is written, but what it is of has problems")
+
+// What to do instead where the parts of an installation lie elsewhere.
+const (
+	adviceBoth = `this installation keeps its %s, which has its own way of being copied. In this order:
+  1. pg_dump --format=custom --file=atelier.dump DATABASE   (one consistent moment, while the service runs)
+  2. the files: after the dump, so that all that it names are among them
+  3. the secret: ATELIER_SECRET, or the file keys/secret in the data folder; without it the dump is of no use`
+	advicePostgres = `
+A folder of files can be copied with rsync -a while the service runs. Let nothing be swept between 1 and 2:
+set retention.every to more than the copy takes, or stop the service.`
+	adviceS3 = `
+In a bucket turn versioning on, keep old versions for longer than a dump is kept, and copy it with the tools of
+its server. With versioning a file that was deleted after the dump can be had back.`
+)
+
+func (c backupCmd) Run(p *program) error {
+	database, err := p.embedded()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(database); err != nil {
+		return fmt.Errorf("there is no installation in %s: %w", p.cfg.Data, err)
+	}
+	db, err := p.openDatabase(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := db.Migrated(p.ctx); err != nil {
+		return err
+	}
+	source, err := p.backupSource(p.ctx, db)
+	if err != nil {
+		return err
+	}
+	defer source.Blobs.Close()
+	err = db.Write(p.ctx, func(tx *sqldb.Tx) error { return audit.Add(p.ctx, tx, audit.Entry{Act: audit.BackupMade}) })
+	if err != nil {
+		return err
+	}
+
+	var made backup.Report
+	began := time.Now()
+	if c.File == "-" && terminal(p.stdout) {
+		return usageError{errors.New("an archive is nothing to read: send standard output to a file or a program")}
+	}
+	if c.File == "-" {
+		made, err = backup.Stream(p.ctx, source, p.stdout, os.TempDir())
+	} else {
+		made, err = backup.Create(p.ctx, source, c.File)
+	}
+	if err != nil {
+		return err
+	}
+	return c.report(p, made, time.Since(began))
+}
+
+// report says what was written. Standard output may be the archive.
+func (c backupCmd) report(p *program, made backup.Report, took time.Duration) error {
+	for _, problem := range made.Problems {
+		fmt.Fprintln(p.stderr, problem)
+	}
+	text := fmt.Sprintf("%s: %d files, %d bytes, as of %s, in %s; verified", c.File, made.Files, made.Bytes, stamp(made.Made), took.Round(time.Millisecond))
+	if !made.HasSecret {
+		text += "\nthe secret is not in it: keep ATELIER_SECRET, without it the backup is of no use"
+	}
+	switch {
+	case c.File == "-":
+		fmt.Fprintln(p.stderr, strings.Replace(text, "; verified", "; atelier restore verifies it", 1))
+	default:
+		answer := map[string]any{
+			"file": c.File, "files": made.Files, "bytes": made.Bytes, "made": stamp(made.Made), "has_secret": made.HasSecret,
+			"seconds": took.Round(time.Millisecond).Seconds(), "problems": append([]string{}, made.Problems...),
+		}
+		if err := p.print(c.JSON, answer, text); err != nil {
+			return err
+		}
+	}
+	if len(made.Problems) > 0 {
+		return errProblemsSaved
+	}
+	return nil
+}
+
+// embedded gives the file of the embedded database, or says what to do where the
+// installation has another, or files elsewhere.
+func (p *program) embedded() (path string, err error) {
+	address, inFile := strings.CutPrefix(p.cfg.DatabaseURL(), "sqlite://")
+	inFolder := strings.HasPrefix(p.cfg.BlobsURL(), "file://")
+	switch {
+	case !inFile && !inFolder:
+		return "", fmt.Errorf(adviceBoth+adviceS3, "database on a PostgreSQL server and its files in a bucket")
+	case !inFile:
+		return "", fmt.Errorf(adviceBoth+advicePostgres, "database on a PostgreSQL server")
+	case !inFolder:
+		return "", fmt.Errorf(strings.Replace(adviceBoth, "pg_dump --format=custom --file=atelier.dump DATABASE", "sqlite3 DATA/atelier.db '.backup atelier.db'", 1)+adviceS3, "files in a bucket")
+	}
+	return url.PathUnescape(address)
+}
+
+// backupSource is this installation, to be copied.
+func (p *program) backupSource(ctx context.Context, db *sqldb.DB) (s backup.Source, err error) {
+	found, err := p.openSealKey(ctx, db)
+	if err == nil && !found {
+		err = fmt.Errorf("the installation's secret is missing: there is no %s, and ATELIER_SECRET is not set", p.cfg.SecretFile())
+	}
+	if err != nil {
+		return s, err
+	}
+	if p.cfg.Secret == "" {
+		if s.Secret, err = os.ReadFile(p.cfg.SecretFile()); err != nil {
+			return s, err
+		}
+	}
+	if s.Blobs, err = p.openBlobs(ctx, -1); err != nil {
+		return s, err
+	}
+	s.DB = db
+	s.Version = version()
+	s.Now = time.Now
+	s.Check = func(ctx context.Context, copied *sqldb.DB) (problems []string, err error) {
+		// Not those that look at the clock and at limits: the service may stand
+		// still, and this command may have other settings than it.
+		found, _, err := p.verifyDatabase(ctx, copied, nil)
+		for _, v := range found {
+			problems = append(problems, v.Row+": "+v.Check)
+		}
+		return problems, err
+	}
+	return s, nil
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"atelier/internal/audit"
+	"atelier/internal/backup"
+	"atelier/internal/blob"
+	"atelier/internal/catalog"
+	"atelier/internal/directory"
+	"atelier/internal/engine"
+	"atelier/internal/generation"
+	"atelier/internal/queue"
+	"atelier/internal/run"
+	"atelier/internal/sqldb"
+)
+
+type restoreCmd struct {
+	jsonFlag
+	File            string `arg:"" help:"The archive; - for standard input."`
+	SignOutEveryone bool   `help:"End every browser, device, access token and directory's token: those that were ended after the backup would work again."`
+}
+
+// Run puts an archive into the data folder, which must be new. All is done in a
+// folder beside it, which takes its place at the end.
+func (c restoreCmd) Run(p *program) (err error) {
+	if p.cfg.Database != "" || p.cfg.Blobs != "" {
+		return usageError{errors.New("a backup becomes a data folder: leave --database and --blobs away")}
+	}
+	archive, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	target, err := filepath.Abs(p.cfg.Data)
+	if err != nil {
+		return err
+	}
+	makePrivate()
+	stage, err := backup.NewStage(target)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stage.Close()) }()
+
+	staged := *p
+	cfg := *p.cfg
+	cfg.Data = stage.Folder()
+	cfg.Roles = []string{"api"} // no engine is needed
+	staged.cfg = &cfg
+	header, files, err := staged.extract(p.ctx, archive)
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", c.File, err)
+	}
+	settled, err := staged.settle(p.ctx, header, c.SignOutEveryone)
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", c.File, err)
+	}
+	if err := stage.Commit(); err != nil {
+		return err
+	}
+	answer := map[string]any{
+		"data": target, "files": files, "made": stamp(header.Made), "requeued_runs": settled.requeued, "ended_runs": settled.ended, "signed_out_people": settled.signedOut,
+	}
+	text := fmt.Sprintf("%s: %d files, as of %s; %d runs begin again, %d are over", target, files, stamp(header.Made), settled.requeued, settled.ended)
+	if c.SignOutEveryone {
+		text += fmt.Sprintf("; %d people are signed out everywhere", settled.signedOut)
+	}
+	return p.print(c.JSON, answer, text)
+}
+
+func (c restoreCmd) open() (io.ReadCloser, error) {
+	if c.File == "-" {
+		return os.Stdin, nil
+	}
+	return os.Open(c.File)
+}
+
+// extract writes the archive into the data folder.
+func (p *program) extract(ctx context.Context, archive io.Reader) (backup.Header, int, error) {
+	blobs, err := blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{Leftovers: -1, Now: time.Now, Unsynced: true})
+	if err != nil {
+		return backup.Header{}, 0, err
+	}
+	defer blobs.Close()
+	layout := backup.Layout{Folder: p.cfg.Data, Database: filepath.Join(p.cfg.Data, "atelier.db"), Secret: p.cfg.SecretFile(), Blobs: blobs}
+	return backup.Extract(ctx, archive, layout, func(h backup.Header) error {
+		switch {
+		case h.HasSecret && p.cfg.Secret != "":
+			return errors.New("the backup holds the secret of its installation: leave ATELIER_SECRET away")
+		case !h.HasSecret && p.cfg.Secret == "":
+			return errors.New("the installation had its secret in its settings: give the same ATELIER_SECRET")
+		}
+		return nil
+	})
+}
+
+// settlement is what became of the work that was going on.
+type settlement struct {
+	requeued, ended, signedOut int
+}
+
+// settle makes the copy of an installation one that stands still: nobody works on
+// anything. The workers that did are those of the original.
+func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s settlement, err error) {
+	db, err := p.openMigrated(ctx)
+	if err != nil {
+		return s, err
+	}
+	defer db.Close()
+	keys, err := p.openKeys(ctx, db)
+	if err != nil {
+		return s, err
+	}
+	err = db.Write(ctx, func(tx *sqldb.Tx) error {
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.BackupRestored, Details: map[string]string{"made": stamp(h.Made), "version": h.Version}})
+	})
+	if err != nil {
+		return s, err
+	}
+
+	jobs, err := queue.Open(db, nil, queue.Options{Now: time.Now})
+	if err != nil {
+		return s, err
+	}
+	blobs, err := p.openBlobs(ctx, -1)
+	if err != nil {
+		return s, err
+	}
+	defer blobs.Close()
+	log := slog.New(slog.DiscardHandler)
+	p.cfg.Fill(p.cfg.Listen)
+	who := p.openPeople(db, keys)
+	who.employ(p, jobs)
+	work, err := p.openRuns(db, keys, blobs, catalog.New(db, log), who.budgets, log, prometheus.NewRegistry())
+	if err != nil {
+		return s, err
+	}
+	if err := s.settleRuns(ctx, db, work.service, time.Duration(p.cfg.Runs.MaxWait)); err != nil {
+		return s, fmt.Errorf("hand runs back: %w", err)
+	}
+	if !signOut {
+		return s, nil
+	}
+	if err := who.directory.DisconnectAll(ctx, directory.Operator); err != nil {
+		return s, err
+	}
+	s.signedOut, err = who.desk.SignOutEveryone(ctx)
+	return s, err
+}
+
+// settlePage is how many runs are looked at in one go.
+const settlePage = 100
+
+// settleRuns lets the runs that were going on begin again, and ends those that
+// were cancelled or have waited for too long by now.
+func (s *settlement) settleRuns(ctx context.Context, db *sqldb.DB, runs *generation.Service, maxWait time.Duration) error {
+	oldest := db.Now().Add(-maxWait)
+	end := func(one run.Run) error {
+		e := generation.Ending{
+			State:     run.Failed,
+			ErrorCode: string(engine.Unavailable),
+			ErrorText: "The service was restored from a backup, and this had waited for too long by then.",
+		}
+		if one.Cancel {
+			e = generation.Ending{State: run.Cancelled}
+		}
+		s.ended++
+		return runs.End(ctx, one, e)
+	}
+	for {
+		var page []run.Run
+		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
+			page, err = run.Claimed(ctx, tx, settlePage)
+			return err
+		})
+		if err != nil || len(page) == 0 {
+			if err != nil {
+				return err
+			}
+			break
+		}
+		for _, one := range page {
+			if one.Cancel || one.Created.Before(oldest) {
+				err = end(one)
+			} else {
+				s.requeued++
+				err = db.Write(ctx, func(tx *sqldb.Tx) error {
+					_, err := run.Requeue(ctx, tx, run.Held{ID: one.ID, Attempt: one.Attempt}, run.Returned)
+					return err
+				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for {
+		var page []run.Run
+		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
+			page, err = run.WaitingSince(ctx, tx, oldest, settlePage)
+			return err
+		})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, one := range page {
+			if err := end(one); err != nil {
+				return err
+			}
+		}
+	}
+}

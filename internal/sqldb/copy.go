@@ -1,0 +1,125 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	lite "modernc.org/sqlite"
+)
+
+// errNotEmbedded is for what only the embedded database can do.
+var errNotEmbedded = errors.New("the database is not the embedded one")
+
+// copyPages is how many pages are copied between two looks at the context.
+const copyPages = 256
+
+// CopyTo writes a copy of the embedded database to a new file at path, readable
+// for our user only. The copy shows the database as of one moment. Readers and
+// writers, also those of other processes, go on meanwhile; only the write-ahead
+// log cannot be emptied until the copy is done.
+func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
+	if db.lite == nil {
+		return errNotEmbedded
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("copy database: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("copy database: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("copy database: %w", err), os.Remove(path))
+		}
+	}()
+
+	source, err := sql.Open("sqlite", sqliteDSN(db.source, "query_only(1)"))
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	conn, err := source.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+
+	// With a transaction of its own the connection keeps one view of the
+	// database. Without one, SQLite would begin anew after every change.
+	if _, err := conn.ExecContext(ctx, `BEGIN`); err != nil {
+		return err
+	}
+	defer func() {
+		_, end := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+		err = errors.Join(err, end)
+	}()
+	var tables int64
+	if err := conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables); err != nil {
+		return err
+	}
+	return conn.Raw(func(driver any) error { return copyAll(ctx, driver, path) })
+}
+
+// copyAll copies the database of a connection page by page.
+func copyAll(ctx context.Context, driver any, path string) error {
+	source, ok := driver.(interface {
+		NewBackup(uri string) (*lite.Backup, error)
+	})
+	if !ok {
+		return errors.New("the driver has no online backup")
+	}
+	target := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "_pragma=synchronous(FULL)"}).String()
+	backup, err := source.NewBackup(target)
+	if err != nil {
+		return err
+	}
+	for more := true; more && err == nil; {
+		if err = ctx.Err(); err == nil {
+			more, err = backup.Step(copyPages)
+		}
+	}
+	return errors.Join(err, backup.Finish())
+}
+
+// integrityLimit is how long SQLite may take to look through all of a database.
+const integrityLimit = 6 * time.Hour
+
+// CheckIntegrity has SQLite look through the whole file of the embedded
+// database, and gives what it finds wrong with it.
+func (db *DB) CheckIntegrity(ctx context.Context) (problems []string, err error) {
+	if db.lite == nil {
+		return nil, errNotEmbedded
+	}
+	ctx = WithLimit(ctx, integrityLimit)
+	err = db.Read(ctx, func(tx *Tx) error {
+		problems, err = All(ctx, tx, `PRAGMA integrity_check`, nil, func(row Scanner) (line string, err error) {
+			err = row.Scan(&line)
+			return line, err
+		})
+		return err
+	})
+	if len(problems) == 1 && problems[0] == "ok" {
+		problems = nil
+	}
+	return problems, err
+}
+
+// Version is the version of the database's schema.
+func (db *DB) Version(ctx context.Context) (int64, error) {
+	p, conn, err := db.migrations(db.pool)
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	defer conn.Close()
+	have, _, err := p.GetVersions(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read schema version: %w", err)
+	}
+	return have, nil
+}
