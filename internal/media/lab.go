@@ -184,7 +184,7 @@ func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane m
 	case errors.Is(err, memory.ErrNeverFits):
 		const mega = 1 << 20
 		text := fmt.Sprintf("The %s is too large: reading it takes %d MB of memory, and this server has %d MB for that.", kind.noun(), bytes/mega+1, l.limits.Memory.Most(lane)/mega)
-		return fault.New(fault.Invalid, text)
+		return fault.New(fault.Invalid, text).With("limit_memory_bytes", l.limits.Memory.Most(lane))
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait for memory: %w", ctx.Err())
 	default:
@@ -197,7 +197,7 @@ func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane m
 func (l *Lab) checkPixels(t Type, width, height int) error {
 	if int64(width) > l.limits.Pixels/int64(max(height, 1)) {
 		millions := strconv.FormatFloat(float64(l.limits.Pixels)/1e6, 'f', -1, 64)
-		return fault.New(fault.Invalid, "The "+t.noun()+" has more than "+millions+" megapixels.")
+		return fault.New(fault.Invalid, "The "+t.noun()+" has more than "+millions+" megapixels.").With("limit_pixels", l.limits.Pixels)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (l *Lab) checkDuration(t Type, d time.Duration) error {
 		if l.limits.Duration%time.Minute == 0 {
 			most = fmt.Sprintf("%d minutes", int(l.limits.Duration.Minutes()))
 		}
-		return fault.New(fault.Invalid, "The "+t.noun()+" is longer than "+most+".")
+		return fault.New(fault.Invalid, "The "+t.noun()+" is longer than "+most+".").With("limit_seconds", l.limits.Duration.Seconds())
 	}
 	return nil
 }

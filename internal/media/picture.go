@@ -41,7 +41,7 @@ func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source) (Fact
 		return facts, err
 	}
 	if o.frames > l.limits.Frames {
-		return facts, fault.New(fault.Invalid, fmt.Sprintf("The picture has more than %d frames.", l.limits.Frames))
+		return facts, fault.New(fault.Invalid, fmt.Sprintf("The picture has more than %d frames.", l.limits.Frames)).With("limit_frames", l.limits.Frames)
 	}
 	if o.turn >= 5 {
 		facts.Width, facts.Height = o.height, o.width

@@ -127,6 +127,7 @@ const (
 	ErrorCodePAYLOADTOOLARGE         ErrorCode = "PAYLOAD_TOO_LARGE"
 	ErrorCodePLUGINNOTALLOWED        ErrorCode = "PLUGIN_NOT_ALLOWED"
 	ErrorCodeRATELIMITED             ErrorCode = "RATE_LIMITED"
+	ErrorCodeREQUESTTIMEOUT          ErrorCode = "REQUEST_TIMEOUT"
 	ErrorCodeSLOWDOWN                ErrorCode = "SLOW_DOWN"
 	ErrorCodeSTORAGEQUOTAEXCEEDED    ErrorCode = "STORAGE_QUOTA_EXCEEDED"
 	ErrorCodeTOKENINVALID            ErrorCode = "TOKEN_INVALID"
@@ -176,6 +177,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePLUGINNOTALLOWED:
 		return true
 	case ErrorCodeRATELIMITED:
+		return true
+	case ErrorCodeREQUESTTIMEOUT:
 		return true
 	case ErrorCodeSLOWDOWN:
 		return true
@@ -1224,7 +1227,7 @@ type ErrorBody struct {
 	Code ErrorCode `json:"code"`
 
 	// Details More for a program, by code; `INVALID_REQUEST` has `fields`, a list of every problem as
-	// `{"path", "message"}`.
+	// `{"path", "message"}`. 413 and 415 have `path`, what of the request they refuse.
 	Details map[string]interface{} `json:"details"`
 
 	// Message Written for a person.
