@@ -284,9 +284,13 @@ func (s *Server) receiveFile(r *http.Request, part *multipart.Part, f *form, kno
 		return n, nil
 	}
 
+	// Nothing shows a file that came with a run, so a thumbnail would be made for
+	// nobody; and decoding takes most of the time that a picture takes. That is left
+	// to the tool, after the answer.
 	taken, err := s.takeFile(r, part, intake.Want{
 		MaxBytes: most,
 		Declared: part.Header.Get("Content-Type"),
+		Bare:     true,
 		Turn:     s.turn(r),
 	})
 	if err != nil {
