@@ -63,8 +63,8 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 	if refused(err) || created.Replayed {
 		s.Intake.Drop(r.Context(), f.files...)
 	}
-	if err != nil && len(f.files) > 0 {
-		err = inPart(err, "files") // which may be what the account has no room for
+	if fault.Is(err, fault.StorageQuotaExceeded) && len(f.files) > 0 {
+		err = inPart(err, "files")
 	}
 	if err != nil {
 		return s.tellFull(w, err)
