@@ -39,7 +39,9 @@ func TestAddressesEndInNames(t *testing.T) {
 		look("an upload", u.URL, "Sunset, 100% (1).png")
 		look("its thumbnail", *u.ThumbURL, "Sunset, 100% (1)-thumb.png")
 		look("a name that lies", m.upload("?name=sunset.jpg", picture(3, 2)).URL, "sunset.jpg.png")
-		look("no name", m.upload("", picture(3, 2)).URL, "file.png")
+		nameless := m.upload("", picture(3, 2))
+		look("no name", nameless.URL, "file.png")
+		look("no name, small", *nameless.ThumbURL, "file-thumb.png")
 
 		m.work()
 		made := m.done("", m.body("one", `,"inputs":{"prompt":"a secret wish"}`))

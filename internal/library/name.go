@@ -69,6 +69,9 @@ func namesOf(base string, k Keys) Names {
 	if ext := path.Ext(base); isMediaExt(ext) {
 		bare = strings.TrimSuffix(base, ext)
 	}
+	if strings.Trim(bare, ". ") == "" {
+		bare = noName
+	}
 	if k.Thumb != "" {
 		n.Thumb = saveAs(bare+"-"+Thumb, path.Ext(k.Thumb))
 	}
@@ -83,6 +86,9 @@ func isMediaExt(ext string) bool {
 	ext = strings.TrimPrefix(strings.ToLower(ext), ".")
 	return ext == "jpeg" || slices.ContainsFunc(media.Formats(), func(f media.Format) bool { return f.Ext == ext })
 }
+
+// noName is what a file is called that has no name.
+const noName = "file"
 
 // maxSaveAs keeps names short enough for every file system, in characters.
 const maxSaveAs = 100
@@ -106,7 +112,7 @@ func saveAs(name, ext string) string {
 		name = string(letters[:maxSaveAs])
 	}
 	if name = strings.Trim(name, ". "); name == "" {
-		name = "file"
+		name = noName
 	}
 	return name + ext
 }
