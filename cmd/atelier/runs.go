@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"atelier/internal/api"
+	"atelier/internal/asset"
 	"atelier/internal/blob"
 	"atelier/internal/board"
 	"atelier/internal/budget"
@@ -123,8 +124,8 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	results.Blobs = blob.WithSpace(blobs, space.CheckResults)
 	rs.runner = runner.New(runner.Parts{
 		DB: db, Blobs: results.Blobs, Intake: &results, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: rs.engines.pools, Memory: budget, Log: log, Metrics: metrics, Now: time.Now,
-		Address: func(assetID, personID string) string {
-			return rs.links.URL(library.OfInput, assetID, library.Whole, personID)
+		Address: func(a asset.Asset, personID string) string {
+			return rs.links.URL(library.OfInput, a.ID, library.Whole, personID, library.InputNames(a).Whole)
 		},
 		Settings: runner.Settings{
 			Lease: time.Duration(c.Runs.Lease), Retry: spans(c.Runs.Retry), Attempts: c.Runs.Attempts, MaxWait: time.Duration(c.Runs.MaxWait),

@@ -160,6 +160,7 @@ func (s *Server) routes() []route {
 		{"PUT", prefix + "/library/{library_id}/favorite", access.ForAccount, s.addFavorite},
 		{"DELETE", prefix + "/library/{library_id}/favorite", access.ForAccount, s.removeFavorite},
 		{"GET", "/media/{kind}/{id}/{variant}", access.Open, s.getMedia},
+		{"GET", "/media/{kind}/{id}/{variant}/{name}", access.Open, s.getMedia},
 
 		{"GET", prefix + "/openapi.json", access.Open, s.getDocument},
 		{"GET", "/.well-known/jwks.json", access.Open, s.getKeys},

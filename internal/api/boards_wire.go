@@ -36,8 +36,8 @@ func (s *Server) asNode(n board.Node, viewerID string) wire.Node {
 	}
 	if i := n.Item; i != nil {
 		one.Item = &wire.NodeItem{
-			Type: wire.Medium(i.Type), MimeType: i.MimeType, URL: s.Links.URL(i.Kind, i.ID, library.Whole, viewerID),
-			ThumbURL: link(s.Links, i.HasThumb, i.Kind, i.ID, library.Thumb, viewerID),
+			Type: wire.Medium(i.Type), MimeType: i.MimeType, URL: s.Links.URL(i.Kind, i.ID, library.Whole, viewerID, i.Names.Whole),
+			ThumbURL: link(s.Links, i.Kind, i.ID, library.Thumb, viewerID, i.Names),
 			Width:    countOrNull(int64(i.Width)), Height: countOrNull(int64(i.Height)), DurationSeconds: playing(i.Duration), SizeBytes: i.Size,
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,9 +20,6 @@ import (
 	"atelier/internal/intake"
 )
 
-// framing is what the parts of a multipart request may add to its files.
-const framing = 1 << 20
-
 // maxParts bounds how many parts a request may have, those included that say
 // nothing to us.
 const maxParts = 64
@@ -30,40 +28,65 @@ const maxParts = 64
 // headers, and what is between the parts.
 const partHead = 64 << 10
 
-// How slowly a large body may come: this long to begin with, and then no less
-// than this many bytes a second.
+// The pace of a large body: this long to begin with, and then no fewer than this
+// many bytes a second.
 const (
 	bodyGrace = 30 * time.Second
 	bodyRate  = 64 << 10
 )
 
-// patient reads a body that may take longer than small ones do, as long as it
-// keeps coming.
-type patient struct {
+// largeBody reads a request body that may take longer to arrive than small ones,
+// as long as it keeps the pace, and ends it at a limit. Its errors are faults.
+type largeBody struct {
 	io.ReadCloser
 	conn   *http.ResponseController
 	now    func() time.Time
+	most   int64         // bytes
 	waited time.Duration // for the sender
 	n      int64
+	err    error // after which nothing is read
 }
 
-// take gives a request's body the time that its size needs, and its answer the
-// usual time after that.
-func (s *Server) take(w http.ResponseWriter, r *http.Request) {
-	r.Body = &patient{ReadCloser: r.Body, conn: http.NewResponseController(w), now: s.Now}
+// takeLarge gives a request's body the time that its size needs, and its answer
+// the usual time after that. The whole body may be as large as Limits.RequestBytes,
+// to the byte, whether its length was announced or not.
+func (s *Server) takeLarge(w http.ResponseWriter, r *http.Request) {
+	r.Body = &largeBody{
+		ReadCloser: r.Body,
+		conn:       http.NewResponseController(w),
+		now:        s.Now,
+		most:       s.Limits.RequestBytes,
+	}
 }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (b *largeBody) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
 	// Between reads we are busy, perhaps for long: that is not the sender's time.
-	start := p.now()
-	until := start.Add(bodyGrace + time.Duration(p.n/bodyRate)*time.Second - p.waited)
+	start := b.now()
+	until := start.Add(bodyGrace + time.Duration(b.n/bodyRate)*time.Second - b.waited)
 	// A connection without deadlines has none to move.
-	_ = p.conn.SetReadDeadline(until)
-	_ = p.conn.SetWriteDeadline(until.Add(bodyGrace))
-	n, err := p.ReadCloser.Read(b)
-	p.n += int64(n)
-	p.waited += p.now().Sub(start)
+	_ = b.conn.SetReadDeadline(until)
+	_ = b.conn.SetWriteDeadline(until.Add(bodyGrace))
+	n, err := b.ReadCloser.Read(p)
+	b.n += int64(n)
+	b.waited += b.now().Sub(start)
+
+	switch {
+	case b.n > b.most:
+		b.err = tooLarge(b.most)
+		return 0, b.err
+	case err != nil && !errors.Is(err, io.EOF):
+		b.err = httpd.NotWhole(err)
+		return n, b.err
+	}
 	return n, err
+}
+
+// tooLarge is the fault for a request whose whole body is too large.
+func tooLarge(most int64) error {
+	return fault.New(fault.PayloadTooLarge, "The request is too large.").With("limit_bytes", most).With("path", "body")
 }
 
 // between reads a multipart body. What stands between the contents of parts
@@ -71,17 +94,22 @@ func (p *patient) Read(b []byte) (int, error) {
 type between struct {
 	io.ReadCloser
 	left int64 // below zero: as much as there is
+	err  error // of the body: readers of parts may make another of it
 }
 
-func (b *between) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return b.ReadCloser.Read(p)
+func (b *between) Read(p []byte) (n int, err error) {
+	switch {
+	case b.left < 0:
+		n, err = b.ReadCloser.Read(p)
+	case b.left == 0:
+		err = fault.New(fault.Invalid, "The headers of a part are too long.").Field("body", "A part has headers that are too long.")
+	default:
+		n, err = b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+		b.left -= int64(n)
 	}
-	if b.left == 0 {
-		return 0, fault.New(fault.Invalid, "The headers of a part are too long.").Field("body", "A part has headers that are too long.")
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
 	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
 	return n, err
 }
 
@@ -144,10 +172,6 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request, known bool, roo
 	return f, fault.New(fault.UnsupportedMediaType, "Send the body as application/json, or as multipart/form-data with files.")
 }
 
-func (s *Server) tooLarge() error {
-	return fault.New(fault.PayloadTooLarge, "The request is too large.").With("limit_bytes", s.Limits.RequestBytes)
-}
-
 func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool, room int64) (f form, err error) {
 	defer func() {
 		if err != nil {
@@ -155,47 +179,28 @@ func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool
 			f = form{}
 		}
 	}()
-	body := &between{ReadCloser: http.MaxBytesReader(w, r.Body, s.Limits.RequestBytes+s.Limits.JSONBytes+framing)}
-	r.Body = body
-	parts, err := r.MultipartReader()
-	if err != nil {
-		return f, fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The boundary is missing.").Because(err)
-	}
-	left := min(s.Limits.RequestBytes, room)
-	for n := 0; ; n++ {
-		part, err := body.next(parts)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return f, s.brokenPart(err)
-		}
-		if n == maxParts {
-			return f, fault.New(fault.Invalid, "The request has too many parts.").Field("body", "There are too many parts.")
-		}
+	left := room
+	err = eachPart(r, func(part *multipart.Part) (err error) {
 		switch part.FormName() {
 		case "payload":
 			if f.payload != nil {
-				return f, fault.New(fault.Invalid, "The request has two payloads.").Field("payload", "Send one payload.")
+				return fault.New(fault.Invalid, "The request has two payloads.").Field("payload", "Send one payload.")
 			}
 			f.payload, err = httpd.ReadJSON(http.MaxBytesReader(w, part, s.Limits.JSONBytes))
+			return inPart(err, "payload")
 		case "files":
+			path := "files." + strconv.Itoa(len(f.digests))
 			if most := s.Runs.Settings.InputFiles; len(f.digests) == most {
-				return f, generation.TooManyFiles(most)
+				return generation.TooManyFiles(most, path)
 			}
-			if left, err = s.receiveFile(r, part, &f, known, left); err != nil {
-				tooLarge := fault.Is(err, fault.UploadTooLarge) || fault.Is(err, fault.PayloadTooLarge)
-				if room < s.Limits.RequestBytes && tooLarge && left < s.Limits.FileBytes {
-					err = outOfRoom(left)
-				}
-				return f, err
-			}
-		default: // it is for somebody else
-			_, err = io.Copy(io.Discard, part)
+			n, err := s.receiveFile(r, part, &f, known, left)
+			left -= n
+			return inPart(err, path)
 		}
-		if err != nil {
-			return f, s.brokenPart(err)
-		}
+		return discard(part)
+	})
+	if err != nil {
+		return f, err
 	}
 	if f.payload == nil {
 		return f, fault.New(fault.Invalid, "The request has no payload.").Field("payload", "This part is required.")
@@ -203,55 +208,117 @@ func (s *Server) receiveParts(w http.ResponseWriter, r *http.Request, known bool
 	return f, nil
 }
 
-// brokenPart is why a multipart body could not be read on.
-func (s *Server) brokenPart(err error) error {
-	if _, ok := errors.AsType[*fault.Error](err); ok {
-		return err
+// eachPart calls read with each part of a multipart request, and then reads the
+// body to its end. Each call has to read its whole part.
+func eachPart(r *http.Request, read func(*multipart.Part) error) error {
+	body := &between{ReadCloser: r.Body}
+	r.Body = body
+	err := body.each(r, read)
+	if body.err != nil {
+		return body.err
 	}
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return s.tooLarge()
-	}
-	if _, malformed := errors.AsType[textproto.ProtocolError](err); malformed {
-		return fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The headers of a part can't be read.").Because(err)
-	}
-	return httpd.NotWhole(err)
+	return err
 }
 
-// receiveFile takes one file and says how many bytes are left for others.
+func (b *between) each(r *http.Request, read func(*multipart.Part) error) error {
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The boundary is missing.").Because(err)
+	}
+	for range maxParts {
+		part, err := b.next(parts)
+		if errors.Is(err, io.EOF) {
+			return discard(b)
+		}
+		if err != nil {
+			return brokenPart(err)
+		}
+		if err := read(part); err != nil {
+			return err
+		}
+	}
+	switch _, err := b.next(parts); {
+	case errors.Is(err, io.EOF):
+		return discard(b)
+	case err != nil:
+		return brokenPart(err)
+	}
+	return fault.New(fault.Invalid, "The request has too many parts.").Field("body", "There are too many parts.")
+}
+
+// discard reads what is for somebody else.
+func discard(r io.Reader) error {
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return brokenPart(err)
+	}
+	return nil
+}
+
+// brokenPart is why a multipart body could not be read on. Faults come from the
+// body itself; everything else is its parts, since the body arrived.
+func brokenPart(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f
+	}
+	why := "It ends before its last boundary."
+	if _, malformed := errors.AsType[textproto.ProtocolError](err); malformed {
+		why = "The headers of a part can't be read."
+	}
+	return fault.New(fault.Invalid, "This is no multipart request.").Field("body", why).Because(err)
+}
+
+// receiveFile takes one file, of which no more than left bytes may be stored, and
+// tells how many it had.
 func (s *Server) receiveFile(r *http.Request, part *multipart.Part, f *form, known bool, left int64) (int64, error) {
 	most := min(s.Limits.FileBytes, left)
 	if known {
 		h := sha256.New()
 		n, err := io.Copy(h, io.LimitReader(part, most+1))
 		if err != nil {
-			return left, s.brokenPart(err)
+			return 0, brokenPart(err)
 		}
 		if n > most {
-			return left, s.oversized(most)
+			return 0, s.oversized(most)
 		}
 		f.digests = append(f.digests, hex.EncodeToString(h.Sum(nil)))
-		return left - n, nil
+		return n, nil
 	}
-	from := &heard{Reader: part}
-	one, err := s.Intake.Take(r.Context(), from, intake.Want{MaxBytes: most, Declared: part.Header.Get("Content-Type"), Turn: s.turn(r)})
-	if fault.Is(err, fault.UploadTooLarge) {
-		err = s.oversized(most)
-	}
-	if from.err != nil {
-		return left, s.brokenPart(from.err)
-	}
+
+	// Nothing shows a file that came with a run, so a thumbnail would be made for
+	// nobody; and decoding takes most of the time that a picture takes. That is left
+	// to the tool, after the answer.
+	taken, err := s.takeFile(r, part, intake.Want{
+		MaxBytes: most,
+		Declared: part.Header.Get("Content-Type"),
+		Bare:     true,
+		Turn:     s.turn(r),
+	})
 	if err != nil {
-		return left, atFile(err, len(f.digests))
+		return 0, err
 	}
-	f.files = append(f.files, one)
-	f.digests = append(f.digests, one.RawSHA256)
-	return left - one.RawSize, nil
+	f.files = append(f.files, taken)
+	f.digests = append(f.digests, taken.RawSHA256)
+	return taken.RawSize, nil
 }
 
-// oversized is for a file that is too large, by itself or with the others.
+// takeFile takes the bytes of a file in.
+func (s *Server) takeFile(r *http.Request, body io.Reader, want intake.Want) (intake.Taken, error) {
+	from := &heard{Reader: body}
+	taken, err := s.Intake.Take(r.Context(), from, want)
+	switch {
+	case fault.Is(err, fault.UploadTooLarge):
+		return taken, s.oversized(want.MaxBytes)
+	case from.err != nil:
+		return taken, brokenPart(from.err)
+	}
+	return taken, err
+}
+
+// oversized is for a file of more than most bytes: it is too large by itself, or
+// for what room the account has left.
 func (s *Server) oversized(most int64) error {
 	if most < s.Limits.FileBytes {
-		return s.tooLarge()
+		return outOfRoom(most)
 	}
 	return fault.New(fault.UploadTooLarge, "A file is too large.").With("limit_bytes", s.Limits.FileBytes)
 }

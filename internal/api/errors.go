@@ -16,7 +16,7 @@ import (
 // retryable are the codes after which the same request can succeed later.
 var retryable = map[fault.Code]bool{
 	fault.AuthorizationPending: true, fault.SlowDown: true, fault.Unavailable: true,
-	fault.RateLimited: true, fault.ActiveRunCap: true, fault.Internal: true,
+	fault.RateLimited: true, fault.ActiveRunCap: true, fault.RequestTimeout: true, fault.Internal: true,
 }
 
 // awayFor is what a caller is told to wait when nobody knows how long something
@@ -41,8 +41,15 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 		}
 		details["fields"] = fields
 	}
+	status := httpd.Status[f.Code]
+	if details["path"] == nil && namesPart(f.Code) {
+		details["path"] = "body"
+	}
 	h := w.Header()
-	if httpd.Status[f.Code] == http.StatusUnauthorized {
+	if f.Code == fault.RequestTimeout {
+		h.Set("Connection", "close") // what is left of the body belongs to no request
+	}
+	if status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
 	wait := f.RetryAfter
@@ -59,7 +66,33 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 	if err != nil {
 		panic(err) // details are made of plain values
 	}
-	send(w, httpd.Status[f.Code], body)
+	send(w, status, body)
+}
+
+// namesPart reports whether details.path of an error names the part of the
+// request that is too large or of a type that is not accepted. An account without
+// room refuses requests that bring nothing too.
+func namesPart(code fault.Code) bool {
+	switch httpd.Status[code] {
+	case http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+		return code != fault.StorageQuotaExceeded
+	}
+	return false
+}
+
+// inPart names the part of a request, or the file, that an error is about, unless
+// it does already.
+func inPart(err error, path string) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case !ok:
+		return err
+	case f.Code == fault.Invalid && len(f.Fields) == 0:
+		return f.On(path)
+	case f.Details["path"] == nil && (namesPart(f.Code) || f.Code == fault.StorageQuotaExceeded):
+		return f.With("path", path)
+	}
+	return err
 }
 
 // takeRequest uses one request of what a bucket allows a key.

@@ -177,7 +177,7 @@ func (t *runTale) tell(e *events, rec generation.Record) (ended bool, err error)
 	}
 	if rec.Preview != "" && rec.Preview != before.Preview {
 		add("preview", wire.GenerationPreview{
-			URL: t.s.Links.URL(library.OfRun, rec.ID, library.Preview, t.viewerID), MimeType: previewType(rec.Preview),
+			URL: t.s.Links.URL(library.OfRun, rec.ID, library.Preview, t.viewerID, library.RunNames(rec.Preview).Preview), MimeType: previewType(rec.Preview),
 		})
 	}
 	if ended = rec.State.Ended(); ended {

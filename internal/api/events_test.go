@@ -145,7 +145,7 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 			}
 			if e.name == "preview" {
 				var p wire.GenerationPreview
-				if err := json.Unmarshal([]byte(e.data), &p); err != nil || p.MimeType != "image/png" || !strings.Contains(p.URL, "/media/p/"+id+"/preview?") {
+				if err := json.Unmarshal([]byte(e.data), &p); err != nil || p.MimeType != "image/png" || !strings.Contains(p.URL, "/media/p/"+id+"/preview/run-preview.png?") {
 					t.Errorf("preview = %s", e.data)
 				}
 			}

@@ -23,9 +23,9 @@ import (
 	"atelier/internal/run"
 )
 
-// largeBody is from where on a request is refused for its rate before its body
-// is read.
-const largeBody = 1 << 20
+// smallBody is the size above which a request is refused for its rate before its
+// body is read.
+const smallBody = 1 << 20
 
 func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error {
 	c := callOf(r)
@@ -51,10 +51,10 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 	if !known {
 		if room, err = s.roomForRun(r, c.account.ID); err != nil {
 			w.Header().Set("Connection", "close")
-			return err
+			return inPart(err, "body")
 		}
 	}
-	s.take(w, r)
+	s.takeLarge(w, r)
 	f, err := s.receive(w, r, known, room)
 	if err != nil {
 		w.Header().Set("Connection", "close") // the rest of the body is not waited for
@@ -63,6 +63,9 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 	created, err := s.accept(r, c, f, key, known)
 	if refused(err) || created.Replayed {
 		s.Intake.Drop(r.Context(), f.files...)
+	}
+	if fault.Is(err, fault.StorageQuotaExceeded) && len(f.files) > 0 {
+		err = inPart(err, "files")
 	}
 	if err != nil {
 		return s.tellFull(w, err)
@@ -129,12 +132,12 @@ func (s *Server) accept(r *http.Request, c *call, f form, key string, known bool
 // refuseEarly refuses a request by what its headers say, so that nobody sends
 // a large body for nothing.
 func (s *Server) refuseEarly(w http.ResponseWriter, r *http.Request, personID string, known bool) error {
-	if r.ContentLength >= 0 && r.ContentLength <= largeBody {
+	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
 		return nil
 	}
 	err := error(nil)
-	if r.ContentLength > s.Limits.RequestBytes+s.Limits.JSONBytes+framing {
-		err = s.tooLarge()
+	if r.ContentLength > s.Limits.RequestBytes {
+		err = tooLarge(s.Limits.RequestBytes)
 	} else if !known {
 		err = s.tellFull(w, s.Runs.Busy(r.Context(), personID))
 	}

@@ -66,18 +66,20 @@ func asOutput(l library.Links, r run.Run, o run.Output, viewerID string) wire.Ge
 		return out
 	}
 	out.Note = orNull(o.Note)
-	out.URL = link(l, true, library.OfResult, o.ID, library.Whole, viewerID)
-	out.ThumbURL = link(l, o.Thumb, library.OfResult, o.ID, library.Thumb, viewerID)
-	out.PreviewURL = link(l, o.Preview, library.OfResult, o.ID, library.Preview, viewerID)
+	names := library.ResultNames(o.ToolSlug, o.ID, library.Keys{Blob: o.Blob, Thumb: o.Thumb, Preview: o.Preview})
+	out.URL = link(l, library.OfResult, o.ID, library.Whole, viewerID, names)
+	out.ThumbURL = link(l, library.OfResult, o.ID, library.Thumb, viewerID, names)
+	out.PreviewURL = link(l, library.OfResult, o.ID, library.Preview, viewerID, names)
 	return out
 }
 
 // link makes an address, null where there is nothing behind it.
-func link(l library.Links, there bool, kind library.Kind, id, variant, viewerID string) *string {
-	if !there {
+func link(l library.Links, kind library.Kind, id, variant, viewerID string, names library.Names) *string {
+	name := names.Of(variant)
+	if name == "" {
 		return nil
 	}
-	address := l.URL(kind, id, variant, viewerID)
+	address := l.URL(kind, id, variant, viewerID, name)
 	return &address
 }
 

@@ -112,8 +112,8 @@ func parseTime(text string) (time.Time, error) {
 
 func (s *Server) asItem(i library.Item, viewerID string) wire.LibraryItem {
 	return wire.LibraryItem{
-		ID: i.ID, Type: wire.Medium(i.Type), MimeType: i.MimeType, URL: s.Links.URL(library.OfResult, i.ResultID, library.Whole, viewerID),
-		ThumbURL: link(s.Links, i.HasThumb, library.OfResult, i.ResultID, library.Thumb, viewerID),
+		ID: i.ID, Type: wire.Medium(i.Type), MimeType: i.MimeType, URL: s.Links.URL(library.OfResult, i.ResultID, library.Whole, viewerID, i.Names.Whole),
+		ThumbURL: link(s.Links, library.OfResult, i.ResultID, library.Thumb, viewerID, i.Names),
 		ToolID:   i.ToolID, TeamID: orNull(i.TeamID), RequestID: i.RequestID, Created: moment(i.Created), Width: countOrNull(int64(i.Width)), Height: countOrNull(int64(i.Height)),
 		DurationSeconds: playing(i.Duration), SizeBytes: i.Size, Favorited: i.Favorited, Prompt: orNull(i.Prompt), Note: orNull(i.Note),
 	}

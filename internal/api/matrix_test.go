@@ -140,6 +140,7 @@ var endpoints = []struct {
 	{"DELETE /api/v2/boards/{board_id}/nodes/{node_id}", toActors, "", notFound},
 	{"GET /api/v2/boards/{board_id}/events", toActors, "", notFound},
 	{"GET /media/{kind}/{id}/{variant}", toAll, "", outcome{403, "FORBIDDEN", "signature"}},
+	{"GET /media/{kind}/{id}/{variant}/{name}", toAll, "", outcome{403, "FORBIDDEN", "signature"}},
 
 	{"GET /api/v2/access-tokens", toSignedIn, "", fine},
 	{"POST /api/v2/access-tokens", toSignedIn, `{"name":"one more"}`, made},

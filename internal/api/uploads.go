@@ -1,11 +1,9 @@
 package api
 
 import (
-	"errors"
-	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
-	"strconv"
 
 	"atelier/internal/api/wire"
 	"atelier/internal/asset"
@@ -29,37 +27,21 @@ func viewerOf(c *call) library.Viewer {
 	return v
 }
 
-// atFile says which file of a request a problem is with.
-func atFile(err error, index int) error {
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Code != fault.Invalid || len(f.Fields) > 0 {
-		return err
-	}
-	return f.On("files." + strconv.Itoa(index))
-}
+// framing is what the parts of a form are taken to add to its files, where only
+// the length of the whole is known.
+const framing = 1 << 20
 
+// createUpload is POST /uploads.
 func (s *Server) createUpload(w http.ResponseWriter, r *http.Request) error {
 	c := callOf(r)
 	name := c.params.one("name")
 	if err := c.params.failed(); err != nil {
 		return err
 	}
-	most := s.Limits.FileBytes
-	if r.ContentLength > most+framing {
-		w.Header().Set("Connection", "close")
-		return s.oversized(most)
-	}
-	room, err := s.roomFor(r, c.account.ID)
+	taken, given, err := s.receiveUpload(w, r, c.account.ID)
 	if err != nil {
-		w.Header().Set("Connection", "close")
-		return err
-	}
-	s.take(w, r)
-	r.Body = http.MaxBytesReader(w, r.Body, most+framing)
-	taken, given, err := s.receiveUpload(r, room)
-	if err != nil {
-		w.Header().Set("Connection", "close")
-		return err
+		w.Header().Set("Connection", "close") // the rest of the body is not waited for
+		return inPart(err, "file")
 	}
 	if name == "" {
 		name = given
@@ -69,7 +51,7 @@ func (s *Server) createUpload(w http.ResponseWriter, r *http.Request) error {
 		if refused(err) {
 			s.Intake.Drop(r.Context(), taken)
 		}
-		return err
+		return inPart(err, "file")
 	}
 	return reply(w, http.StatusCreated, s.asUpload(u, c.caller.PersonID))
 }
@@ -98,45 +80,53 @@ func outOfRoom(room int64) error {
 
 // receiveUpload takes the file of a request: the part "file" of a form, or the
 // body itself. It reads no more than there is room for.
-func (s *Server) receiveUpload(r *http.Request, room int64) (taken intake.Taken, name string, err error) {
-	want := intake.Want{MaxBytes: min(s.Limits.FileBytes, room), Turn: s.turn(r)}
-	defer func() {
-		if room < s.Limits.FileBytes && fault.Is(err, fault.UploadTooLarge) {
-			err = outOfRoom(room)
-		}
-	}()
+func (s *Server) receiveUpload(w http.ResponseWriter, r *http.Request, accountID string) (taken intake.Taken, name string, err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
-		return taken, "", fault.New(fault.UnsupportedMediaType, "Say with Content-Type what you send.")
+		err = fault.New(fault.UnsupportedMediaType, "A Content-Type header is required: the type of the file, or multipart/form-data.")
+		return taken, "", inPart(err, "body")
 	}
-	if kind != "multipart/form-data" {
-		want.Declared = kind
-		taken, err = s.takeUpload(r, r.Body, want)
+	isForm := kind == "multipart/form-data"
+	switch {
+	case isForm && r.ContentLength > s.Limits.RequestBytes:
+		return taken, "", tooLarge(s.Limits.RequestBytes)
+	case !isForm && r.ContentLength > s.Limits.FileBytes:
+		return taken, "", s.oversized(s.Limits.FileBytes)
+	}
+	room, err := s.roomFor(r, accountID)
+	if err != nil {
 		return taken, "", err
 	}
-	body := &between{ReadCloser: r.Body}
-	r.Body = body
-	parts, err := r.MultipartReader()
+
+	s.takeLarge(w, r)
+	want := intake.Want{MaxBytes: min(s.Limits.FileBytes, room), Turn: s.turn(r)}
+	if !isForm {
+		want.Declared = kind
+		taken, err = s.takeFile(r, r.Body, want)
+		return taken, "", err
+	}
+	found := false
+	err = eachPart(r, func(part *multipart.Part) (err error) {
+		if part.FormName() != "file" {
+			return discard(part)
+		}
+		if found {
+			return fault.New(fault.Invalid, "The request has two files.").Field("file", "Send one file in a request.")
+		}
+		found = true
+		name = part.FileName()
+		want.Declared = part.Header.Get("Content-Type")
+		taken, err = s.takeFile(r, part, want)
+		return err
+	})
+	if err == nil && !found {
+		err = fault.New(fault.Invalid, "The request has no file.").Field("file", "This part is required.")
+	}
 	if err != nil {
-		return taken, "", fault.New(fault.Invalid, "This is no multipart request.").Field("body", "The boundary is missing.").Because(err)
+		s.Intake.Drop(r.Context(), taken)
+		return intake.Taken{}, "", err
 	}
-	for range maxParts {
-		part, err := body.next(parts)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil && part.FormName() != "file" {
-			_, err = io.Copy(io.Discard, part) // it is for somebody else
-		} else if err == nil {
-			want.Declared = part.Header.Get("Content-Type")
-			taken, err = s.takeUpload(r, part, want)
-			return taken, part.FileName(), err
-		}
-		if err != nil {
-			return taken, "", s.brokenUpload(err)
-		}
-	}
-	return taken, "", fault.New(fault.Invalid, "The request has no file.").Field("file", "This part is required.")
+	return taken, name, nil
 }
 
 // turn says whose files a request brings, and how long they may wait to be read.
@@ -148,31 +138,11 @@ func (s *Server) turn(r *http.Request) media.Turn {
 	return media.Turn{Owner: owner, Wait: s.Limits.DecodeWait}
 }
 
-// takeUpload takes the bytes of an upload.
-func (s *Server) takeUpload(r *http.Request, body io.Reader, want intake.Want) (intake.Taken, error) {
-	from := &heard{Reader: body}
-	taken, err := s.Intake.Take(r.Context(), from, want)
-	if from.err != nil {
-		return taken, s.brokenUpload(from.err)
-	}
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.Invalid && len(f.Fields) == 0 {
-		return taken, f.On("file")
-	}
-	return taken, err
-}
-
-// brokenUpload is why an upload could not be read on.
-func (s *Server) brokenUpload(err error) error {
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return s.oversized(s.Limits.FileBytes)
-	}
-	return s.brokenPart(err)
-}
-
 func (s *Server) asUpload(u asset.Upload, viewerID string) wire.Upload {
+	names := library.UploadNames(u)
 	return wire.Upload{
-		ID: u.ID, URL: s.Links.URL(library.OfUpload, u.ID, library.Whole, viewerID),
-		ThumbURL: link(s.Links, u.Asset.Thumb != "", library.OfUpload, u.ID, library.Thumb, viewerID),
+		ID: u.ID, URL: s.Links.URL(library.OfUpload, u.ID, library.Whole, viewerID, names.Whole),
+		ThumbURL: link(s.Links, library.OfUpload, u.ID, library.Thumb, viewerID, names),
 		Name:     u.Name, Created: moment(u.Created), MimeType: u.Asset.MimeType, Type: wire.Medium(u.Asset.Type), SizeBytes: u.Asset.Size, Sha256: u.Asset.SHA256,
 		Width: countOrNull(int64(u.Asset.Width)), Height: countOrNull(int64(u.Asset.Height)), DurationSeconds: playing(u.Asset.Duration),
 	}

@@ -27,7 +27,7 @@ func (s *service) upload(query string, data []byte) wire.Upload {
 func TestUploads(t *testing.T) {
 	makes(t, func(t *testing.T, m *maker) {
 		raw := m.upload("?name=fox.png", picture(30, 20))
-		kind, body := form(part{name: "note", data: "x"}, part{name: "file", file: "fox.png", kind: "image/png", data: string(picture(30, 20))}, part{name: "file", data: "a second one"})
+		kind, body := form(part{name: "note", data: "x"}, part{name: "file", file: "fox.png", kind: "image/png", data: string(picture(30, 20))}, part{name: "files", data: "another"})
 		formed := read[wire.Upload](t, m.send("POST", "/api/v2/uploads", kind, body).want(t, "a form", 201, ""))
 		for _, u := range []wire.Upload{raw, formed} {
 			if u.Name != "fox.png" || u.MimeType != "image/png" || u.Type != "IMG" || u.Width == nil || *u.Width != 30 || *u.Height != 20 || u.ThumbURL == nil || u.DurationSeconds != nil || !ident.Valid(u.ID) {

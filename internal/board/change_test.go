@@ -33,7 +33,7 @@ func TestWhatNodesShow(t *testing.T) {
 				w.Errorf("node %d = %+v, was %+v", i, n, was)
 			}
 		}
-		if i := nodes[0].Item; i == nil || i.Kind != library.OfResult || i.MimeType != "image/png" || i.Width != 8 || !i.HasThumb {
+		if i := nodes[0].Item; i == nil || i.Kind != library.OfResult || i.MimeType != "image/png" || i.Width != 8 || i.Names.Thumb == "" {
 			w.Errorf("the result shows %+v", i)
 		}
 		if i := nodes[1].Item; i == nil || i.Kind != library.OfUpload || i.ID != upload {

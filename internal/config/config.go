@@ -120,7 +120,7 @@ type Catalog struct {
 type Limits struct {
 	InputFiles           int  `hidden:"" help:"Input files of one run." default:"12" least:"1"`
 	FileBytes            Size `hidden:"" help:"Largest file." default:"50MB" least:"1"`
-	RequestBytes         Size `hidden:"" help:"Largest multipart request, files together." default:"250MB" least:"1"`
+	RequestBytes         Size `hidden:"" help:"Largest multipart body, whole." default:"250MB" least:"1"`
 	JSONBytes            Size `name:"json-bytes" hidden:"" help:"Largest JSON body." default:"1MB" least:"1"`
 	JSONDepth            int  `name:"json-depth" hidden:"" help:"Deepest JSON body." default:"64" least:"1"`
 	MetadataBytes        Size `hidden:"" help:"Largest metadata of a run." default:"8KB" least:"1"`

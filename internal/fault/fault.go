@@ -44,6 +44,7 @@ const (
 	StorageQuotaExceeded    Code = "STORAGE_QUOTA_EXCEEDED"
 	UnsupportedMediaType    Code = "UNSUPPORTED_MEDIA_TYPE"
 	MethodNotAllowed        Code = "METHOD_NOT_ALLOWED"
+	RequestTimeout          Code = "REQUEST_TIMEOUT"
 	Internal                Code = "INTERNAL"
 )
 
@@ -53,7 +54,8 @@ var Codes = []Code{
 	Unavailable, RateLimited, ActiveRunCap, PluginNotAllowed, Forbidden, EmailNotVerified,
 	AccountSelectionInvalid, Invalid, NotFound, ToolSchemaStale, IdempotencyKeyConflict,
 	Conflict, InsufficientBalance, NumResultsLimit, ContentPolicyViolation, TooManyInputFiles,
-	UploadTooLarge, PayloadTooLarge, StorageQuotaExceeded, UnsupportedMediaType, MethodNotAllowed, Internal,
+	UploadTooLarge, PayloadTooLarge, StorageQuotaExceeded, UnsupportedMediaType, MethodNotAllowed,
+	RequestTimeout, Internal,
 }
 
 // Field is one problem with one part of a request.

@@ -45,8 +45,10 @@ func (s *Service) check(ctx context.Context, d Draft, pricing bool) (accepted, e
 	a := accepted{tool: tool}
 	filled, problems := tool.Fill(d.Inputs, catalog.FillOptions{Draft: pricing, Files: len(d.Files)})
 	a.filled = filled
-	if most := s.Settings.InputFiles; len(filled.Refs) > most || len(d.Files) > most {
-		return accepted{}, TooManyFiles(most)
+	if most := s.Settings.InputFiles; len(filled.Refs) > most {
+		return accepted{}, TooManyFiles(most, filled.Refs[most].Path)
+	} else if len(d.Files) > most {
+		return accepted{}, TooManyFiles(most, fmt.Sprintf("files.%d", most))
 	}
 	problems = append(problems, s.problems(d)...)
 	resolved, more, err := s.resolve(ctx, d, filled.Refs)
@@ -114,9 +116,10 @@ func invalid(problems []fault.Field) error {
 	return e
 }
 
-// TooManyFiles is what a request with more input files than allowed gets.
-func TooManyFiles(most int) error {
-	return fault.New(fault.TooManyInputFiles, fmt.Sprintf("A run takes at most %d input files.", most)).With("limit", most)
+// TooManyFiles is what a request with more input files than allowed gets. The path
+// is of the first that is too many.
+func TooManyFiles(most int, path string) error {
+	return fault.New(fault.TooManyInputFiles, fmt.Sprintf("A run takes at most %d input files.", most)).With("limit", most).With("path", path)
 }
 
 // resolve finds the files that references name, for the paying account alone.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 
@@ -26,9 +27,18 @@ func ReadJSON(r io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// NotWhole is for bodies whose sender stopped, or took too long.
+// NotWhole is the fault for a body that could not be read to its end: its sender
+// stopped or was too slow, or its chunks are malformed. An error that is such a
+// fault already stays as it is.
 func NotWhole(err error) error {
-	return fault.New(fault.Invalid, "The body did not arrive whole.").Because(err)
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f
+	}
+	_, broken := errors.AsType[net.Error](err) // a deadline, or a connection that was reset
+	if broken || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fault.New(fault.RequestTimeout, "The body did not arrive whole, or not fast enough. Send it again.").Because(err)
+	}
+	return fault.New(fault.Invalid, "The body can't be read.").Field("body", "Its chunks are malformed.").Because(err)
 }
 
 // WellFormed walks the whole body once, and refuses what parsers disagree about:

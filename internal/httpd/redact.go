@@ -15,7 +15,8 @@ const (
 
 // redactPath writes a path for the log. People paste secrets into addresses, and
 // links carry them, so only what cannot be one is shown: the fixed parts of the
-// route that matched, ids where the route has them, and plain words.
+// route that matched, ids where the route has them, and plain words, unless they
+// are the name of a file.
 func redactPath(path, route string) string {
 	if path == route { // most requests: nothing in it is the client's
 		return path
@@ -30,6 +31,10 @@ func redactPath(path, route string) string {
 		known := ""
 		if i < len(fixed) {
 			known = fixed[i]
+		}
+		if known == "{name}" { // what somebody called a file
+			segments[i] = hidden
+			continue
 		}
 		isID := strings.HasPrefix(known, "{") && ident.Valid(segment)
 		if segment != known && segment != "" && !isID && !isWord(segment) {

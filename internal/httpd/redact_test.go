@@ -21,7 +21,7 @@ func TestSecretsInAddresses(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	metrics := prometheus.NewRegistry()
 	mux := http.NewServeMux()
-	for _, route := range []string{"/api/v2/runs/{run_id}", "/media/{kind}/{id}/{variant}", "/link/{token}"} {
+	for _, route := range []string{"/api/v2/runs/{run_id}", "/media/{kind}/{id}/{variant}/{name}", "/link/{token}"} {
 		mux.HandleFunc(route, func(_ http.ResponseWriter, r *http.Request) { httpd.RecordOf(r.Context()).Route = route })
 	}
 	url, log, _, _ := serve(t, mux, httpd.Options{Metrics: metrics, Tracer: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test")})
@@ -40,6 +40,7 @@ func TestSecretsInAddresses(t *testing.T) {
 			fetch(t, url+fmt.Sprintf(place, secret))
 		}
 	}
+	fetch(t, url+"/media/u/x/file/swordfish.png") // a word, and what somebody called a file
 	for _, secret := range []string{secrets[0], secrets[3], "hunter2"} {
 		fetch(t, url+"/api/v2/runs/"+secret)
 		fetch(t, url+"/link/"+secret)
@@ -67,7 +68,7 @@ func TestSecretsInAddresses(t *testing.T) {
 		fmt.Fprintln(&traced, span.Name(), span.Attributes())
 	}
 	for where, all := range map[string]string{"log": text, "metrics": fmt.Sprint(families), "traces": traced.String()} {
-		for _, secret := range append(secrets, "geheim/code", "geheim") {
+		for _, secret := range append(secrets, "geheim/code", "geheim", "swordfish.png") {
 			if strings.Contains(all, secret) {
 				i := strings.Index(all, secret)
 				t.Errorf("the %s has %s: %.200s", where, secret, all[max(0, i-120):])

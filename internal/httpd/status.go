@@ -34,5 +34,6 @@ var Status = map[fault.Code]int{
 	fault.StorageQuotaExceeded:    http.StatusRequestEntityTooLarge,
 	fault.UnsupportedMediaType:    http.StatusUnsupportedMediaType,
 	fault.MethodNotAllowed:        http.StatusMethodNotAllowed,
+	fault.RequestTimeout:          http.StatusRequestTimeout,
 	fault.Internal:                http.StatusInternalServerError,
 }

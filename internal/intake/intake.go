@@ -1,6 +1,7 @@
 // Package intake takes files from outside into the blob store.
 //
 //	bytes ─ sniff ─ count and hash ─ clean ─ hash ─▶ blob store ─ examine ─▶ thumbnail
+//	                                                          └── measure, where nobody will look at it
 //
 // The bytes decide what a file is, not its name or what the sender says. They
 // flow through: however long the file, what is in memory is a few blocks of
@@ -49,6 +50,7 @@ type Want struct {
 	Text     bool         // plain text too, which tools make and nobody uploads
 	Mark     []byte       // XMP to put into it, nil for none
 	Frame    bool         // a video gets a picture of its beginning
+	Bare     bool         // nobody will look at it: no picture of it is made, and so it is not decoded
 	Turn     media.Turn   // whose it is, and how long it may wait for its turn
 }
 
@@ -118,7 +120,11 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 	if err != nil {
 		return t, err
 	}
-	facts, err := in.Lab.Examine(ctx, w.Turn, format, file, file.Size())
+	examine := in.Lab.Examine
+	if w.Bare {
+		examine = in.Lab.Measure
+	}
+	facts, err := examine(ctx, w.Turn, format, file, file.Size())
 	if err != nil {
 		return t, err
 	}

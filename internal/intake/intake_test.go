@@ -80,6 +80,43 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// A file that nobody will look at is measured and not decoded. What its structure
+// tells is refused all the same.
+func TestBare(t *testing.T) {
+	t.Parallel()
+	p := open(t)
+	bare := intake.Want{MaxBytes: much, Bare: true}
+	for mime, b := range map[string][]byte{"image/png": pngBytes(640, 360), "image/jpeg": jpegBytes(640, 360), "image/gif": gifBytes(640, 360)} {
+		taken := p.take(b, bare)
+		a := taken.Asset
+		if a.MimeType != mime || a.Width != 640 || a.Height != 360 || a.Thumb != "" || a.Blurhash != "" || a.PictureBytes != 0 {
+			t.Errorf("%s: asset = %+v", mime, a)
+		}
+		if stored := p.read(a.Blob); a.SHA256 != sum(stored) || bytes.Contains(stored, []byte("GPS")) {
+			t.Errorf("%s: the stored bytes are others, or tell the place", mime)
+		}
+		p.Drop(t.Context(), taken)
+	}
+	sound := p.take(wavBytes(88200), bare)
+	if sound.Asset.Duration != time.Second {
+		t.Errorf("sound = %+v", sound.Asset)
+	}
+	p.Drop(t.Context(), sound)
+
+	whole := pngBytes(64, 64)
+	for name, b := range map[string][]byte{
+		"cut png":            whole[:len(whole)-20],
+		"png of other bytes": flip(whole, len(whole)/2),
+		"cut jpeg":           jpegBytes(32, 32)[:200],
+		"cut gif":            gifBytes(20, 30)[:40],
+		"huge claim":         hugePNG(),
+		"glb too short":      glbBytes()[:16],
+	} {
+		_, err := p.Take(t.Context(), bytes.NewReader(b), bare)
+		p.refused(name, err, fault.Invalid)
+	}
+}
+
 func TestSizeLimit(t *testing.T) {
 	t.Parallel()
 	p := open(t)

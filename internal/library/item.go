@@ -31,8 +31,7 @@ type Item struct {
 	Size           int64
 	SHA256         string
 	Blurhash       string
-	HasThumb       bool
-	HasPreview     bool
+	Names          Names
 	Expired        bool   // the bytes are gone
 	Note           string // what its tool says about it, "" for nothing
 

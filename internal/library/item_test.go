@@ -35,7 +35,7 @@ func TestItems(t *testing.T) {
 		want := library.Item{
 			ID: r.library + ":" + r.results[0], ResultID: r.results[0], AccountID: team, RequestID: r.run, PersonID: anna, ToolID: tool, TeamID: team,
 			Created: w.Now(), Prompt: "a fox", Type: "IMG", MimeType: "image/png", Width: 64, Height: 36, Size: a.Size, SHA256: a.SHA256,
-			Blurhash: a.Blurhash, HasThumb: true, Note: "Not quite: a fox",
+			Blurhash: a.Blurhash, Names: library.ResultNames(tool, r.results[0], library.Keys{Blob: a.Blob, Thumb: a.Thumb}), Note: "Not quite: a fox",
 		}
 		if a.Blurhash == "" || a.SHA256 != sum(b) {
 			w.Errorf("asset = %+v", a)
@@ -63,7 +63,7 @@ func TestTextsAreReadAndNotListed(t *testing.T) {
 		if got := w.list(own(anna), library.Filter{}); !slices.Equal(got, r.ids[1:]) {
 			w.Errorf("list = %v, want the picture", got)
 		}
-		if got, err := w.lib.Get(w.Context(), own(anna), r.ids[0]); err != nil || got.Type != "TEXT" || got.HasThumb {
+		if got, err := w.lib.Get(w.Context(), own(anna), r.ids[0]); err != nil || got.Type != "TEXT" || got.Names.Thumb != "" {
 			w.Errorf("text = %+v, %v", got, err)
 		}
 	})

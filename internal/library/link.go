@@ -51,12 +51,14 @@ type Grant struct {
 	ViewerID string
 }
 
-// URL makes an address for one variant of one thing.
-func (l Links) URL(kind Kind, id, variant, viewerID string) string {
+// URL makes an address for one variant of one thing. It ends in the name, which is
+// for people and programs that save the file: it is not signed, and an address
+// opens with any other and without one.
+func (l Links) URL(kind Kind, id, variant, viewerID, name string) string {
 	expires := strconv.FormatInt(l.Now().Add(l.Lifetime).Unix(), 10)
 	g := Grant{kind, id, variant, viewerID}
 	q := url.Values{"v": {viewerID}, "e": {expires}, "s": {base64.RawURLEncoding.EncodeToString(l.seal(g, expires))}}
-	return l.BaseURL + "/media/" + url.PathEscape(string(kind)) + "/" + url.PathEscape(id) + "/" + url.PathEscape(variant) + "?" + q.Encode()
+	return l.BaseURL + "/media/" + url.PathEscape(string(kind)) + "/" + url.PathEscape(id) + "/" + url.PathEscape(variant) + "/" + url.PathEscape(name) + "?" + q.Encode()
 }
 
 // errSignature is one answer for everything that is wrong with an address.

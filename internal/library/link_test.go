@@ -28,7 +28,7 @@ func address(t *testing.T, text string) (kind library.Kind, id, variant string, 
 		t.Fatal(err)
 	}
 	parts := strings.Split(u.EscapedPath(), "/")
-	if len(parts) != 5 || parts[1] != "media" {
+	if len(parts) != 6 || parts[1] != "media" {
 		t.Fatalf("address = %s", text)
 	}
 	id, _ = url.PathUnescape(parts[3])
@@ -52,8 +52,8 @@ func TestAddresses(t *testing.T) {
 		{Kind: library.OfResult, ID: uuid.NewString(), Variant: library.Thumb, ViewerID: person},
 		{Kind: library.OfRun, ID: uuid.NewString(), Variant: library.Preview, ViewerID: person},
 	} {
-		text := links(noon).URL(want.Kind, want.ID, want.Variant, want.ViewerID)
-		if !strings.HasPrefix(text, "https://media.example/media/"+string(want.Kind)+"/"+want.ID+"/"+want.Variant+"?") {
+		text := links(noon).URL(want.Kind, want.ID, want.Variant, want.ViewerID, "a cat?.png")
+		if !strings.HasPrefix(text, "https://media.example/media/"+string(want.Kind)+"/"+want.ID+"/"+want.Variant+"/a%20cat%3F.png?") {
 			t.Errorf("address = %s", text)
 		}
 		kind, id, variant, query := address(t, text)
@@ -76,7 +76,7 @@ func TestAddresses(t *testing.T) {
 func TestAlteredAddresses(t *testing.T) {
 	t.Parallel()
 	l := links(noon)
-	kind, id, variant, query := address(t, l.URL(library.OfResult, uuid.NewString(), library.Whole, ident.New()))
+	kind, id, variant, query := address(t, l.URL(library.OfResult, uuid.NewString(), library.Whole, ident.New(), "a.png"))
 	parts := map[string]string{"kind": string(kind), "id": id, "variant": variant, "v": query.Get("v"), "e": query.Get("e"), "s": query.Get("s")}
 	open := func(p map[string]string) (library.Grant, error) {
 		return l.Open(library.Kind(p["kind"]), p["id"], p["variant"], url.Values{"v": {p["v"]}, "e": {p["e"]}, "s": {p["s"]}})
@@ -131,7 +131,7 @@ func TestAlteredAddresses(t *testing.T) {
 func TestPartsOfAnAddressAreApart(t *testing.T) {
 	t.Parallel()
 	l := links(noon)
-	_, _, _, query := address(t, l.URL("r", "ab", "c", "v"))
+	_, _, _, query := address(t, l.URL("r", "ab", "c", "v", "a.png"))
 	g, err := l.Open("r", "a", "bc", query)
 	refusedAddress(t, "shifted", g, err)
 }

@@ -3,9 +3,6 @@ package library
 import (
 	"context"
 	"errors"
-	"path"
-	"strconv"
-	"strings"
 
 	"atelier/internal/asset"
 	"atelier/internal/blob"
@@ -38,9 +35,10 @@ var errNoFile = fault.New(fault.NotFound, "There is no such file.")
 // stored is what an address leads to, as the database has it.
 type stored struct {
 	accountID string
-	suspended bool // the viewer is
-	dead      bool // deleted, gone, or not pending any more
-	base      string
+	suspended bool   // the viewer is
+	dead      bool   // deleted, gone, or not pending any more
+	name      string // of an upload
+	tool      string // slug, of a result
 	asset     asset.Asset
 }
 
@@ -61,6 +59,7 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 		return File{}, errNoFile
 	}
 	a := s.asset
+	name := s.names(g).Of(g.Variant)
 	switch g.Variant {
 	case Whole:
 		if a.Blob == "" {
@@ -68,16 +67,16 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 		}
 		f := File{
 			Key: a.Blob, MimeType: a.MimeType, Size: a.Size, SHA256: a.SHA256,
-			Name: saveAs(s.base, path.Ext(a.Blob)), Inline: inline[a.MimeType],
+			Name: name, Inline: inline[a.MimeType],
 		}
 		if f.MimeType == "text/plain" {
 			f.MimeType += "; charset=utf-8" // no other text is taken in
 		}
 		return f, nil
 	case Thumb:
-		return l.picture(ctx, a.Thumb, s.base, g.Variant)
+		return l.picture(ctx, a.Thumb, name)
 	case Preview:
-		return l.picture(ctx, a.Preview, s.base, g.Variant)
+		return l.picture(ctx, a.Preview, name)
 	}
 	return File{}, errNoFile
 }
@@ -87,19 +86,28 @@ func (l *Library) stored(ctx context.Context, g Grant) (stored, error) {
 	case g.Kind == OfUpload && ident.Valid(g.ID):
 		return storedUpload(ctx, l.DB, g.ID, g.ViewerID)
 	case g.Kind == OfResult && validUUID(g.ID):
-		s, place, err := storedResult(ctx, l.DB, g.ID, g.ViewerID)
-		s.base = "result-" + strconv.Itoa(place+1)
-		return s, err
+		return storedResult(ctx, l.DB, g.ID, g.ViewerID)
 	case g.Kind == OfInput && ident.Valid(g.ID):
-		s, err := storedInput(ctx, l.DB, g.ID, g.ViewerID)
-		s.base = "input"
-		return s, err
+		return storedInput(ctx, l.DB, g.ID, g.ViewerID)
 	case g.Kind == OfRun && validUUID(g.ID):
-		s, err := storedRun(ctx, l.DB, g.ID, g.ViewerID)
-		s.base = "run"
-		return s, err
+		return storedRun(ctx, l.DB, g.ID, g.ViewerID)
 	}
 	return stored{}, errNoFile
+}
+
+// names are what the file behind a grant is called. Its address may end in
+// another name, or in none: that one is never looked at.
+func (s stored) names(g Grant) Names {
+	k := Keys{s.asset.Blob, s.asset.Thumb, s.asset.Preview}
+	switch g.Kind {
+	case OfUpload:
+		return namesOf(s.name, k)
+	case OfResult:
+		return ResultNames(s.tool, g.ID, k)
+	case OfRun:
+		return RunNames(k.Preview)
+	}
+	return namesOf(inputName, k)
 }
 
 // admit asks whether the viewer may still see things of the account. It tells
@@ -119,7 +127,7 @@ func (l *Library) admit(ctx context.Context, viewerID string, s stored) error {
 }
 
 // picture is a small file beside the file itself.
-func (l *Library) picture(ctx context.Context, key, base, variant string) (File, error) {
+func (l *Library) picture(ctx context.Context, key, name string) (File, error) {
 	if key == "" {
 		return File{}, errNoFile
 	}
@@ -129,32 +137,6 @@ func (l *Library) picture(ctx context.Context, key, base, variant string) (File,
 	}
 	return File{
 		Key: key, MimeType: info.ContentType, Size: info.Size,
-		Name: saveAs(base+"-"+variant, path.Ext(key)), Inline: inline[info.ContentType],
+		Name: name, Inline: inline[info.ContentType],
 	}, err
-}
-
-// maxSaveAs keeps names short enough for every file system, in characters.
-const maxSaveAs = 100
-
-// saveAs makes a name to save a file under: without anything that a file
-// system takes for more than a letter, and with the extension that the bytes
-// deserve.
-func saveAs(name, ext string) string {
-	name = strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"<>|`, r) {
-			return '_'
-		}
-		return r
-	}, name)
-	given := path.Ext(name)
-	if lower := strings.ToLower(given); lower == ext || lower == ".jpeg" && ext == ".jpg" {
-		name, ext = strings.TrimSuffix(name, given), lower
-	}
-	if letters := []rune(name); len(letters) > maxSaveAs {
-		name = string(letters[:maxSaveAs])
-	}
-	if name = strings.Trim(name, ". "); name == "" {
-		name = "file"
-	}
-	return name + ext
 }

@@ -19,7 +19,7 @@ import (
 // fetch goes the way of an address: made, opened, located.
 func (w world) fetch(kind library.Kind, id, variant, viewerID string) (library.File, error) {
 	w.Helper()
-	g, err := w.links.Open(address(w.T, w.links.URL(kind, id, variant, viewerID)))
+	g, err := w.links.Open(address(w.T, w.links.URL(kind, id, variant, viewerID, "a.png")))
 	w.OK(err)
 	return w.lib.Locate(w.Context(), g)
 }
@@ -38,17 +38,19 @@ func TestLocate(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(24, 18), []byte("once upon a time")}})
+		w.Exec(`UPDATE tool SET slug = 'fairy-tale'`)
+		called := func(i int) string { return "fairy-tale-" + r.results[i][len(r.results[i])-8:] }
 		u := w.upload(anna, anna, "my cat.PNG")
 
 		f, err := w.fetch(library.OfResult, r.results[0], library.Whole, anna)
-		if want := (library.File{Key: r.assets[0].Blob, MimeType: "image/png", Size: r.assets[0].Size, SHA256: r.assets[0].SHA256, Name: "result-1.png", Inline: true}); err != nil || f != want {
+		if want := (library.File{Key: r.assets[0].Blob, MimeType: "image/png", Size: r.assets[0].Size, SHA256: r.assets[0].SHA256, Name: called(0) + ".png", Inline: true}); err != nil || f != want {
 			w.Errorf("file = %+v, %v, want %+v", f, err, want)
 		}
 		if got := w.bytes(f.Key); int64(len(got)) != f.Size || sum(got) != f.SHA256 {
 			w.Errorf("the bytes are %d, %s", len(got), sum(got))
 		}
 		f, err = w.fetch(library.OfResult, r.results[1], library.Whole, anna)
-		if err != nil || f.MimeType != "text/plain; charset=utf-8" || f.Name != "result-2.txt" || f.Inline {
+		if err != nil || f.MimeType != "text/plain; charset=utf-8" || f.Name != called(1)+".txt" || f.Inline {
 			w.Errorf("text = %+v, %v", f, err)
 		}
 		f, err = w.fetch(library.OfUpload, u.ID, library.Whole, anna)
@@ -56,7 +58,7 @@ func TestLocate(t *testing.T) {
 			w.Errorf("upload = %+v, %v", f, err)
 		}
 		f, err = w.fetch(library.OfUpload, u.ID, library.Thumb, anna)
-		if err != nil || f.Key != u.Asset.Thumb || !strings.HasPrefix(f.Name, "my cat.PNG-thumb.") || !f.Inline || f.SHA256 != "" || f.Size != int64(len(w.bytes(f.Key))) || !strings.HasPrefix(f.MimeType, "image/") {
+		if err != nil || f.Key != u.Asset.Thumb || !strings.HasPrefix(f.Name, "my cat-thumb.") || !f.Inline || f.SHA256 != "" || f.Size != int64(len(w.bytes(f.Key))) || !strings.HasPrefix(f.MimeType, "image/") {
 			w.Errorf("thumb = %+v, %v", f, err)
 		}
 		for _, none := range []library.Grant{

@@ -18,7 +18,7 @@ type Shown struct {
 	Width, Height  int
 	Duration       time.Duration
 	Size           int64
-	HasThumb       bool
+	Names          Names
 }
 
 // chunk is how many references one query looks for.

@@ -57,8 +57,8 @@ func ofAccounts(v Viewer, inputs string) *query {
 	q.add(`
 		SELECT r.id, r.account_id, r.tool_id, r.created, n.library_id, n.id, n.person_id, coalesce(n.team_id, ''), n.prompt, `, inputs, `,
 			a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.sha256, a.blurhash,
-			a.thumb <> '', a.preview <> '', a.gone IS NOT NULL, r.note, `, marked(q.arg(v.PersonID)), `
-		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id
+			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, marked(q.arg(v.PersonID)), `
+		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
 		WHERE r.deleted IS NULL AND r.account_id IN `, q.list(v.AccountIDs))
 	return q
 }
@@ -71,10 +71,12 @@ func marked(person string) string {
 func scanItem(row sqldb.Scanner) (i Item, err error) {
 	var created sqldb.Time
 	var ms int64
-	var run string
+	var run, tool string
+	var k Keys
 	err = row.Scan(&i.ResultID, &i.AccountID, &i.ToolID, &created, &run, &i.RequestID, &i.PersonID, &i.TeamID, &i.Prompt, &i.Inputs,
 		&i.Type, &i.MimeType, &i.Width, &i.Height, &ms, &i.Size, &i.SHA256, &i.Blurhash,
-		&i.HasThumb, &i.HasPreview, &i.Expired, &i.Note, &i.Favorited)
+		&tool, &k.Blob, &k.Thumb, &k.Preview, &i.Expired, &i.Note, &i.Favorited)
+	i.Names = ResultNames(tool, i.ResultID, k)
 	i.ID, i.Created, i.Duration = run+":"+i.ResultID, created.Time, time.Duration(ms)*time.Millisecond
 	return i, err
 }
@@ -259,11 +261,11 @@ func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result strin
 	return assetID, err
 }
 
-const shownColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.thumb <> ''`
+const shownColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blob, a.thumb, a.preview`
 
-func (s *Shown) scan(row sqldb.Scanner, first ...any) error {
+func (s *Shown) scan(row sqldb.Scanner, k *Keys, first ...any) error {
 	var ms int64
-	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &s.HasThumb)...)
+	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &k.Blob, &k.Thumb, &k.Preview)...)
 	s.Duration = time.Duration(ms) * time.Millisecond
 	return err
 }
@@ -272,11 +274,14 @@ func (s *Shown) scan(row sqldb.Scanner, first ...any) error {
 func shownUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
 	in, args := sqldb.In(refs, accountID)
 	return tx.Each(ctx, `
-		SELECT u.id, `+shownColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
+		SELECT u.id, u.name, `+shownColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
 		WHERE u.account_id = $1 AND a.account_id = $1 AND u.deleted IS NULL AND a.gone IS NULL AND u.id IN `+in, args,
 		func(row sqldb.Scanner) error {
 			s := Shown{Kind: OfUpload}
-			err := s.scan(row, &s.ID)
+			var name string
+			var k Keys
+			err := s.scan(row, &k, &s.ID, &name)
+			s.Names = namesOf(name, k)
 			all[s.ID] = s
 			return err
 		})
@@ -290,12 +295,15 @@ func shownResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []st
 	}
 	in, args := sqldb.In(ids, accountID)
 	return tx.Each(ctx, `
-		SELECT n.library_id, r.id, `+shownColumns+` FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id
+		SELECT n.library_id, r.id, coalesce(t.slug, 'result'), `+shownColumns+`
+		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
 		WHERE r.account_id = $1 AND a.account_id = $1 AND r.deleted IS NULL AND a.gone IS NULL AND r.id IN `+in, args,
 		func(row sqldb.Scanner) error {
 			s := Shown{Kind: OfResult}
-			var run string
-			err := s.scan(row, &run, &s.ID)
+			var run, tool string
+			var k Keys
+			err := s.scan(row, &k, &run, &s.ID, &tool)
+			s.Names = ResultNames(tool, s.ID, k)
 			all[run+":"+s.ID] = s
 			return err
 		})
@@ -316,15 +324,16 @@ func (s *stored) columns(first ...any) []any {
 func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT u.account_id, u.deleted IS NOT NULL OR a.gone IS NOT NULL, u.name, `+storedColumns+`
-		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead, &s.base)...)
+		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead, &s.name)...)
 	return s, err
 }
 
-func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, place int, err error) {
+func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
 	err = db.QueryRow(ctx, `
-		SELECT r.account_id, r.deleted IS NOT NULL OR a.gone IS NOT NULL, r.place, `+storedColumns+`
-		FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead, &place)...)
-	return s, place, err
+		SELECT r.account_id, r.deleted IS NOT NULL OR a.gone IS NOT NULL, coalesce(t.slug, 'result'), `+storedColumns+`
+		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.id = $1`, id, viewerID).
+		Scan(s.columns(&s.accountID, &s.dead, &s.tool)...)
+	return s, err
 }
 
 // storedInput is a file that a run works on, for as long as one does.

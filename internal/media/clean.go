@@ -3,6 +3,7 @@ package media
 import (
 	"bufio"
 	"errors"
+	"hash/crc32"
 	"io"
 
 	"atelier/internal/fault"
@@ -33,10 +34,12 @@ func Clean(f Format, r io.Reader) io.Reader {
 type cleaner struct {
 	in    *bufio.Reader
 	out   []byte
-	given int   // how much of out was read
-	pass  int64 // bytes of the file that come next, unchanged
-	blank bool  // but as zeros
-	open  bool  // the run may end with the file
+	given int    // how much of out was read
+	pass  int64  // bytes of the file that come next, unchanged
+	blank bool   // but as zeros
+	open  bool   // the run may end with the file
+	sums  bool   // of PNG: the run counts for the checksum
+	crc   uint32 // of PNG: what the chunk's checksum has to be so far
 	step  func() error
 	err   error
 
@@ -59,6 +62,7 @@ func newCleaner(f Format, r io.Reader) *cleaner {
 	case jpegFormat.MimeType:
 		c.step = (&jpegWalk{cleaner: c}).start
 	case pngFormat.MimeType:
+		c.sums = true
 		c.step = (&pngWalk{cleaner: c}).start
 	case gifFormat.MimeType:
 		c.step = (&gifWalk{cleaner: c}).start
@@ -89,6 +93,9 @@ func (c *cleaner) Read(p []byte) (int, error) {
 			c.pass -= int64(n)
 			if c.blank {
 				clear(p[:n])
+			}
+			if c.sums {
+				c.crc = crc32.Update(c.crc, crc32.IEEETable, p[:n])
 			}
 			if n > 0 {
 				return n, nil

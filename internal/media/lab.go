@@ -73,8 +73,19 @@ type Facts struct {
 // and duration are held against the limits before anything is decoded. Where
 // its turn does not come in time, the failure is Unavailable.
 func (l *Lab) Examine(ctx context.Context, t Turn, f Format, src io.ReaderAt, size int64) (Facts, error) {
-	s := newSource(ctx, src, size)
-	facts, err := l.examine(ctx, t, f, s)
+	return l.look(ctx, t, f, newSource(ctx, src, size), true)
+}
+
+// Measure is Examine without decoding pictures, which takes far longer than all
+// else: it finds what the structure of a file tells, refuses what is above a limit,
+// and makes no thumbnail. Damage inside of compressed pixels is left to whoever
+// decodes them.
+func (l *Lab) Measure(ctx context.Context, t Turn, f Format, src io.ReaderAt, size int64) (Facts, error) {
+	return l.look(ctx, t, f, newSource(ctx, src, size), false)
+}
+
+func (l *Lab) look(ctx context.Context, t Turn, f Format, s *source, decodes bool) (Facts, error) {
+	facts, err := l.examine(ctx, t, f, s, decodes)
 	if s.err != nil { // what a decoder makes of it says less
 		err = s.err
 	}
@@ -84,7 +95,7 @@ func (l *Lab) Examine(ctx context.Context, t Turn, f Format, src io.ReaderAt, si
 	return facts, nil
 }
 
-func (l *Lab) examine(ctx context.Context, t Turn, f Format, s *source) (Facts, error) {
+func (l *Lab) examine(ctx context.Context, t Turn, f Format, s *source, decodes bool) (Facts, error) {
 	facts := Facts{Format: f}
 	if f.Type == Text {
 		return facts, checkText(s)
@@ -112,7 +123,7 @@ func (l *Lab) examine(ctx context.Context, t Turn, f Format, s *source) (Facts, 
 	case glbFormat.MimeType:
 		return facts, l.model(ctx, t, s)
 	}
-	return l.picture(ctx, t, facts, s)
+	return l.picture(ctx, t, facts, s, decodes)
 }
 
 func (l *Lab) film(facts Facts, s *source, measure func(*source) (film, error)) (Facts, error) {
@@ -182,9 +193,7 @@ func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane m
 	switch {
 	case err == nil:
 	case errors.Is(err, memory.ErrNeverFits):
-		const mega = 1 << 20
-		text := fmt.Sprintf("The %s is too large: reading it takes %d MB of memory, and this server has %d MB for that.", kind.noun(), bytes/mega+1, l.limits.Memory.Most(lane)/mega)
-		return fault.New(fault.Invalid, text)
+		return l.neverFits(kind, bytes, lane)
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait for memory: %w", ctx.Err())
 	default:
@@ -194,10 +203,18 @@ func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane m
 	return work()
 }
 
+// neverFits is the fault for a file that takes more memory than the lane ever has.
+func (l *Lab) neverFits(kind Type, bytes int64, lane memory.Lane) error {
+	const mega = 1 << 20
+	most := l.limits.Memory.Most(lane)
+	text := fmt.Sprintf("The %s is too large: reading it takes %d MB of memory, and this server has %d MB for that.", kind.noun(), bytes/mega+1, most/mega)
+	return fault.New(fault.Invalid, text).With("limit_memory_bytes", most)
+}
+
 func (l *Lab) checkPixels(t Type, width, height int) error {
 	if int64(width) > l.limits.Pixels/int64(max(height, 1)) {
 		millions := strconv.FormatFloat(float64(l.limits.Pixels)/1e6, 'f', -1, 64)
-		return fault.New(fault.Invalid, "The "+t.noun()+" has more than "+millions+" megapixels.")
+		return fault.New(fault.Invalid, "The "+t.noun()+" has more than "+millions+" megapixels.").With("limit_pixels", l.limits.Pixels)
 	}
 	return nil
 }
@@ -208,7 +225,7 @@ func (l *Lab) checkDuration(t Type, d time.Duration) error {
 		if l.limits.Duration%time.Minute == 0 {
 			most = fmt.Sprintf("%d minutes", int(l.limits.Duration.Minutes()))
 		}
-		return fault.New(fault.Invalid, "The "+t.noun()+" is longer than "+most+".")
+		return fault.New(fault.Invalid, "The "+t.noun()+" is longer than "+most+".").With("limit_seconds", l.limits.Duration.Seconds())
 	}
 	return nil
 }

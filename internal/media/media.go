@@ -1,13 +1,14 @@
 // Package media recognises, cleans, measures and thumbnails media files.
 //
-//	Sniff ─▶ Clean ─▶ (the caller stores the bytes) ─▶ Examine
+//	Sniff ─▶ Clean ─▶ (the caller stores the bytes) ─▶ Examine, or Measure
 //
 // Every file is taken to be hostile. The bytes alone decide what it is. Sizes
 // in a file are claims: nothing is allocated or repeated because of one before
 // it was held against a limit or against the size of the file. Clean holds a
 // few blocks in memory however long the file is. Examine walks a file's
 // structure first, holds it against the limits, and only then decodes a
-// picture, with memory that all decodings of the process share.
+// picture, with memory that all decodings of the process share. Measure decodes
+// none.
 //
 // What is wrong with a file is a *fault.Error with the code Invalid and a
 // message for the person who sent it. An error of the reader comes back

@@ -13,6 +13,7 @@ import (
 
 	"atelier/internal/fault"
 	"atelier/internal/media"
+	"atelier/internal/memory"
 )
 
 // sniff looks at a file as a caller does.
@@ -186,6 +187,30 @@ func TestLimits(t *testing.T) {
 	check(t, "a sound of many frames", lab, mp3Counted(1<<31), "The recording is longer than 10 minutes.")
 	check(t, "600 frames", lab, gifOf(600), "")
 	check(t, "601 frames", lab, gifOf(601), "The picture has more than 600 frames.")
+}
+
+// TestLimitsAreTold reads the limits from what refuses a file.
+func TestLimitsAreTold(t *testing.T) {
+	t.Parallel()
+	lab := media.NewLab(media.Limits{Pixels: 800, Frames: 3, Duration: 2500 * time.Millisecond, Memory: memory.NewBudget(1000)})
+	scene := `{"asset":{"version":"2.0"}}` + strings.Repeat(" ", 16<<20)
+	for _, tt := range []struct {
+		file, detail string
+		want         any
+	}{
+		{pngOf(flag(89, 9)), "limit_pixels", int64(800)},
+		{mp4("isom", 1000, upright), "limit_pixels", int64(800)},
+		{gifOf(4), "limit_frames", 3},
+		{wav(24000), "limit_seconds", 2.5},
+		{pngOf(flag(40, 20)), "limit_memory_bytes", int64(1000)},
+		{"glTF" + le32(2) + le32(20+len(scene)) + le32(len(scene)) + "JSON" + scene, "limit_scene_bytes", 16 << 20},
+	} {
+		_, _, err := admit(lab, tt.file)
+		f, ok := errors.AsType[*fault.Error](err)
+		if !ok || f.Code != fault.Invalid || f.Details[tt.detail] != tt.want {
+			t.Errorf("%s: %v with %v, want %v", tt.detail, err, f.Details, tt.want)
+		}
+	}
 }
 
 // check holds what becomes of a file against a message, "" for none.

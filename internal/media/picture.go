@@ -27,7 +27,7 @@ const (
 )
 
 // picture examines a picture. The walk that cleans it finds out what it is.
-func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source) (Facts, error) {
+func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source, decodes bool) (Facts, error) {
 	walk := newCleaner(facts.Format, s.reader())
 	if walk == nil {
 		return facts, broken(facts.Type, "it is no "+facts.MimeType)
@@ -41,7 +41,7 @@ func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source) (Fact
 		return facts, err
 	}
 	if o.frames > l.limits.Frames {
-		return facts, fault.New(fault.Invalid, fmt.Sprintf("The picture has more than %d frames.", l.limits.Frames))
+		return facts, fault.New(fault.Invalid, fmt.Sprintf("The picture has more than %d frames.", l.limits.Frames)).With("limit_frames", l.limits.Frames)
 	}
 	if o.turn >= 5 {
 		facts.Width, facts.Height = o.height, o.width
@@ -57,6 +57,12 @@ func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source) (Fact
 	var small *image.RGBA
 	need += shrinkMemory(canvas, thumbSide)
 	lane := laneOf(need, int64(o.width)*int64(o.height))
+	if !decodes {
+		if need > l.limits.Memory.Most(lane) {
+			return facts, l.neverFits(Image, need, lane)
+		}
+		return facts, nil
+	}
 	err := l.within(ctx, t, Image, need, lane, func() error {
 		img, err := decode(facts.Format, s)
 		if err != nil {

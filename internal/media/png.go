@@ -3,6 +3,7 @@ package media
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 )
 
 const pngMagic = "\x89PNG\r\n\x1a\n"
@@ -16,10 +17,11 @@ var pngChunks = map[string]int64{
 	"acTL": 8, "fcTL": 26, "fdAT": 1<<31 - 1,
 }
 
-// pngWalk goes through a PNG file, animated or not. Checksums are left to the
-// decoder.
+// pngWalk goes through a PNG file, animated or not. It checks the checksums of
+// the chunks that stay.
 type pngWalk struct {
 	*cleaner
+	last          bool // the chunk is the last one
 	depth, colour byte
 	bits          int64 // of a pixel
 	interlace     bool
@@ -60,6 +62,7 @@ func (w *pngWalk) chunk() error {
 		return broken(Image, fmt.Sprintf("%s of %d bytes", name, n))
 	}
 	w.out = append(w.out, head...)
+	w.crc = crc32.ChecksumIEEE(head[4:])
 	switch name {
 	case "IHDR":
 		return w.header(n)
@@ -74,14 +77,43 @@ func (w *pngWalk) chunk() error {
 			return broken(Image, "no pixels")
 		}
 		w.decodes, w.cost = true, w.memory
-		w.step = w.end
+		w.last = true
 	}
-	w.let(n+4, false)
+	w.let(n, false)
+	w.step = w.checksum
 	return nil
 }
 
+// checksum follows the content of a chunk.
+func (w *pngWalk) checksum() error {
+	sum := w.crc
+	b, err := w.take(4)
+	if err != nil {
+		return err
+	}
+	if binary.BigEndian.Uint32(b) != sum {
+		return broken(Image, "a chunk with a wrong checksum")
+	}
+	w.step = w.chunk
+	if w.last {
+		w.step = w.end
+	}
+	return nil
+}
+
+// content takes what is in a short chunk, whose checksum follows.
+func (w *pngWalk) content(n int64) ([]byte, error) {
+	b, err := w.take(int(n))
+	if err != nil {
+		return nil, err
+	}
+	w.crc = crc32.Update(w.crc, crc32.IEEETable, b)
+	w.step = w.checksum
+	return b, nil
+}
+
 func (w *pngWalk) header(n int64) error {
-	b, err := w.take(int(n) + 4)
+	b, err := w.content(n)
 	if err != nil {
 		return err
 	}
@@ -104,7 +136,7 @@ func (w *pngWalk) header(n int64) error {
 
 // frame counts a frame of an animation and holds it inside the picture.
 func (w *pngWalk) frame(n int64) error {
-	b, err := w.take(int(n) + 4)
+	b, err := w.content(n)
 	if err != nil {
 		return err
 	}

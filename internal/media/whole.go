@@ -36,7 +36,7 @@ func scene(s *source) (span, error) {
 	}
 	json := span{20, 20 + int64(binary.LittleEndian.Uint32(b[12:]))}
 	if json.to-json.from > maxScene {
-		return span{}, fault.New(fault.Invalid, "The 3D model's scene has more than 16 MiB.")
+		return span{}, fault.New(fault.Invalid, "The 3D model's scene has more than 16 MiB.").With("limit_scene_bytes", maxScene)
 	}
 	at := json.to
 	for range maxChunks {

@@ -142,8 +142,10 @@ type Output struct {
 	Size          int64
 	SHA256        string
 	Blurhash      string
-	Thumb         bool   // there is a small picture of it
-	Preview       bool   // there is a first frame of it
+	ToolSlug      string // "result" where nobody knows the tool any more
+	Blob          string // the key of its bytes
+	Thumb         string // of a small picture of it, empty: none
+	Preview       string // of a first frame of it, empty: none
 	Expired       bool   // the bytes are gone, or it was deleted
 	Note          string // for whoever sees it, empty: none
 }

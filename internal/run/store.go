@@ -478,13 +478,13 @@ func outputs(ctx context.Context, tx *sqldb.Tx, runIDs []string) (map[string][]O
 	places, args := numbered(runIDs)
 	all := make(map[string][]Output, len(runIDs))
 	err := tx.Each(ctx, `
-		SELECT r.run_id, r.id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, a.thumb <> '', a.preview <> '',
+		SELECT r.run_id, r.id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview,
 			r.deleted IS NOT NULL OR a.gone IS NOT NULL, r.note
-		FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.run_id IN (`+places+`) ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
+		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.run_id IN (`+places+`) ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
 		var runID string
 		var o Output
 		var width, height, ms *int64
-		if err := row.Scan(&runID, &o.ID, &o.Type, &o.MimeType, &width, &height, &ms, &o.Size, &o.SHA256, &o.Blurhash, &o.Thumb, &o.Preview, &o.Expired, &o.Note); err != nil {
+		if err := row.Scan(&runID, &o.ID, &o.Type, &o.MimeType, &width, &height, &ms, &o.Size, &o.SHA256, &o.Blurhash, &o.ToolSlug, &o.Blob, &o.Thumb, &o.Preview, &o.Expired, &o.Note); err != nil {
 			return err
 		}
 		if width != nil && height != nil {

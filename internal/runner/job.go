@@ -309,7 +309,7 @@ func (r *Runner) inputs(ctx context.Context, j *job) (values map[string]any, fil
 			}
 			var address func() string
 			if r.Address != nil {
-				address = func() string { return r.Address(a.ID, j.run.PersonID) }
+				address = func() string { return r.Address(a, j.run.PersonID) }
 			}
 			files[in.Field] = append(files[in.Field], engine.File{
 				MimeType: a.MimeType, Size: a.Size, Width: a.Width, Height: a.Height, Address: address,

@@ -70,7 +70,7 @@ func TestSuccess(t *testing.T) {
 			}
 		}
 		rec, err := h.Runs.Status(h.Context(), r.AccountID, r.ID)
-		if err != nil || len(rec.Outputs) != 1 || rec.Outputs[0].Width != 8 || !rec.Outputs[0].Thumb {
+		if err != nil || len(rec.Outputs) != 1 || rec.Outputs[0].Width != 8 || rec.Outputs[0].Thumb == "" {
 			h.Errorf("record = %+v, %v", rec, err)
 		}
 

@@ -30,6 +30,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"atelier/internal/asset"
 	"atelier/internal/blob"
 	"atelier/internal/catalog"
 	"atelier/internal/engine"
@@ -57,7 +58,7 @@ type Parts struct {
 	Now     func() time.Time
 	// Address makes an address that answers with an input of a run, for the
 	// person whose run it is; nil: none.
-	Address func(assetID, personID string) string
+	Address func(a asset.Asset, personID string) string
 	Settings
 }
 

@@ -44,7 +44,7 @@ func (v *visit) readForm() error {
 		return fault.New(fault.PayloadTooLarge, "This form is too large.")
 	}
 	if err != nil {
-		return fault.New(fault.Invalid, "The form did not arrive whole. Send it again.").Because(err)
+		return httpd.NotWhole(err)
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

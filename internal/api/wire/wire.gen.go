@@ -127,6 +127,7 @@ const (
 	ErrorCodePAYLOADTOOLARGE         ErrorCode = "PAYLOAD_TOO_LARGE"
 	ErrorCodePLUGINNOTALLOWED        ErrorCode = "PLUGIN_NOT_ALLOWED"
 	ErrorCodeRATELIMITED             ErrorCode = "RATE_LIMITED"
+	ErrorCodeREQUESTTIMEOUT          ErrorCode = "REQUEST_TIMEOUT"
 	ErrorCodeSLOWDOWN                ErrorCode = "SLOW_DOWN"
 	ErrorCodeSTORAGEQUOTAEXCEEDED    ErrorCode = "STORAGE_QUOTA_EXCEEDED"
 	ErrorCodeTOKENINVALID            ErrorCode = "TOKEN_INVALID"
@@ -176,6 +177,8 @@ func (e ErrorCode) Valid() bool {
 	case ErrorCodePLUGINNOTALLOWED:
 		return true
 	case ErrorCodeRATELIMITED:
+		return true
+	case ErrorCodeREQUESTTIMEOUT:
 		return true
 	case ErrorCodeSLOWDOWN:
 		return true
@@ -1225,8 +1228,9 @@ type ErrorBody struct {
 	Code ErrorCode `json:"code"`
 
 	// Details More for a program, by code; `INVALID_REQUEST` has `fields`, a list of every problem as
-	// `{"path", "message"}`. `RATE_LIMITED` has `limit`, how many are allowed in any `window_seconds` (0: at any one
-	// time), and `retry_after_seconds`, the same as `Retry-After`.
+	// `{"path", "message"}`; 413 and 415 have `path`, what of the request they refuse. `RATE_LIMITED` has `limit`, how
+	// many are allowed in any `window_seconds` (0: at any one time), and `retry_after_seconds`, the same as
+	// `Retry-After`.
 	Details map[string]interface{} `json:"details"`
 
 	// Message Written for a person.
@@ -1376,7 +1380,7 @@ type FileInput = any
 
 // Generation How a run stands. Once it is over, only addresses and the webhook's state still change.
 //
-// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…","type":"IMG","url":"https://atelier.example/media/…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
+// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
 type Generation struct {
 	// Created When it was accepted.
 	Created time.Time `json:"created"`
@@ -1581,7 +1585,7 @@ type GenerationOutput struct {
 
 	// ThumbURL Address of a small picture of it; null where there is none.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
 	// Type The kind of medium.
@@ -1589,7 +1593,7 @@ type GenerationOutput struct {
 
 	// URL Address of the file; null once it has expired.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL *string `json:"url"`
 
 	// Width Pixels across; null where it has none.
@@ -1607,7 +1611,7 @@ type GenerationPreview struct {
 
 	// URL Address of the picture; needs no credential.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
 }
 
@@ -1896,7 +1900,7 @@ type LibraryItem struct {
 
 	// ThumbURL Address of a small picture of it; null where there is none.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
 	// ToolID Opaque. Pass it back as it came.
@@ -1909,7 +1913,7 @@ type LibraryItem struct {
 
 	// URL Address of the file.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
 
 	// Width Pixels across; null where it has none.
@@ -1978,7 +1982,7 @@ type LibraryItemDetail struct {
 
 	// ThumbURL As in `LibraryItem`.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
 	// ToolID Opaque. Pass it back as it came.
@@ -1991,7 +1995,7 @@ type LibraryItemDetail struct {
 
 	// URL As in `LibraryItem`.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
 
 	// Width As in `LibraryItem`.
@@ -2198,7 +2202,7 @@ type NodeItem struct {
 
 	// ThumbURL Address of a small picture of it; null where there is none.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
 	// Type The kind of medium.
@@ -2206,7 +2210,7 @@ type NodeItem struct {
 
 	// URL Address of the file.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
 
 	// Width Pixels across; null where it has none.
@@ -2951,7 +2955,7 @@ type Upload struct {
 
 	// ThumbURL Address of a small picture of it; null where there is none.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
 	// Type The kind of medium; never `TEXT`.
@@ -2959,7 +2963,7 @@ type Upload struct {
 
 	// URL Address of the file.
 	//
-	// Examples: https://atelier.example/media/…
+	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
 
 	// Width Pixels across; null where it has none.
@@ -3221,7 +3225,7 @@ type WebhookAttemptList struct {
 type WebhookEvent struct {
 	// Data How a run stands. Once it is over, only addresses and the webhook's state still change.
 	//
-	// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…","type":"IMG","url":"https://atelier.example/media/…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
+	// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
 	Data Generation `json:"data"`
 
 	// Timestamp When it ended.
@@ -3290,6 +3294,24 @@ type LibraryID = ResultID
 // Limit defines model for Limit.
 type Limit = int
 
+// MediaEnd defines model for MediaEnd.
+type MediaEnd = string
+
+// MediaID defines model for MediaID.
+type MediaID = string
+
+// MediaKind defines model for MediaKind.
+type MediaKind = string
+
+// MediaSignature defines model for MediaSignature.
+type MediaSignature = string
+
+// MediaVariant defines model for MediaVariant.
+type MediaVariant = string
+
+// MediaViewer defines model for MediaViewer.
+type MediaViewer = string
+
 // NodeID Opaque. Pass it back as it came.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
@@ -3299,6 +3321,9 @@ type NodeID = ID
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type PathTeamID = ID
+
+// Range defines model for Range.
+type Range = string
 
 // ReportCompany Opaque. Pass it back as it came.
 //
@@ -3719,19 +3744,37 @@ type AddFavoriteParams struct {
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
+// GetMediaWithoutNameParams defines parameters for GetMediaWithoutName.
+type GetMediaWithoutNameParams struct {
+	// V For whom it was made.
+	V MediaViewer `form:"v" json:"v"`
+
+	// E When the address ends.
+	E MediaEnd `form:"e" json:"e"`
+
+	// S The signature.
+	S MediaSignature `form:"s" json:"s"`
+
+	// Range Which bytes you want, such as `bytes=0-1023`.
+	Range *Range `json:"Range,omitempty"`
+
+	// IfNoneMatch The `ETag` of an earlier answer.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
 // GetMediaParams defines parameters for GetMedia.
 type GetMediaParams struct {
 	// V For whom it was made.
-	V string `form:"v" json:"v"`
+	V MediaViewer `form:"v" json:"v"`
 
 	// E When the address ends.
-	E string `form:"e" json:"e"`
+	E MediaEnd `form:"e" json:"e"`
 
 	// S The signature.
-	S string `form:"s" json:"s"`
+	S MediaSignature `form:"s" json:"s"`
 
 	// Range Which bytes you want, such as `bytes=0-1023`.
-	Range *string `json:"Range,omitempty"`
+	Range *Range `json:"Range,omitempty"`
 
 	// IfNoneMatch The `ETag` of an earlier answer.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
