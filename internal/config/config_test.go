@@ -136,7 +136,7 @@ func TestMistakes(t *testing.T) {
 		args       []string
 		want       string
 	}{
-		{"unknown in file", "limits: {activ_runs: 3}", nil, "atelier.yaml:1: limits.activ_runs is not a setting"},
+		{"unknown in file", "limits: {activ_runs: 3}", nil, "atelier.yaml:1: limits.activ_runs: not a setting; did you mean limits.active_runs?"},
 		{"twice in file", "signup: open\nsignup: closed", nil, "atelier.yaml:2: signup stands here twice"},
 		{"twice by another spelling", "limits: {active_runs: 1}\nlimits.active_runs: 2", nil, "atelier.yaml:2: limits.active_runs stands here twice"},
 		{"no yaml", "a: [", nil, "did not find"},
