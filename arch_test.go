@@ -62,7 +62,7 @@ var layers = []map[string][]string{
 }
 
 // supports are packages that serve tests only: no program may be built with them.
-var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/certificate/certificatetest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
+var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/certificate/acmetest", "internal/certificate/certificatetest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
 	"internal/browser", "internal/identity/identitytest", "internal/mail/mailtest", "internal/post/posttest", "internal/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
 	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/generation/generationtest",

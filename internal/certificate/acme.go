@@ -59,6 +59,7 @@ type Box interface {
 // one to be obtained: they get what is there.
 type ACME struct {
 	o       ACMEOptions
+	calls   *calls
 	store   *store
 	manager *autocert.Manager
 
@@ -82,6 +83,7 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 	}
 	a := &ACME{
 		o:       o,
+		calls:   &calls{RoundTripper: transport},
 		store:   &store{db: o.DB, box: o.Box, directory: o.Directory},
 		current: map[string]*tls.Certificate{},
 	}
@@ -92,7 +94,7 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 		Email:      o.Email,
 		Client: &acme.Client{
 			DirectoryURL: o.Directory,
-			HTTPClient:   &http.Client{Transport: transport, Timeout: callTimeout},
+			HTTPClient:   &http.Client{Transport: a.calls, Timeout: callTimeout},
 			UserAgent:    "atelier",
 		},
 	}
@@ -153,7 +155,7 @@ func (a *ACME) keep(ctx context.Context, domain string) {
 		case errors.Is(err, errClaimed):
 			pause = claimedRetry
 		default:
-			a.o.Log.Warn("no certificate could be obtained", "domain", domain, "directory", a.o.Directory, "retry_after", retry, "error", err)
+			a.o.Log.Warn("no certificate could be obtained", "domain", domain, "directory", a.o.Directory, "retry_after", retry.String(), "reason", a.calls.takeReason(domain), "error", err)
 			pause = retry
 			retry = min(2*retry, maxRetry)
 		}

@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"testing"
 	"time"
 )
@@ -20,7 +21,8 @@ type Pair struct {
 	Leaf      *x509.Certificate
 }
 
-// Issue makes a certificate for names that begins and ends around now.
+// Issue makes a certificate for names and addresses that begins and ends around
+// now.
 func Issue(t testing.TB, begins, ends time.Duration, names ...string) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -37,11 +39,17 @@ func Issue(t testing.TB, begins, ends time.Duration, names ...string) Pair {
 		Subject:               pkix.Name{CommonName: "atelier test"},
 		NotBefore:             now.Add(begins),
 		NotAfter:              now.Add(ends),
-		DNSNames:              names,
 		IsCA:                  true,
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
