@@ -78,7 +78,7 @@ func launch(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := sources.Locate(k, c.Validate()); err != nil {
+	if err := sources.Locate(k, c.Config.Check()); err != nil {
 		return usageError{fmt.Errorf("settings:\n%w", err)}
 	}
 	p := &program{streams: s, ctx: ctx, cfg: &c.Config, sources: sources, kong: k}

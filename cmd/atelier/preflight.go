@@ -49,13 +49,16 @@ func (p *program) checkInstallation() error {
 
 // place is a file or folder that has to be writable, and the setting that names
 // it.
-type place struct{ setting, path string }
+type place struct {
+	setting, path string
+	isFolder      bool
+}
 
 // checkFolders finds files and folders that cannot be written.
 func (p *program) checkFolders() error {
 	var places []place
 	if p.cfg.Secret == "" {
-		places = append(places, place{"--data", filepath.Dir(p.cfg.SecretFile())})
+		places = append(places, place{"--data", filepath.Dir(p.cfg.SecretFile()), true})
 	}
 	if database, ok := strings.CutPrefix(p.cfg.DatabaseURL(), "sqlite://"); ok {
 		setting := "--data"
@@ -66,10 +69,10 @@ func (p *program) checkFolders() error {
 		if err != nil {
 			return fmt.Errorf("database: %w", err)
 		}
-		places = append(places, place{setting, filepath.Dir(path)})
+		places = append(places, place{setting, filepath.Dir(path), true})
 		for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
 			if _, err := os.Lstat(path + suffix); err == nil {
-				places = append(places, place{setting, path + suffix})
+				places = append(places, place{setting, path + suffix, false})
 			}
 		}
 	}
@@ -78,7 +81,7 @@ func (p *program) checkFolders() error {
 		if p.cfg.Blobs != "" {
 			setting = "--blobs"
 		}
-		places = append(places, place{setting, blobs})
+		places = append(places, place{setting, blobs, true})
 	}
 	for _, one := range places {
 		if err := one.check(); err != nil {
@@ -99,7 +102,7 @@ func (p place) check() error {
 			path = parent
 			continue
 		}
-		if errors.Is(err, syscall.ENOTDIR) || err == nil && path != p.path && !info.IsDir() {
+		if errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() && (path != p.path || p.isFolder) {
 			return fmt.Errorf("%s: %s cannot be made: there is a file in the way; name another folder with %s", p.setting, p.path, p.setting)
 		}
 		if err == nil {

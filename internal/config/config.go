@@ -354,8 +354,9 @@ func (c *Config) ownURL(listen string) string {
 	return "https://" + net.JoinHostPort(host, port)
 }
 
-// Validate reports every setting that cannot be.
-func (c *Config) Validate() error {
+// Check reports every setting that cannot be. It is not called Validate: kong would
+// call that itself, before it is known where values came from.
+func (c *Config) Check() error {
 	var problems Problems
 	bad := func(name, format string, args ...any) {
 		problems = append(problems, Problem{Name: name, Text: fmt.Sprintf(format, args...)})

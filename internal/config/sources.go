@@ -210,7 +210,7 @@ func readable(flag *kong.Flag, value string) error {
 	return nil
 }
 
-// Locate adds to the problems of Config.Validate where each value came from.
+// Locate adds to the problems of Config.Check where each value came from.
 func (s *Sources) Locate(ctx *kong.Context, err error) error {
 	problems, ok := errors.AsType[Problems](err)
 	if !ok {
