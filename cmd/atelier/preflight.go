@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"atelier/internal/certificate"
 	"atelier/internal/config"
 	"atelier/internal/keyring"
 )
@@ -36,6 +37,11 @@ func (p *program) checkInstallation() error {
 	if p.cfg.Secret != "" {
 		if _, err := keyring.New(p.cfg.Secret); err != nil {
 			return err
+		}
+	}
+	if p.cfg.HTTP.ACMERoots != "" {
+		if _, err := certificate.LoadRoots(p.cfg.HTTP.ACMERoots); err != nil {
+			return fmt.Errorf("http.acme_roots: %w", err)
 		}
 	}
 	if _, err := manifests(p.cfg, ""); err != nil {

@@ -52,6 +52,7 @@ func TestServeChecksBeforeItWrites(t *testing.T) {
 		{"secret", []string{"--secret", "short"}, []string{"secret"}},
 		{"tools", []string{"--tools", "/nowhere"}, []string{"/nowhere is not a folder"}},
 		{"backends", []string{"--backends", write("backends.yaml", "\nstudio: {engine: cog}\n")}, []string{"backends.yaml:2: studio"}},
+		{"roots of the authority", []string{"--http.acme-domains", "a.example", "--http.acme-roots", file}, []string{"http.acme_roots", file}},
 		{"certificate", []string{"--http.tls-cert", file, "--http.tls-key", file}, []string{"http.tls_cert", file}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -62,12 +62,12 @@ func (serveCmd) Run(p *program) error {
 	if err := p.checkInstallation(); err != nil {
 		return err
 	}
-	doors, err := p.openDoors(log)
+	listeners, err := p.openListeners(log)
 	if err != nil {
 		return err
 	}
-	defer doors.Close()
-	cfg.Fill(doors.main.Addr().String())
+	defer listeners.Close()
+	cfg.Fill(listeners.main.Addr().String())
 
 	// What everything stands on.
 	if err := p.tightenFiles(); err != nil {
@@ -101,7 +101,7 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
-	if err := doors.useACME(db, keys); err != nil {
+	if err := listeners.useACME(db, keys); err != nil {
 		return err
 	}
 
@@ -180,12 +180,12 @@ func (serveCmd) Run(p *program) error {
 	}
 	health := &httpd.Health{Now: time.Now, Pings: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
 	health.Notes = map[string]func() string{"storage": func() string { return string(work.space.State()) }}
-	if doors.acme != nil {
-		health.Notes["certificate"] = doors.certificateState
+	if listeners.acme != nil {
+		health.Notes["certificate"] = listeners.certificateState
 	}
 	server := httpd.New(root, httpd.Options{
 		Log: log, Metrics: metrics, Tracer: tracer, Health: health, Now: time.Now,
-		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies, Connections: p.connectionLimits(log), TLS: doors.tls,
+		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies, Connections: p.connectionLimits(log), TLS: listeners.tls,
 		HeaderTimeout: time.Duration(cfg.HTTP.HeaderTimeout), BodyTimeout: time.Duration(cfg.HTTP.BodyTimeout),
 		WriteTimeout: time.Duration(cfg.HTTP.WriteTimeout), IdleTimeout: time.Duration(cfg.HTTP.IdleTimeout), HeaderBytes: int(cfg.HTTP.HeaderBytes),
 		Delay: time.Duration(cfg.Shutdown.Delay), Timeout: time.Duration(cfg.Shutdown.Timeout),
@@ -193,8 +193,8 @@ func (serveCmd) Run(p *program) error {
 
 	// Everything that runs.
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return server.Run(ctx, doors.main) })
-	doors.start(ctx, group)
+	group.Go(func() error { return server.Run(ctx, listeners.main) })
+	listeners.start(ctx, group)
 	group.Go(func() error { keeper.Run(ctx); return nil })
 	if len(handlers) > 0 {
 		group.Go(func() error { return jobs.Run(ctx) })

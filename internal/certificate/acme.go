@@ -71,13 +71,9 @@ type ACME struct {
 func NewACME(o ACMEOptions) (*ACME, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
 	if o.Roots != "" {
-		text, err := readSmall(o.Roots)
+		roots, err := LoadRoots(o.Roots)
 		if err != nil {
 			return nil, err
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(text) {
-			return nil, errors.New(o.Roots + " has no certificate in PEM")
 		}
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 	}
@@ -99,6 +95,19 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 		},
 	}
 	return a, nil
+}
+
+// LoadRoots reads the certificates in a PEM file.
+func LoadRoots(path string) (*x509.CertPool, error) {
+	text, err := readSmall(path)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, errors.New(path + " has no certificate in PEM")
+	}
+	return roots, nil
 }
 
 // TLS gives the configuration that serves the certificates and answers

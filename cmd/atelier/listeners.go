@@ -19,8 +19,8 @@ import (
 	"atelier/internal/sqldb"
 )
 
-// doors are the listeners of the service and the certificates that they show.
-type doors struct {
+// listeners are the listeners of the service and the certificates that they show.
+type listeners struct {
 	cfg *config.Config
 	log *slog.Logger
 
@@ -31,44 +31,44 @@ type doors struct {
 	acme     *certificate.ACME
 }
 
-// openDoors opens the addresses and reads the certificate's files, if any.
-func (p *program) openDoors(log *slog.Logger) (*doors, error) {
-	d := &doors{cfg: p.cfg, log: log}
+// openListeners opens the addresses and reads the certificate's files, if any.
+func (p *program) openListeners(log *slog.Logger) (*listeners, error) {
+	l := &listeners{cfg: p.cfg, log: log}
 	if p.cfg.HTTP.TLSCert != "" {
 		files, err := certificate.LoadFiles(p.cfg.HTTP.TLSCert, p.cfg.HTTP.TLSKey, log, time.Now)
 		if err != nil {
 			return nil, fmt.Errorf("http.tls_cert: %w", err)
 		}
-		d.files = files
-		d.tls = files.TLS()
+		l.files = files
+		l.tls = files.TLS()
 	}
-	l, err := listen("--listen", p.cfg.Listen)
+	var err error
+	l.main, err = listen("--listen", p.cfg.Listen)
 	if err != nil {
 		return nil, err
 	}
-	d.main = l
 	if p.cfg.HTTP.RedirectListen == "" {
-		return d, nil
+		return l, nil
 	}
-	d.redirect, err = listen("--http.redirect-listen", p.cfg.HTTP.RedirectListen)
+	l.redirect, err = listen("--http.redirect-listen", p.cfg.HTTP.RedirectListen)
 	if err != nil {
-		d.Close()
+		l.Close()
 		return nil, err
 	}
-	return d, nil
+	return l, nil
 }
 
 // Close closes the listeners, for the ways out before servers have them.
-func (d *doors) Close() {
-	_ = d.main.Close()
-	if d.redirect != nil {
-		_ = d.redirect.Close()
+func (l *listeners) Close() {
+	_ = l.main.Close()
+	if l.redirect != nil {
+		_ = l.redirect.Close()
 	}
 }
 
 // useACME prepares to obtain certificates where domains are given.
-func (d *doors) useACME(db *sqldb.DB, keys keyring.Ring) error {
-	h := d.cfg.HTTP
+func (l *listeners) useACME(db *sqldb.DB, keys keyring.Ring) error {
+	h := l.cfg.HTTP
 	if len(h.ACMEDomains) == 0 {
 		return nil
 	}
@@ -79,55 +79,55 @@ func (d *doors) useACME(db *sqldb.DB, keys keyring.Ring) error {
 		Roots:     h.ACMERoots,
 		DB:        db,
 		Box:       keys.Box("certificates"),
-		Log:       d.log,
+		Log:       l.log,
 		Now:       time.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("http.acme_roots: %w", err)
 	}
-	d.acme = acme
-	d.tls = acme.TLS()
+	l.acme = acme
+	l.tls = acme.TLS()
 	return nil
 }
 
 // certificateState is a word about the certificates for /readyz.
-func (d *doors) certificateState() string {
-	if len(d.acme.Missing()) > 0 {
+func (l *listeners) certificateState() string {
+	if len(l.acme.Missing()) > 0 {
 		return "missing"
 	}
 	return "ok"
 }
 
 // start runs what belongs to the listeners beside the service itself.
-func (d *doors) start(ctx context.Context, group *errgroup.Group) {
-	if d.files != nil {
-		group.Go(func() error { d.files.Run(ctx); return nil })
+func (l *listeners) start(ctx context.Context, group *errgroup.Group) {
+	if l.files != nil {
+		group.Go(func() error { l.files.Run(ctx); return nil })
 	}
-	if d.redirect != nil {
-		handler := d.redirectHandler()
+	if l.redirect != nil {
+		handler := l.redirectHandler()
 		group.Go(func() error {
-			return httpd.ServeRedirect(ctx, d.redirect, handler, redirectConnections, d.log, time.Now)
+			return httpd.ServeRedirect(ctx, l.redirect, handler, redirectConnections, l.log, time.Now)
 		})
 	}
-	if d.acme != nil { // after its challenges are answered
-		group.Go(func() error { d.acme.Run(ctx); return nil })
+	if l.acme != nil { // after its challenges are answered
+		group.Go(func() error { l.acme.Run(ctx); return nil })
 	}
 }
 
 // redirectHandler sends plain HTTP to the address of the same host, among those
 // that the service has.
-func (d *doors) redirectHandler() http.Handler {
-	base, err := url.Parse(d.cfg.BaseURL)
+func (l *listeners) redirectHandler() http.Handler {
+	base, err := url.Parse(l.cfg.BaseURL)
 	if err != nil {
 		panic(err) // validated with the settings
 	}
 	var others []*url.URL
-	for _, address := range []string{d.cfg.AppURL, d.cfg.Media.URL} {
+	for _, address := range []string{l.cfg.AppURL, l.cfg.Media.URL} {
 		if u, err := url.Parse(address); err == nil && u.Scheme == "https" {
 			others = append(others, u)
 		}
 	}
-	for _, domain := range d.cfg.HTTP.ACMEDomains {
+	for _, domain := range l.cfg.HTTP.ACMEDomains {
 		host := domain
 		if port := base.Port(); port != "" {
 			host = net.JoinHostPort(domain, port)
@@ -135,8 +135,8 @@ func (d *doors) redirectHandler() http.Handler {
 		others = append(others, &url.URL{Scheme: "https", Host: host})
 	}
 	handler := httpd.Redirect(base, others...)
-	if d.acme != nil {
-		handler = d.acme.Challenges(handler)
+	if l.acme != nil {
+		handler = l.acme.Challenges(handler)
 	}
 	return handler
 }
