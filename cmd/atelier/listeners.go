@@ -19,7 +19,7 @@ import (
 	"atelier/internal/sqldb"
 )
 
-// listeners are the listeners of the service and the certificates that they show.
+// listeners are the addresses that the service listens on, and their certificates.
 type listeners struct {
 	cfg *config.Config
 	log *slog.Logger
