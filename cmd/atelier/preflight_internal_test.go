@@ -97,12 +97,12 @@ func TestUnwritablePlaces(t *testing.T) {
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(path, mode); err != nil { //nolint:gosec // for others to see
+		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
 	file := filepath.Join(free, "atelier.db")
-	if err := os.WriteFile(file, nil, 0o444); err != nil { //nolint:gosec // for others to see
+	if err := os.WriteFile(file, nil, 0o444); err != nil {
 		t.Fatal(err)
 	}
 

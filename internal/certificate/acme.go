@@ -69,7 +69,7 @@ type ACME struct {
 
 // NewACME prepares to obtain certificates; Run does it.
 func NewACME(o ACMEOptions) (*ACME, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
+	transport := http.DefaultTransport.(*http.Transport).Clone() // the standard library makes no other
 	if o.Roots != "" {
 		roots, err := LoadRoots(o.Roots)
 		if err != nil {

@@ -128,7 +128,7 @@ func (f *Files) read() (cert, key []byte, err error) {
 }
 
 func readSmall(path string) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // a setting names it
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}

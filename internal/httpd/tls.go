@@ -112,7 +112,7 @@ func (s *secureListener) shakeHands(raw net.Conn) {
 	case "h2":
 		next = c
 	case "", "http/1.1":
-		next = &secureConn{Conn: c, counted: raw.(*conn)} //nolint:forcetypeassert // Listener makes no others
+		next = &secureConn{Conn: c, counted: raw.(*conn)} // Listener makes no others
 	default: // acme-tls/1 ends with the handshake (RFC 8737 section 3)
 		_ = c.Close()
 		return
