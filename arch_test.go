@@ -25,7 +25,7 @@ var layers = []map[string][]string{
 		"internal/sqldb": {"internal/fault", "internal/failpoint"}, "internal/seal": {"internal/sqldb"},
 	},
 	{ // capabilities, which do not know each other
-		"internal/asset": nil, "internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,
+		"internal/asset": nil, "internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/certificate": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,
 		"internal/device": nil, "internal/idtoken": nil, "internal/keyring": nil, "internal/ledger": nil, "internal/mail": nil, "internal/oidc": nil,
 		"internal/media": nil, "internal/person": nil, "internal/policy": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/report": nil, "internal/run": nil, "internal/storage": nil,
 		"internal/session": nil, "internal/throttle": nil, "internal/webhook": nil,
@@ -63,15 +63,15 @@ var layers = []map[string][]string{
 }
 
 // supports are packages that serve tests only: no program may be built with them.
-var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
+var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/certificate/acmetest", "internal/certificate/certificatetest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
 	"internal/browser", "internal/identity/identitytest", "internal/mail/mailtest", "internal/post/posttest", "internal/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
 	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/generation/generationtest",
 	"test/report", "test/bench", "test/clients", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor"}
 
-// https are the packages that may use net/http: to serve, or, blob, oidc, policy,
-// webhook and the engines of model servers, to call.
-var https = []string{"internal/api", "internal/blob", "internal/docs", "internal/httpd", "internal/oidc", "internal/policy", "internal/scim", "internal/signin",
+// https are the packages that may use net/http: to serve, or, blob, certificate,
+// oidc, policy, webhook and the engines of model servers, to call.
+var https = []string{"internal/api", "internal/blob", "internal/certificate", "internal/docs", "internal/httpd", "internal/oidc", "internal/policy", "internal/scim", "internal/signin",
 	"internal/telemetry", "internal/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
 	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
 
@@ -92,7 +92,7 @@ func sources(t *testing.T) []source {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "s3server" || p == "build" || p == "data") {
+		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "s3server" || d.Name() == "acmeserver" || p == "build" || p == "data") {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(p, ".go") {

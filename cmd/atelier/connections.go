@@ -22,6 +22,9 @@ const (
 // metricsConnections bound those of the metrics listener. They are in ownFiles.
 var metricsConnections = httpd.ConnectionLimits{Total: 16, PerAddress: 8}
 
+// redirectConnections bound those of the redirect to HTTPS, which are short.
+var redirectConnections = httpd.ConnectionLimits{Total: 128, PerAddress: 16}
+
 // connectionLimits derives the limits on clients' connections from the settings
 // and the limit on open files.
 func (p *program) connectionLimits(log *slog.Logger) httpd.ConnectionLimits {
@@ -33,7 +36,11 @@ func (p *program) connectionLimits(log *slog.Logger) httpd.ConnectionLimits {
 	if !p.cfg.Has("worker") {
 		runs = 0
 	}
-	reserve := ownFiles + filesOfDatabase*p.cfg.Connections + filesOfRun*runs
+	own := ownFiles
+	if p.cfg.HTTP.RedirectListen != "" {
+		own += redirectConnections.Total
+	}
+	reserve := own + filesOfDatabase*p.cfg.Connections + filesOfRun*runs
 	limits, fits := limitConnections(files, reserve, p.cfg.HTTP.Connections, p.cfg.HTTP.ConnectionsPerAddress)
 	if !fits {
 		log.Warn("http.connections is more than the limit on open files allows", "wanted", p.cfg.HTTP.Connections, "connections", limits.Total, "open_files", files)

@@ -19,6 +19,7 @@ import (
 // streams are how a run of the program meets the outside.
 type streams struct {
 	getenv         func(string) string
+	environ        []string
 	stdout, stderr io.Writer
 }
 
@@ -79,10 +80,16 @@ func launch(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := c.Validate(); err != nil {
+	if err := sources.Locate(k, c.Config.Check()); err != nil {
 		return usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	return k.Run(&program{streams: s, ctx: ctx, cfg: &c.Config, sources: sources, kong: k})
+	p := &program{streams: s, ctx: ctx, cfg: &c.Config, sources: sources, kong: k}
+	if k.Command() != "serve" { // which logs them
+		for _, warning := range p.unknownVariables() {
+			fmt.Fprintln(s.stderr, "atelier: warning:", warning)
+		}
+	}
+	return k.Run(p)
 }
 
 // print writes v as JSON, or the same for a person.
@@ -145,9 +152,19 @@ func version() string {
 	return "devel"
 }
 
-type settingsCmd struct{ jsonFlag }
+type settingsCmd struct {
+	jsonFlag
+	YAML bool `name:"yaml" xor:"form" help:"Print a settings file to start from, with every setting commented out."`
+	Env  bool `xor:"form" help:"Print a file of environment variables to start from."`
+}
 
 func (c settingsCmd) Run(p *program) error {
+	switch {
+	case c.YAML:
+		return config.WriteYAML(p.stdout, p.kong.Model)
+	case c.Env:
+		return config.WriteEnvironment(p.stdout, p.kong.Model)
+	}
 	p.cfg.Fill(p.cfg.Listen)
 	all := p.sources.Settings(p.kong, p.cfg)
 	if c.JSON {

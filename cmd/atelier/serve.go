@@ -52,6 +52,23 @@ func (serveCmd) Run(p *program) error {
 	ballast := make([]byte, 64<<20)
 	defer runtime.KeepAlive(ballast)
 
+	// What can be known to be wrong, before anything is written.
+	for _, warning := range p.unknownVariables() {
+		log.Warn(warning)
+	}
+	if cfg.NamesLocalhost() {
+		log.Warn("base_url is not set: addresses in answers, pages and mail will name localhost; set --base-url to what callers use", "listen", cfg.Listen)
+	}
+	if err := p.checkInstallation(); err != nil {
+		return err
+	}
+	listeners, err := p.openListeners(log)
+	if err != nil {
+		return err
+	}
+	defer listeners.Close()
+	cfg.Fill(listeners.main.Addr().String())
+
 	// What everything stands on.
 	if err := p.tightenFiles(); err != nil {
 		return err
@@ -84,12 +101,9 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
-	listener, err := net.Listen("tcp", cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+	if err := listeners.useACME(db, keys); err != nil {
+		return err
 	}
-	defer listener.Close() // for the ways out before the server has it
-	cfg.Fill(listener.Addr().String())
 
 	// Background work. A node without it can still add to the queue.
 	who := p.openPeople(db, keys)
@@ -131,7 +145,7 @@ func (serveCmd) Run(p *program) error {
 			},
 			Desk: who.desk, Directory: who.directory, Dossier: who.dossier(blobs),
 			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Boards: work.boards, Links: work.links, Secrets: work.secrets,
-			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now, Space: work.space.Check,
+			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now, Space: work.space.Check, Origins: cfg.HTTP.CORSOrigins,
 			Limits: api.Limits{
 				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize, PageDefault: cfg.Limits.PageDefault,
 				ToolsPageDefault: cfg.Limits.ToolsPageDefault, RequestsPerMinute: cfg.Limits.RequestsPerMinute,
@@ -166,9 +180,12 @@ func (serveCmd) Run(p *program) error {
 	}
 	health := &httpd.Health{Now: time.Now, Pings: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
 	health.Notes = map[string]func() string{"storage": func() string { return string(work.space.State()) }}
+	if listeners.acme != nil {
+		health.Notes["certificate"] = listeners.certificateState
+	}
 	server := httpd.New(root, httpd.Options{
 		Log: log, Metrics: metrics, Tracer: tracer, Health: health, Now: time.Now,
-		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies, Connections: p.connectionLimits(log),
+		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies, Connections: p.connectionLimits(log), TLS: listeners.tls,
 		HeaderTimeout: time.Duration(cfg.HTTP.HeaderTimeout), BodyTimeout: time.Duration(cfg.HTTP.BodyTimeout),
 		WriteTimeout: time.Duration(cfg.HTTP.WriteTimeout), IdleTimeout: time.Duration(cfg.HTTP.IdleTimeout), HeaderBytes: int(cfg.HTTP.HeaderBytes),
 		Delay: time.Duration(cfg.Shutdown.Delay), Timeout: time.Duration(cfg.Shutdown.Timeout),
@@ -176,7 +193,8 @@ func (serveCmd) Run(p *program) error {
 
 	// Everything that runs.
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return server.Run(ctx, listener) })
+	group.Go(func() error { return server.Run(ctx, listeners.main) })
+	listeners.start(ctx, group)
 	group.Go(func() error { keeper.Run(ctx); return nil })
 	if len(handlers) > 0 {
 		group.Go(func() error { return jobs.Run(ctx) })

@@ -46,6 +46,8 @@ type Parts struct {
 	Cursors   cursor.Sealer
 	BaseURL   string
 	Limits    Limits
+	// Origins are those whose pages may call the API (CORS); others may not.
+	Origins []string
 	// Space refuses what has to be stored while the disk is nearly full; nil
 	// refuses nothing.
 	Space func() error

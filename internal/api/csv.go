@@ -44,7 +44,8 @@ func (s *Server) sendTable(w http.ResponseWriter, r *http.Request, q *reportQuer
 		return err
 	}
 	h := w.Header()
-	h["Content-Type"], h["Vary"] = contentCSV, varies
+	h["Content-Type"] = contentCSV
+	addVary(h)
 	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%s-%s.csv"`, q.name, q.From.Format(time.DateOnly), q.Until.Format(time.DateOnly)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {

@@ -45,7 +45,7 @@ func replyTagged(w http.ResponseWriter, r *http.Request, v any) error {
 func sendTagged(w http.ResponseWriter, r *http.Request, tag string, body ...[]byte) {
 	h := w.Header()
 	h["Etag"] = []string{tag}
-	h["Vary"] = varies
+	addVary(h)
 	if known := r.Header.Get("If-None-Match"); known != "" && matches(known, tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -71,7 +71,7 @@ func reply(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	w.Header()["Vary"] = varies
+	addVary(w.Header())
 	send(w, status, body)
 	return nil
 }

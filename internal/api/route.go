@@ -50,18 +50,31 @@ func (s *Server) handler(routes []route) http.Handler {
 			w.Header().Set("Allow", allowed)
 			return fault.New(fault.MethodNotAllowed, "This address takes "+allowed+" only.")
 		}})
+		preflight := s.preflight(path, allowed)
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			if h, ok := methods[r.Method]; ok {
 				h.ServeHTTP(w, r)
 				return
 			}
+			if isPreflight(w, r) {
+				preflight.ServeHTTP(w, r)
+				return
+			}
 			other.ServeHTTP(w, r)
 		})
 	}
-	mux.Handle("/", s.serve(route{path: "unknown", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
+	unknown := s.serve(route{path: "unknown", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
 		return fault.New(fault.NotFound, "There is nothing at this address.")
-	}}))
-	return mux
+	}})
+	preflight := s.preflight("unknown", allMethods)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if isPreflight(w, r) {
+			preflight.ServeHTTP(w, r)
+			return
+		}
+		unknown.ServeHTTP(w, r)
+	})
+	return s.cors(mux)
 }
 
 // serve wraps a route's handler with what all of them need.

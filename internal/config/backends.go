@@ -79,21 +79,39 @@ func ReadBackends(file string, getenv func(string) string) (map[string]Backend, 
 	if err := d.Decode(&all); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("backends: %s: %w", file, err)
 	}
+	lines := keyLines(text)
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		b := all[name]
+		bad := func(err error) {
+			problems = append(problems, fmt.Errorf("backends: %s:%d: %s: %w", file, lines[name], name, err))
+		}
 		if err := b.fill(filepath.Dir(file), getenv); err != nil {
-			problems = append(problems, fmt.Errorf("backends: %s: %w", name, err))
+			bad(err)
 		}
 		if !backendName.MatchString(name) || len(name) > 64 {
-			problems = append(problems, fmt.Errorf("backends: %s: a name has small letters, digits and dashes", name))
+			bad(errors.New("a name has small letters, digits and dashes"))
 		}
 		if slices.Contains(Shipped, name) {
-			problems = append(problems, fmt.Errorf("backends: %s: the name is taken by an engine of the program", name))
+			bad(errors.New("the name is taken by an engine of the program"))
 		}
 		all[name] = b
 	}
 	return all, errors.Join(problems...)
+}
+
+// keyLines gives the lines of the names in a mapping.
+func keyLines(text []byte) map[string]int {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {
+		return nil
+	}
+	lines := map[string]int{}
+	mapping := doc.Content[0]
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		lines[mapping.Content[i].Value] = mapping.Content[i].Line
+	}
+	return lines
 }
 
 // fill reads the key, and refuses what cannot be.

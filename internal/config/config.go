@@ -10,7 +10,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/mail"
@@ -96,6 +95,16 @@ type HTTP struct {
 
 	Connections           int `hidden:"" help:"Most connections of clients; 0 follows the limit on open files." default:"0" least:"0"`
 	ConnectionsPerAddress int `hidden:"" help:"Most connections of one address, or of one IPv6 /64 network; 0 for an eighth of all." default:"0" least:"0"`
+
+	TLSCert        string   `name:"tls-cert" hidden:"" help:"PEM file with the certificate, and those that lead to its root, to serve HTTPS with; read again when it changes."`
+	TLSKey         string   `name:"tls-key" hidden:"" help:"PEM file with the private key of http.tls_cert."`
+	ACMEDomains    []string `name:"acme-domains" hidden:"" help:"Domains to obtain certificates for by ACME; naming them agrees to the terms of the authority."`
+	ACMEEmail      string   `name:"acme-email" hidden:"" help:"Mail address that the authority may write to; empty for none."`
+	ACMEDirectory  string   `name:"acme-directory" hidden:"" help:"ACME directory of the authority." default:"https://acme-v02.api.letsencrypt.org/directory"`
+	ACMERoots      string   `name:"acme-roots" hidden:"" help:"PEM file with the roots that verify the authority's own server (default: the system's)."`
+	RedirectListen string   `hidden:"" help:"Address that sends plain HTTP to HTTPS and answers ACME's http-01 challenges, such as :80; empty for none." placeholder:"HOST:PORT"`
+
+	CORSOrigins []string `name:"cors-origins" hidden:"" help:"Origins whose pages may call the API with a bearer token, such as https://app.example.com."`
 }
 
 // Shutdown is how the program ends.
@@ -292,14 +301,25 @@ func (c *Config) inData(name ...string) string {
 	return path
 }
 
+// HasTLS tells whether the program itself serves HTTPS.
+func (c *Config) HasTLS() bool { return c.HTTP.TLSCert != "" || len(c.HTTP.ACMEDomains) > 0 }
+
+// NamesLocalhost tells whether addresses in answers and mail will name localhost
+// although the program listens for other machines too.
+func (c *Config) NamesLocalhost() bool {
+	host, _, err := net.SplitHostPort(c.Listen)
+	return err == nil && c.BaseURL == "" && len(c.HTTP.ACMEDomains) == 0 && isUnspecified(host)
+}
+
+func isUnspecified(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || err == nil && ip.Unmap().IsUnspecified()
+}
+
 // Fill sets the addresses that follow from where the program listens.
 func (c *Config) Fill(listen string) {
 	if c.BaseURL == "" {
-		host, port, err := net.SplitHostPort(listen)
-		if ip, bad := netip.ParseAddr(host); err == nil && (host == "" || bad == nil && (ip.IsUnspecified() || ip.IsLoopback())) {
-			host = "localhost"
-		}
-		c.BaseURL = "http://" + net.JoinHostPort(host, port)
+		c.BaseURL = c.ownURL(listen)
 	}
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	if c.AppURL == "" {
@@ -312,11 +332,34 @@ func (c *Config) Fill(listen string) {
 	c.Media.URL = strings.TrimRight(c.Media.URL, "/")
 }
 
-// Validate reports every setting that cannot be.
-func (c *Config) Validate() error {
-	var problems []error
+// ownURL is the address of the program for those that reach it directly.
+func (c *Config) ownURL(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "http://" + listen
+	}
+	ip, err := netip.ParseAddr(host)
+	if isUnspecified(host) || err == nil && ip.IsLoopback() {
+		host = "localhost"
+	}
+	if len(c.HTTP.ACMEDomains) > 0 {
+		host = c.HTTP.ACMEDomains[0]
+	}
+	switch {
+	case !c.HasTLS():
+		return "http://" + net.JoinHostPort(host, port)
+	case port == "443":
+		return "https://" + host
+	}
+	return "https://" + net.JoinHostPort(host, port)
+}
+
+// Check reports every setting that cannot be. It is not called Validate: kong would
+// call that itself, before it is known where values came from.
+func (c *Config) Check() error {
+	var problems Problems
 	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
+		problems = append(problems, Problem{Name: name, Text: fmt.Sprintf(format, args...)})
 	}
 	if c.Data == "" {
 		bad("data", "must name a folder")
@@ -376,8 +419,8 @@ func (c *Config) Validate() error {
 	if total := time.Duration(c.Shutdown.Delay + c.Shutdown.Timeout); total > 30*time.Second {
 		bad("shutdown.timeout", "with shutdown.delay must be at most 30s")
 	}
-	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(problems...)
+	c.validateHTTP(bad)
+	return problems.asError()
 }
 
 // each calls fn with every number among the settings: its name, its value (the

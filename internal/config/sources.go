@@ -1,9 +1,13 @@
 package config
 
 import (
+	"encoding"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -17,7 +21,9 @@ type Sources struct {
 	file   map[string]string // by name
 	lines  map[string]int
 	path   string
-	found  map[string]string // name → where it came from
+	found  map[string]string // flag → environment or file
+
+	problems Problems // with values that were found
 }
 
 // NewSources reads the settings file that the arguments or the environment
@@ -82,10 +88,13 @@ func (s *Sources) flatten(name string, n *yaml.Node) error {
 	default:
 		return wrong("must be a plain value, a list or a mapping")
 	}
-	if _, twice := s.file[name]; twice {
+	if _, twice := s.lines[name]; twice {
 		return wrong("stands here twice")
 	}
-	s.file[name], s.lines[name] = n.Value, n.Line
+	s.lines[name] = n.Line
+	if n.Tag != "!!null" { // a name without a value sets nothing
+		s.file[name] = n.Value
+	}
 	return nil
 }
 
@@ -94,7 +103,7 @@ func Name(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
 // Variable is a setting's name in the environment.
 func Variable(flag string) string {
-	return "ATELIER_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
+	return prefix + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
 // FlagNames lets flags be written with underscores, as settings are elsewhere.
@@ -116,35 +125,122 @@ func FlagNames(args []string) []string {
 	return out
 }
 
-// Validate refuses names in the file that no setting has.
+// Validate refuses names in the file that no setting has, and values that were
+// found and cannot be read.
 func (s *Sources) Validate(app *kong.Application) error {
-	known := map[string]bool{}
+	var names []string
 	for _, f := range app.Node.Flags {
-		known[Name(f.Name)] = true
+		names = append(names, Name(f.Name))
 	}
-	for name, line := range s.lines {
-		if !known[name] {
-			return fmt.Errorf("settings file %s:%d: %s is not a setting", s.path, line, name)
+	problems := slices.Clone(s.problems)
+	for name := range s.lines {
+		_, hasValue := s.file[name]
+		isGroup := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+".") })
+		if !slices.Contains(names, name) && (hasValue || !isGroup) {
+			problems = append(problems, Problem{
+				Name: name,
+				Text: "not a setting" + suggest(name, names),
+				From: s.path,
+				Line: s.lines[name],
+			})
 		}
 	}
-	return nil
+	return problems.asError()
 }
 
 // Resolve gives a setting's value from the environment or the file. Only
-// settings have one: a command's own flags are given by hand.
+// settings have one: a command's own flags are given by hand. A value that
+// cannot be read is left to Validate, which has all of them.
 func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
 	if parent.App == nil || flag.Name == "help" || flag.Name == "config" {
 		return nil, nil
 	}
-	if v := s.getenv(Variable(flag.Name)); v != "" {
-		s.found[flag.Name] = "environment"
-		return v, nil
+	name := Name(flag.Name)
+	value := s.getenv(Variable(flag.Name))
+	source := "environment"
+	if value == "" {
+		inFile := false
+		if value, inFile = s.file[name]; !inFile {
+			return nil, nil
+		}
+		source = "file"
 	}
-	if v, ok := s.file[Name(flag.Name)]; ok {
-		s.found[flag.Name] = "file"
-		return v, nil
+	s.found[flag.Name] = source
+	if err := readable(flag, value); err != nil {
+		problem := Problem{Name: name, Text: err.Error()}
+		problem.From, problem.Line = s.origin(flag.Name)
+		s.problems = append(s.problems, problem)
+		return nil, nil
 	}
-	return nil, nil
+	return value, nil
+}
+
+// origin says where a value that was found stands: the variable, or the file and
+// the line.
+func (s *Sources) origin(flag string) (from string, line int) {
+	switch s.found[flag] {
+	case "environment":
+		return Variable(flag), 0
+	case "file":
+		return s.path, s.lines[Name(flag)]
+	}
+	return "", 0
+}
+
+// readable tries a value without setting it.
+func readable(flag *kong.Flag, value string) error {
+	target := reflect.New(flag.Target.Type()).Elem()
+	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
+	if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, target); err != nil {
+		switch target.Kind() {
+		case reflect.Bool:
+			return fmt.Errorf("%q is neither true nor false", value)
+		case reflect.Int, reflect.Int64:
+			if _, own := target.Addr().Interface().(encoding.TextUnmarshaler); !own {
+				return fmt.Errorf("%q is not a whole number", value)
+			}
+		case reflect.Float64:
+			return fmt.Errorf("%q is not a number", value)
+		}
+		return err
+	}
+	if flag.Enum != "" && !slices.Contains(flag.EnumSlice(), value) {
+		return fmt.Errorf("must be one of %s, not %q", strings.Join(flag.EnumSlice(), ", "), value)
+	}
+	return nil
+}
+
+// Locate adds to the problems of Config.Check where each value came from.
+func (s *Sources) Locate(ctx *kong.Context, err error) error {
+	problems, ok := errors.AsType[Problems](err)
+	if !ok {
+		return err
+	}
+	given := givenFlags(ctx)
+	located := slices.Clone(problems)
+	for i, p := range located {
+		for _, f := range ctx.Model.Node.Flags {
+			if Name(f.Name) != p.Name {
+				continue
+			}
+			located[i].From, located[i].Line = s.origin(f.Name)
+			if given[f.Name] {
+				located[i].From = "--" + f.Name
+			}
+		}
+	}
+	return located
+}
+
+// givenFlags are those of the command line.
+func givenFlags(ctx *kong.Context) map[string]bool {
+	given := map[string]bool{}
+	for _, p := range ctx.Path {
+		if p.Flag != nil && !p.Resolved {
+			given[p.Flag.Name] = true
+		}
+	}
+	return given
 }
 
 // Setting is one setting with its value and where that came from.
@@ -154,12 +250,7 @@ type Setting struct {
 
 // Settings lists every setting as it is in force, secrets masked.
 func (s *Sources) Settings(ctx *kong.Context, c *Config) []Setting {
-	given := map[string]bool{}
-	for _, p := range ctx.Path {
-		if p.Flag != nil && !p.Resolved {
-			given[p.Flag.Name] = true
-		}
-	}
+	given := givenFlags(ctx)
 	derived := map[string]string{"database": c.DatabaseURL(), "blobs": c.BlobsURL(), "base-url": c.BaseURL, "app-url": c.AppURL}
 	var all []Setting
 	for _, f := range ctx.Model.Node.Flags {

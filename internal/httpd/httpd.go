@@ -6,6 +6,7 @@ package httpd
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -42,6 +43,8 @@ type Options struct {
 	// Connections bound those of the listener. TrustedProxies have no limit
 	// per address.
 	Connections ConnectionLimits
+	// TLS has the certificates to serve HTTPS with; nil serves plain HTTP.
+	TLS *tls.Config
 
 	HeaderTimeout, BodyTimeout, WriteTimeout, IdleTimeout time.Duration
 	HeaderBytes                                           int
@@ -55,6 +58,7 @@ type Server struct {
 	o        Options
 	handler  http.Handler
 	stopping chan struct{}
+	inFlight *inFlight
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 }
@@ -64,6 +68,7 @@ type Server struct {
 func New(handler http.Handler, o Options) *Server {
 	s := &Server{
 		o: o, handler: handler, stopping: make(chan struct{}),
+		inFlight: newInFlight(o.Connections, o.TrustedProxies),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "atelier_http_requests_total", Help: "Requests by route, method and status.",
 		}, []string{"route", "method", "status"}),
@@ -81,8 +86,12 @@ func New(handler http.Handler, o Options) *Server {
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	limits := s.o.Connections
 	limits.Proxies = s.o.TrustedProxies
-	listener := NewListener(l, limits, s.o.Log, s.o.Now)
-	listener.Register(s.o.Metrics)
+	counted := NewListener(l, limits, s.o.Log, s.o.Now)
+	counted.Register(s.o.Metrics)
+	var listener net.Listener = counted
+	if s.o.TLS != nil {
+		listener = newSecureListener(counted, s.o.TLS, s.o.HeaderTimeout)
+	}
 	srv := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: s.o.HeaderTimeout,
@@ -90,7 +99,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      s.o.WriteTimeout,
 		IdleTimeout:       s.o.IdleTimeout,
 		MaxHeaderBytes:    s.o.HeaderBytes,
-		ConnState:         listener.Track,
+		ConnState:         counted.Track,
+		HTTP2:             http2Config(s.o.WriteTimeout),
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug), // clients' broken connections
 	}
 	failed := make(chan error, 1)
@@ -199,6 +209,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	r = r.WithContext(context.WithValue(ctx, recordKey{}, rec))
 	a.ctx = r.Context()
+	leave, ok := s.inFlight.enter(r)
+	if !ok {
+		h.Set("Retry-After", "1")
+		http.Error(a, "Too many requests at once.", http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
 	switch {
 	case r.URL.Path == "/healthz" && r.Method == http.MethodGet:
 		s.o.Health.alive(a, r)

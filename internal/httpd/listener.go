@@ -61,6 +61,7 @@ type Listener struct {
 	log    *slog.Logger
 	now    func() time.Time
 	closed chan struct{}
+	secure bool // the connections speak TLS
 
 	mu        sync.Mutex
 	open      int
@@ -231,7 +232,7 @@ func (l *Listener) admit(raw net.Conn) *conn {
 		if own.open == 0 {
 			delete(l.addresses, c.key)
 		}
-		linger := l.farewells < maxFarewells
+		linger := !l.secure && l.farewells < maxFarewells
 		if linger {
 			l.farewells++
 		}
@@ -254,10 +255,13 @@ func (l *Listener) admit(raw net.Conn) *conn {
 }
 
 // refuse answers and closes. Closing a socket with unread bytes resets it, and
-// the client may never see the answer, so a few are read from for a moment.
+// the client may never see the answer, so a few are read from for a moment. A
+// client that waits for a TLS handshake could not read the answer: it gets none.
 func (l *Listener) refuse(raw net.Conn, linger bool) {
-	_ = raw.SetWriteDeadline(l.now().Add(farewellTime)) // a fresh socket has room for it
-	_, _ = io.WriteString(raw, refusal)
+	if !l.secure {
+		_ = raw.SetWriteDeadline(l.now().Add(farewellTime)) // a fresh socket has room for it
+		_, _ = io.WriteString(raw, refusal)
+	}
 	if !linger {
 		_ = raw.Close()
 		return
@@ -283,8 +287,8 @@ func (l *Listener) drain(raw net.Conn) {
 
 // Track follows the states of connections; it is the server's ConnState.
 func (l *Listener) Track(nc net.Conn, state http.ConnState) {
-	c, ok := nc.(*conn)
-	if !ok {
+	c := countedConn(nc)
+	if c == nil {
 		return
 	}
 	l.mu.Lock()
@@ -373,8 +377,12 @@ func (c *conn) close() error {
 	return err
 }
 
-// Read reads what the client sends, up to a request with faulty framing.
+// Read reads what the client sends, up to a request with faulty framing. What
+// is encrypted is checked by secureConn instead.
 func (c *conn) Read(p []byte) (int, error) {
+	if c.listener.secure {
+		return c.Conn.Read(p)
+	}
 	n, err := c.framing.read(c.Conn, p)
 	if c.framing.state == ended {
 		c.spoiled.Store(true)

@@ -1,8 +1,6 @@
 package blobtest
 
 import (
-	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
@@ -11,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -80,7 +77,7 @@ func S3(t testing.TB) Bucket {
 }
 
 var startServer = sync.OnceValues(func() (string, error) {
-	program, err := build()
+	program, err := companion.Program("s3server", "github.com/versity/versitygw/cmd/versitygw")
 	if err != nil {
 		return "", err
 	}
@@ -133,38 +130,4 @@ func start(program, dir string) (string, error) {
 		}
 	}
 	return "", errors.New("versitygw did not answer within 30 s")
-}
-
-var errNoServer = fmt.Errorf("versitygw, the S3 server for tests, %w", companion.ErrMissing)
-
-// build gives the path of the server's program, which it makes where this
-// version of test/s3server was not built on this machine before.
-func build() (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
-	defer cancel()
-	module, err := companion.Source(ctx, "s3server")
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errNoServer, err)
-	}
-	versions, err := os.ReadFile(filepath.Join(module, "go.mod"))
-	if err != nil {
-		return "", err
-	}
-	cache, release, err := companion.Cache("versitygw")
-	if err != nil {
-		return "", err
-	}
-	defer release()
-	program := filepath.Join(cache, fmt.Sprintf("versitygw-%x", sha256.Sum256(versions)))
-	if _, err := os.Stat(program); err == nil {
-		return program, nil
-	}
-	fresh := fmt.Sprintf("%s.%d", program, os.Getpid())
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", module, "-buildvcs=false", "-ldflags=-s -w", "-o", fresh,
-		"github.com/versity/versitygw/cmd/versitygw")
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %w: %s", errNoServer, err, strings.TrimSpace(string(out)))
-	}
-	return program, os.Rename(fresh, program)
 }

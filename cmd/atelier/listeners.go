@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"atelier/internal/certificate"
+	"atelier/internal/config"
+	"atelier/internal/httpd"
+	"atelier/internal/keyring"
+	"atelier/internal/sqldb"
+)
+
+// listeners are the addresses that the service listens on, and their certificates.
+type listeners struct {
+	cfg *config.Config
+	log *slog.Logger
+
+	main     net.Listener
+	redirect net.Listener // of plain HTTP to HTTPS; nil for none
+	tls      *tls.Config  // of main; nil for plain HTTP
+	files    *certificate.Files
+	acme     *certificate.ACME
+}
+
+// openListeners opens the addresses and reads the certificate's files, if any.
+func (p *program) openListeners(log *slog.Logger) (*listeners, error) {
+	l := &listeners{cfg: p.cfg, log: log}
+	if p.cfg.HTTP.TLSCert != "" {
+		files, err := certificate.LoadFiles(p.cfg.HTTP.TLSCert, p.cfg.HTTP.TLSKey, log, time.Now)
+		if err != nil {
+			return nil, fmt.Errorf("http.tls_cert: %w", err)
+		}
+		l.files = files
+		l.tls = files.TLS()
+	}
+	var err error
+	l.main, err = listen("--listen", p.cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if p.cfg.HTTP.RedirectListen == "" {
+		return l, nil
+	}
+	l.redirect, err = listen("--http.redirect-listen", p.cfg.HTTP.RedirectListen)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Close closes the listeners, for the ways out before servers have them.
+func (l *listeners) Close() {
+	_ = l.main.Close()
+	if l.redirect != nil {
+		_ = l.redirect.Close()
+	}
+}
+
+// useACME prepares to obtain certificates where domains are given.
+func (l *listeners) useACME(db *sqldb.DB, keys keyring.Ring) error {
+	h := l.cfg.HTTP
+	if len(h.ACMEDomains) == 0 {
+		return nil
+	}
+	acme, err := certificate.NewACME(certificate.ACMEOptions{
+		Domains:   h.ACMEDomains,
+		Email:     h.ACMEEmail,
+		Directory: h.ACMEDirectory,
+		Roots:     h.ACMERoots,
+		DB:        db,
+		Box:       keys.Box("certificates"),
+		Log:       l.log,
+		Now:       time.Now,
+	})
+	if err != nil {
+		return fmt.Errorf("http.acme_roots: %w", err)
+	}
+	l.acme = acme
+	l.tls = acme.TLS()
+	return nil
+}
+
+// certificateState is a word about the certificates for /readyz.
+func (l *listeners) certificateState() string {
+	if len(l.acme.Missing()) > 0 {
+		return "missing"
+	}
+	return "ok"
+}
+
+// start runs what belongs to the listeners beside the service itself.
+func (l *listeners) start(ctx context.Context, group *errgroup.Group) {
+	if l.files != nil {
+		group.Go(func() error { l.files.Run(ctx); return nil })
+	}
+	if l.redirect != nil {
+		handler := l.redirectHandler()
+		group.Go(func() error {
+			return httpd.ServeRedirect(ctx, l.redirect, handler, redirectConnections, l.log, time.Now)
+		})
+	}
+	if l.acme != nil { // after its challenges are answered
+		group.Go(func() error { l.acme.Run(ctx); return nil })
+	}
+}
+
+// redirectHandler sends plain HTTP to the address of the same host, among those
+// that the service has.
+func (l *listeners) redirectHandler() http.Handler {
+	base, err := url.Parse(l.cfg.BaseURL)
+	if err != nil {
+		panic(err) // validated with the settings
+	}
+	var others []*url.URL
+	for _, address := range []string{l.cfg.AppURL, l.cfg.Media.URL} {
+		if u, err := url.Parse(address); err == nil && u.Scheme == "https" {
+			others = append(others, u)
+		}
+	}
+	for _, domain := range l.cfg.HTTP.ACMEDomains {
+		host := domain
+		if port := base.Port(); port != "" {
+			host = net.JoinHostPort(domain, port)
+		}
+		others = append(others, &url.URL{Scheme: "https", Host: host})
+	}
+	handler := httpd.Redirect(base, others...)
+	if l.acme != nil {
+		handler = l.acme.Challenges(handler)
+	}
+	return handler
+}

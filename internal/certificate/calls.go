@@ -1,0 +1,84 @@
+package certificate
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+const (
+	maxAnswerBytes = 1 << 20 // that are read of an authority's answer
+	maxReason      = 2000    // letters; no more is added to it then
+)
+
+// calls sends requests to an authority and remembers why it found challenges
+// wrong: autocert tries the next kind of challenge and forgets the reason.
+type calls struct {
+	http.RoundTripper
+
+	mu      sync.Mutex
+	reasons map[string]string // by domain
+}
+
+// authorization is what an authority says about a domain (RFC 8555 section 7.1.4).
+type authorization struct {
+	Identifier struct{ Value string }
+	Challenges []struct {
+		Type  string
+		Error struct{ Detail string }
+	}
+}
+
+// RoundTrip sends one request.
+func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := c.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind != "application/json" {
+		return res, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswerBytes))
+	_ = res.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	var a authorization
+	if json.Unmarshal(body, &a) != nil || a.Identifier.Value == "" {
+		return res, nil
+	}
+	for _, challenge := range a.Challenges {
+		if challenge.Error.Detail != "" {
+			c.addReason(a.Identifier.Value, challenge.Type+": "+challenge.Error.Detail)
+		}
+	}
+	return res, nil
+}
+
+func (c *calls) addReason(domain, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reasons == nil {
+		c.reasons = map[string]string{}
+	}
+	switch before := c.reasons[domain]; {
+	case before == "":
+		c.reasons[domain] = reason
+	case !strings.Contains(before, reason) && len(before) < maxReason:
+		c.reasons[domain] = before + "; " + reason
+	}
+}
+
+// takeReason gives what the authority found wrong since it was last asked for.
+func (c *calls) takeReason(domain string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reason := c.reasons[domain]
+	delete(c.reasons, domain)
+	return reason
+}

@@ -1,0 +1,149 @@
+package certificate
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	lookEvery    = time.Second
+	maxFileBytes = 1 << 20
+)
+
+// Files serves the certificate in two files, in PEM: the certificate with those
+// that lead to its root, and its private key.
+type Files struct {
+	certFile, keyFile string
+	log               *slog.Logger
+	now               func() time.Time
+
+	current atomic.Pointer[tls.Certificate]
+
+	// Of Run.
+	handled [sha256.Size]byte // the content that was last used or refused
+	pending [sha256.Size]byte // the content at the last look
+	warned  time.Time
+}
+
+// LoadFiles reads a certificate and its key.
+func LoadFiles(certFile, keyFile string, log *slog.Logger, now func() time.Time) (*Files, error) {
+	f := &Files{
+		certFile: certFile,
+		keyFile:  keyFile,
+		log:      log,
+		now:      now,
+	}
+	cert, key, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s with %s: %w", certFile, keyFile, err)
+	}
+	f.handled = digest(cert, key, nil)
+	f.current.Store(&parsed)
+	return f, nil
+}
+
+// TLS gives the configuration that serves the certificate.
+func (f *Files) TLS() *tls.Config {
+	return serverConfig(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current.Load(), nil })
+}
+
+// Run follows the files until ctx ends. Connections stay as they are: a new
+// certificate is for those that come after it.
+func (f *Files) Run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		f.warnOfExpiry()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		f.look()
+	}
+}
+
+// look uses new content of the files once it has been the same twice: they are
+// replaced one after the other, and do not fit in between.
+func (f *Files) look() {
+	cert, key, err := f.read()
+	found := digest(cert, key, err)
+	settled := found == f.pending
+	f.pending = found
+	if !settled || found == f.handled {
+		return
+	}
+	f.handled = found
+
+	var parsed tls.Certificate
+	if err == nil {
+		parsed, err = tls.X509KeyPair(cert, key)
+	}
+	now := f.now()
+	if err == nil && (now.Before(parsed.Leaf.NotBefore) || now.After(parsed.Leaf.NotAfter)) {
+		err = fmt.Errorf("it is valid from %s until %s", parsed.Leaf.NotBefore.Format(time.RFC3339), parsed.Leaf.NotAfter.Format(time.RFC3339))
+	}
+	if err != nil {
+		f.log.Warn("the new certificate cannot be used, the old one stays", "cert", f.certFile, "key", f.keyFile, "error", err)
+		return
+	}
+	f.current.Store(&parsed)
+	f.warned = time.Time{}
+	f.log.Info("certificate replaced", "cert", f.certFile, "names", parsed.Leaf.DNSNames, "expires", parsed.Leaf.NotAfter)
+}
+
+func (f *Files) warnOfExpiry() {
+	now := f.now()
+	leaf := f.current.Load().Leaf
+	if !expiresSoon(leaf, now) || now.Sub(f.warned) < warnEvery {
+		return
+	}
+	f.warned = now
+	f.log.Warn("the certificate expires soon or has expired: replace its files", "cert", f.certFile, "expires", leaf.NotAfter)
+}
+
+// read gives the content of both files.
+func (f *Files) read() (cert, key []byte, err error) {
+	cert, err = readSmall(f.certFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err = readSmall(f.keyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	return cert, key, nil
+}
+
+func readSmall(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if len(content) > maxFileBytes {
+		return nil, errors.New(path + " is too large for a certificate")
+	}
+	return content, nil
+}
+
+// digest names what was read, or why nothing was.
+func digest(cert, key []byte, err error) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%d %s%s%v", len(cert), cert, key, err))
+}

@@ -1,0 +1,70 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// redirectTimeout bounds everything that a connection to a redirect does.
+const redirectTimeout = 5 * time.Second
+
+// Redirect answers plain HTTP with where the same page is by HTTPS. The addresses
+// are those that the service is known by; a request for any other host is sent
+// to the first, so that nobody can be led elsewhere by a Host header.
+//
+// Requests that send something are refused: a client that follows would send it
+// in the clear the next time too.
+func Redirect(first *url.URL, others ...*url.URL) http.Handler {
+	byHost := map[string]string{}
+	for _, origin := range append(others, first) {
+		byHost[strings.ToLower(origin.Hostname())] = "https://" + origin.Host
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		for name, value := range security {
+			h[name] = value
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			http.Error(w, "This address requires HTTPS.", http.StatusForbidden)
+			return
+		}
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		to, known := byHost[strings.ToLower(host)]
+		if !known {
+			to = "https://" + first.Host
+		}
+		h.Set("Location", to+r.URL.RequestURI())
+		w.WriteHeader(http.StatusPermanentRedirect)
+	})
+}
+
+// ServeRedirect serves a redirect until ctx ends.
+func ServeRedirect(ctx context.Context, l net.Listener, handler http.Handler, limits ConnectionLimits, log *slog.Logger, now func() time.Time) error {
+	listener := NewListener(l, limits, log, now)
+	srv := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: redirectTimeout,
+		ReadTimeout:       redirectTimeout,
+		WriteTimeout:      2 * redirectTimeout, // a challenge is looked up in the database
+		IdleTimeout:       redirectTimeout,
+		MaxHeaderBytes:    16 << 10,
+		ConnState:         listener.Track,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
+	defer stop()
+	if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the redirect to HTTPS: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package httpd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of an HTTP/2 connection that no setting changes.
+const (
+	maxStreams   = 100       // at once; RFC 9113 section 6.5.2 advises against fewer
+	streamBuffer = 512 << 10 // bytes of bodies that wait to be read
+	pingAfter    = 30 * time.Second
+	pongWithin   = 15 * time.Second
+)
+
+// notTLS answers a client that speaks plain HTTP to an HTTPS listener.
+const notTLS = "HTTP/1.1 400 Bad Request\r\n" +
+	"Content-Type: text/plain; charset=utf-8\r\n" +
+	"Content-Length: 29\r\n" +
+	"Connection: close\r\n" +
+	"\r\n" +
+	"This address requires HTTPS.\n"
+
+// secureListener accepts connections of a Listener and hands them on after their
+// TLS handshake. Handshakes run side by side, each within a time limit; the
+// connections count from the moment they are accepted.
+//
+// net/http recognizes HTTP/2 by the type *tls.Conn. HTTP/1 is handed on as
+// *secureConn, so that the framing of its requests is checked after decryption.
+type secureListener struct {
+	*Listener
+	config  *tls.Config
+	timeout time.Duration
+
+	ctx    context.Context // of the handshakes
+	cancel context.CancelFunc
+	ready  chan net.Conn
+	broken chan error
+}
+
+func newSecureListener(l *Listener, config *tls.Config, timeout time.Duration) *secureListener {
+	l.secure = true
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &secureListener{
+		Listener: l,
+		config:   config,
+		timeout:  timeout,
+		ctx:      ctx,
+		cancel:   cancel,
+		ready:    make(chan net.Conn),
+		broken:   make(chan error, 1),
+	}
+	go s.run()
+	return s
+}
+
+// run begins a handshake with every connection until the listener ends.
+func (s *secureListener) run() {
+	for {
+		raw, err := s.Listener.Accept()
+		if err != nil {
+			s.cancel()
+			s.broken <- err
+			return
+		}
+		go s.shakeHands(raw)
+	}
+}
+
+// Accept waits for the next connection whose handshake is complete.
+func (s *secureListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.ready:
+		return c, nil
+	case err := <-s.broken:
+		s.broken <- err // for the next call
+		return nil, err
+	}
+}
+
+// Close stops accepting and ends the handshakes that are going on.
+func (s *secureListener) Close() error {
+	s.cancel()
+	return s.Listener.Close()
+}
+
+// shakeHands hands on a connection after its handshake, or closes it.
+func (s *secureListener) shakeHands(raw net.Conn) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
+	defer cancel()
+	c := tls.Server(raw, s.config)
+	if err := c.HandshakeContext(ctx); err != nil {
+		if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && looksLikeHTTP(plain) {
+			_ = raw.SetWriteDeadline(s.now().Add(farewellTime))
+			_, _ = io.WriteString(raw, notTLS)
+			s.drain(raw)
+		}
+		s.log.Debug("TLS handshake failed", "addr", raw.RemoteAddr().String(), "error", err)
+		_ = raw.Close()
+		return
+	}
+
+	var next net.Conn
+	switch protocol := c.ConnectionState().NegotiatedProtocol; protocol {
+	case "h2":
+		next = c
+	case "", "http/1.1":
+		next = &secureConn{Conn: c, counted: raw.(*conn)} // Listener makes no others
+	default: // acme-tls/1 ends with the handshake (RFC 8737 section 3)
+		_ = c.Close()
+		return
+	}
+	select {
+	case s.ready <- next:
+	case <-s.ctx.Done():
+		_ = next.Close()
+	}
+}
+
+// looksLikeHTTP reports whether a client sent an HTTP request in place of a
+// TLS handshake.
+func looksLikeHTTP(err tls.RecordHeaderError) bool {
+	methods := []string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "OPTIO", "DELET"}
+	return err.Conn != nil && slices.Contains(methods, string(err.RecordHeader[:]))
+}
+
+// secureConn is an HTTP/1 connection over TLS.
+type secureConn struct {
+	*tls.Conn
+	counted *conn
+	framing framing
+	spoiled atomic.Bool // the framing of a request was refused
+}
+
+// Read reads what the client sends, up to a request with faulty framing.
+func (c *secureConn) Read(p []byte) (int, error) {
+	n, err := c.framing.read(c.Conn, p)
+	if c.framing.state == ended {
+		c.spoiled.Store(true)
+	}
+	return n, err
+}
+
+// Close closes the connection and makes its place free.
+func (c *secureConn) Close() error {
+	if c.spoiled.Load() {
+		_ = c.Conn.CloseWrite()
+		c.counted.listener.drain(c.counted.Conn)
+	}
+	return c.Conn.Close()
+}
+
+// countedConn finds the connection of a Listener beneath what net/http has.
+func countedConn(nc net.Conn) *conn {
+	switch c := nc.(type) {
+	case *conn:
+		return c
+	case *secureConn:
+		return c.counted
+	case *tls.Conn:
+		counted, _ := c.NetConn().(*conn)
+		return counted
+	}
+	return nil
+}
+
+// http2Config bounds HTTP/2 connections.
+func http2Config(writeTimeout time.Duration) *http.HTTP2Config {
+	return &http.HTTP2Config{
+		MaxConcurrentStreams:          maxStreams,
+		MaxReceiveBufferPerConnection: streamBuffer,
+		MaxReceiveBufferPerStream:     streamBuffer,
+		SendPingTimeout:               pingAfter,
+		PingTimeout:                   pongWithin,
+		WriteByteTimeout:              writeTimeout,
+	}
+}
