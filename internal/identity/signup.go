@@ -148,18 +148,31 @@ func (d *Desk) maySignUp(ctx context.Context, tx *sqldb.Tx, a Application) error
 			return err
 		}
 	}
+	if a.Invitation != "" && d.Settings.Signup != Nobody {
+		return mayUse(ctx, tx, a)
+	}
 	switch d.Settings.Signup {
 	case Anybody:
 		return nil
 	case Invited:
-		_, ok, err := company.MayJoin(ctx, tx, a.Invitation, a.Email)
-		if ok || err != nil {
-			return err
-		}
-		return fault.New(fault.Forbidden, "Signing up needs an invitation to this address.").With("reason", "invitation")
+		return fault.New(fault.Forbidden, "Signing up needs an invitation.").With("reason", "invitation")
 	default:
 		return fault.New(fault.Forbidden, "New accounts are made by the operator here.").With("reason", "closed")
 	}
+}
+
+// mayUse tells whether the invitation of an application is good for its
+// address. Whoever holds the secret may know whom it is for.
+func mayUse(ctx context.Context, tx *sqldb.Tx, a Application) error {
+	inv, err := company.InvitationBySecret(ctx, tx, a.Invitation)
+	if err != nil {
+		return err
+	}
+	_, ok, err := company.MayJoin(ctx, tx, a.Invitation, a.Email)
+	if err == nil && !ok {
+		err = fault.New(fault.Invalid, "This invitation is for "+inv.Email+" only.").On("email")
+	}
+	return err
 }
 
 // MaySetup tells whether a token is one that the first start printed and

@@ -70,7 +70,9 @@ func TestSignUpIsNotForAll(t *testing.T) {
 		each(t, func(c *identity.Settings) { c.Signup = identity.Invited }, func(t *testing.T, s *site) {
 			b := s.browser()
 			b.get("/signup").want(200, "Signing up needs an invitation.")
-			b.submit("/signup?invitation=made-up", "/signup", "email", "anna@studio.example", "password", password).want(403, "needs an invitation")
+			b.submit("/signup?invitation=made-up", "/signup", "email", "anna@studio.example", "password", password).want(404, "This invitation does not exist or is no longer valid.")
+			without := []string{"invitation", "", "email", "anna@studio.example", "password", password}
+			b.submit("/signup?invitation=made-up", "/signup", without...).want(403, "Signing up needs an invitation.")
 			if n := s.count("person"); n != 0 {
 				t.Errorf("people = %d", n)
 			}
