@@ -111,7 +111,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	if rs.engines, err = p.openEngines(log); err != nil {
 		return nil, err
 	}
-	log.Info("programs of engines", "sandbox", p.describeSandbox().Detail)
+	p.logSandbox(log)
 	// Only a process that was killed left any.
 	if err := child.Sweep(c.Engines.Folder); err != nil {
 		log.Warn("folders of jobs that died could not be removed", "error", err)

@@ -125,7 +125,7 @@ func TestOneVerdictOfManyCounts(t *testing.T) {
 			err := w.decide(in, g.ID, codes.UserCode, i%2 == 0)
 			switch {
 			case err != nil && !fault.Is(err, fault.RateLimited):
-				w.refused("verdict", err, fault.NotFound)
+				w.refused("verdict", err, fault.Forbidden)
 			case err == nil && i%2 == 0:
 				approved.Add(1)
 			case err == nil:

@@ -36,6 +36,9 @@ func (d *Desk) SignUp(ctx context.Context, a Application) (Entered, error) {
 	if err := person.CheckEmail(a.Email); err != nil {
 		return Entered{}, err
 	}
+	if err := person.CheckNewPassword(a.Password, a.Email); err != nil {
+		return Entered{}, err
+	}
 	if err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return d.maySignUp(ctx, tx, a) }); err != nil { // before the slow part
 		return Entered{}, err
 	}
@@ -117,7 +120,8 @@ func (d *Desk) remind(ctx context.Context, tx *sqldb.Tx, email string) error {
 		Text: "Somebody, probably you, tried to sign up with this address. You have an account already.\n\nSign in at " + d.Settings.AppURL + "/signin"})
 }
 
-// CreatePerson makes a person for the operator.
+// CreatePerson makes a person for the operator, who may choose a password that
+// people may not.
 func (d *Desk) CreatePerson(ctx context.Context, email, password string, known bool) (p person.Person, err error) {
 	hash, err := person.HashPassword(ctx, password)
 	if err != nil {
