@@ -52,6 +52,7 @@ var layers = []map[string][]string{
 		"internal/runner":     {"internal/generation", "internal/intake"},
 		"internal/directory":  {"internal/budget", "internal/post"}, "internal/identity": {"internal/post"}, "internal/dossier": {"internal/board", "internal/library"},
 		"internal/inspect": {"internal/budget"},
+		"internal/metrics": {"internal/post"},
 		"internal/worker":  {"internal/dossier", "internal/identity", "internal/post"},
 	},
 	{ // edges
