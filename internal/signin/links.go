@@ -29,7 +29,7 @@ func (s *server) forgot(v *visit) error {
 		return v.show("message", message{
 			Title: "Ask for your link",
 			Text: "This installation sends no mail. If somebody here has the address " + email + ", a link to choose a new password is printed where the service logs. " +
-				"Ask whoever runs the service for it. It works for an hour. They can also make one with: atelier admin person link --email " + email,
+				"Ask whoever runs the service for it. It works for an hour. They can also make one with: atelier admin person link --email ADDRESS",
 			Link:  "/signin",
 			Label: "Back to sign-in",
 		})
