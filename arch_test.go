@@ -53,6 +53,7 @@ var layers = []map[string][]string{
 		"internal/directory":  {"internal/budget", "internal/post"}, "internal/identity": {"internal/post"}, "internal/dossier": {"internal/board", "internal/library"},
 		"internal/inspect": {"internal/budget"},
 		"internal/backup":  {"internal/library"},
+		"internal/metrics": {"internal/post"},
 		"internal/worker":  {"internal/dossier", "internal/identity", "internal/post"},
 	},
 	{ // edges

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"atelier/internal/company"
 	"atelier/internal/directory"
+	"atelier/internal/fault"
 	"atelier/internal/person"
 )
 
@@ -74,6 +76,9 @@ func (c personCreateCmd) Run(p *program) error {
 		made, err := pp.desk.CreatePerson(ctx, c.Email, c.Password, c.Verified)
 		if err != nil {
 			return err
+		}
+		if weak, ok := errors.AsType[*fault.Error](person.CheckNewPassword(c.Password, c.Email)); ok {
+			fmt.Fprintln(p.stderr, "atelier: warning: people may not choose such a password themselves:", weak.Message)
 		}
 		return p.print(c.JSON, map[string]string{"uid": made.ID}, fmt.Sprintf("made %s, uid %s", made.Email, made.ID))
 	})

@@ -68,7 +68,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 	pp.desk = identity.New(identity.Parts{
 		DB: pp.db, Devices: pp.devices, Tokens: pp.tokens, Post: office, Provider: pp.provider, Box: pp.keys.Box("person_identity"), Now: pp.db.Now,
 		Settings: identity.Settings{
-			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail,
+			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail, NoMail: c.SMTP.Address == "",
 			SessionLifetime: time.Duration(c.Sessions.Lifetime), KnownLifetime: time.Duration(c.Sessions.Known),
 			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
 			Storage: storageLimits(c),

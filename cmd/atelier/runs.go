@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +49,7 @@ type runs struct {
 	links   library.Links
 	secrets *webhook.Secrets
 	space   *storage.Monitor
+	memory  *memory.Budget
 
 	// On nodes that work.
 	engines *engines
@@ -80,6 +83,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		hub:    hub.New(),
 		intake: &intake.Intake{Blobs: blob.WithSpace(blobs, space.Check), Lab: lab},
 		space:  space,
+		memory: budget,
 		library: &library.Library{
 			DB: db, Blobs: blobs, OrphanAge: time.Duration(c.Retention.Orphans), Storage: storageLimits(c),
 			Retention: library.Retention{Uploads: time.Duration(c.Retention.Uploads), Results: time.Duration(c.Retention.Results)},
@@ -112,7 +116,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	if rs.engines, err = p.openEngines(log); err != nil {
 		return nil, err
 	}
-	log.Info("programs of engines", "sandbox", p.describeSandbox().Detail)
+	p.logSandbox(log)
 	// Only a process that was killed left any.
 	if err := child.Sweep(c.Engines.Folder); err != nil {
 		log.Warn("folders of jobs that died could not be removed", "error", err)
@@ -134,7 +138,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		},
 	})
 	rs.sender = webhook.New(webhook.Options{
-		DB: db, Secrets: rs.secrets, SecretMade: identity.SecretMade, Guard: guard, Log: log, Now: time.Now, Timeout: time.Duration(c.Webhook.Timeout), Schedule: spans(c.Webhook.RetrySchedule),
+		DB: db, Secrets: rs.secrets, SecretMade: identity.SecretMade, Guard: guard, Log: log, Metrics: metrics, Now: time.Now, Timeout: time.Duration(c.Webhook.Timeout), Schedule: spans(c.Webhook.RetrySchedule),
 		Body: func(ctx context.Context, runID string) ([]byte, error) {
 			rec, err := rs.service.StatusOf(ctx, runID)
 			if err != nil {
@@ -186,6 +190,14 @@ func (rs *runs) employ(db *sqldb.DB, jobs queue.Queue, log *slog.Logger) {
 		notice = rs.runner.Notice
 	}
 	rs.relay = runner.NewRelay(db, jobs, log, notice)
+}
+
+// engineNames are the engines of this node.
+func (rs *runs) engineNames() []string {
+	if rs.engines == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(rs.engines.pools))
 }
 
 // start runs what has to run.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -43,6 +44,16 @@ func (p *program) setSandbox() error {
 	}
 	child.SetSandbox(child.Sandbox{Mode: mode, Hidden: all})
 	return nil
+}
+
+// logSandbox says at the start where programs of engines have no sandbox.
+func (p *program) logSandbox(log *slog.Logger) {
+	name := child.SandboxName()
+	if name == "" || p.cfg.Engines.Sandbox == string(child.SandboxOff) {
+		log.Info("programs of engines", "sandbox", p.describeSandbox().Detail)
+		return
+	}
+	log.Debug("programs of engines", "sandbox", name)
 }
 
 // describeSandbox says what keeps programs from files that are not theirs.

@@ -25,6 +25,7 @@ import (
 	"atelier/internal/cursor"
 	"atelier/internal/docs"
 	"atelier/internal/httpd"
+	"atelier/internal/metrics"
 	"atelier/internal/person"
 	"atelier/internal/queue"
 	"atelier/internal/scim"
@@ -107,11 +108,12 @@ func (serveCmd) Run(p *program) error {
 
 	// Background work. A node without it can still add to the queue.
 	who := p.openPeople(db, keys)
-	metrics := telemetry.Registry(version())
-	work, err := p.openRuns(db, keys, blobs, tools, who.budgets, log, metrics)
+	registry := telemetry.Registry(version())
+	work, err := p.openRuns(db, keys, blobs, tools, who.budgets, log, registry)
 	if err != nil {
 		return err
 	}
+	registry.MustRegister(metrics.New(metrics.Options{DB: db, Memory: work.memory, Engines: work.engineNames(), Log: log, Now: time.Now}))
 	err = db.Write(ctx, func(tx *sqldb.Tx) error { return storageLimits(cfg).Rebalance(ctx, tx) })
 	if err != nil {
 		return fmt.Errorf("count stored files: %w", err)
@@ -184,7 +186,7 @@ func (serveCmd) Run(p *program) error {
 		health.Notes["certificate"] = listeners.certificateState
 	}
 	server := httpd.New(root, httpd.Options{
-		Log: log, Metrics: metrics, Tracer: tracer, Health: health, Now: time.Now,
+		Log: log, Metrics: registry, Tracer: tracer, Health: health, Now: time.Now,
 		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies, Connections: p.connectionLimits(log), TLS: listeners.tls,
 		HeaderTimeout: time.Duration(cfg.HTTP.HeaderTimeout), BodyTimeout: time.Duration(cfg.HTTP.BodyTimeout),
 		WriteTimeout: time.Duration(cfg.HTTP.WriteTimeout), IdleTimeout: time.Duration(cfg.HTTP.IdleTimeout), HeaderBytes: int(cfg.HTTP.HeaderBytes),
@@ -202,7 +204,7 @@ func (serveCmd) Run(p *program) error {
 	work.start(ctx, group)
 	if l := p.metricsListener(log); l != nil {
 		limited := httpd.NewListener(l, metricsConnections, log, time.Now)
-		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.Track, metrics) })
+		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.Track, registry) })
 	}
 	group.Go(func() error { p.announce(ctx, log, db, health); return nil })
 	err = group.Wait()

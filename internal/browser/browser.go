@@ -137,6 +137,13 @@ func (b *Browser) NoScript() {
 	b.run("turn scripts off", emulation.SetScriptExecutionDisabled(true))
 }
 
+// TimeZone sets the clock of the pages that are opened after it, such as
+// Europe/Paris.
+func (b *Browser) TimeZone(name string) {
+	b.t.Helper()
+	b.run("set the time zone", emulation.SetTimezoneOverride(name))
+}
+
 // Width makes the window so many pixels wide. Below 600 it is a phone.
 func (b *Browser) Width(px int) {
 	b.t.Helper()

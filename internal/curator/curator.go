@@ -128,14 +128,29 @@ func (c *Curator) reload(ctx context.Context) error {
 		return err
 	}
 	if len(res.Changes) > 0 {
-		var what []string
-		for _, ch := range res.Changes {
-			what = append(what, ch.What+" "+ch.Kind+" "+ch.Slug)
-		}
-		c.Log.Info("catalog changed", "changes", strings.Join(what, ", "))
+		c.logChanges(res.Changes)
 	}
 	c.seen = before
 	return nil
+}
+
+// namedChanges is how many changes the log names. The catalog that ships has
+// many more at the first start, which are counted.
+const namedChanges = 5
+
+func (c *Curator) logChanges(all []catalog.Change) {
+	counts := map[string]int{}
+	var names []string
+	for _, ch := range all {
+		counts[ch.What]++
+		names = append(names, ch.What+" "+ch.Kind+" "+ch.Slug)
+	}
+	attributes := []any{"added", counts["added"], "changed", counts["changed"], "removed", counts["removed"]}
+	if len(names) <= namedChanges {
+		attributes = append(attributes, "items", strings.Join(names, ", "))
+	}
+	c.Log.Info("catalog changed", attributes...)
+	c.Log.Debug("catalog changes", "items", strings.Join(names, ", "))
 }
 
 // racy is how young a file is when another edit may leave its time as it was.

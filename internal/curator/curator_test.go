@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"image"
 	"image/png"
 	"io"
@@ -227,6 +228,39 @@ func TestStoreAway(t *testing.T) {
 		}
 		if _, err := s.Catalog.Refresh(t.Context()); err != nil || s.name() != "" {
 			t.Errorf("catalog has %q, %v, want nothing", s.name(), err)
+		}
+	})
+}
+
+// TestLogOfChanges holds the line about a catalog to a length, however much has
+// changed. A few changes are named.
+func TestLogOfChanges(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		s := open(t, db, store(t), nil, time.Hour)
+		s.write(t, "dot.png", dot(t))
+		for i := range 40 {
+			s.write(t, fmt.Sprintf("tool-%d.yaml", i), strings.Replace(manifest, "One", fmt.Sprintf("Tool %d", i), 1))
+		}
+		if err := s.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if line := s.log.String(); !strings.Contains(line, "added=40 changed=0 removed=0") || len(line) > 200 {
+			t.Errorf("log of 40 tools = %s", line)
+		}
+
+		few := open(t, db, store(t), nil, time.Hour)
+		few.write(t, "dot.png", dot(t))
+		few.write(t, "tool-0.yaml", strings.Replace(manifest, "One", "Tool 0", 1))
+		few.write(t, "tool-1.yaml", strings.Replace(manifest, "One", "Tool 1 again", 1))
+		for i := 2; i < 40; i++ {
+			few.write(t, fmt.Sprintf("tool-%d.yaml", i), strings.Replace(manifest, "One", fmt.Sprintf("Tool %d", i), 1))
+		}
+		if err := few.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if line := few.log.String(); !strings.Contains(line, `items="changed tool tool-1"`) {
+			t.Errorf("log of one tool = %s", line)
 		}
 	})
 }

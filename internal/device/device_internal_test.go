@@ -94,7 +94,11 @@ func TestATakenUserCodeIsDrawnAgain(t *testing.T) {
 				t.Errorf("taken by one whose time is over = %s", got)
 			}
 			err := db.Write(ctx, func(tx *sqldb.Tx) error {
-				_, err := d.Decide(ctx, tx, Decision{UserCode: "dddd dddd"})
+				id := ident.New()
+				if _, err := tx.Exec(ctx, `INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 0)`, id); err != nil {
+					return err
+				}
+				_, err := d.Decide(ctx, tx, Decision{UserCode: "dddd dddd", PersonID: id})
 				return err
 			})
 			if err != nil {

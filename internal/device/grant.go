@@ -77,6 +77,10 @@ var pluginKind = regexp.MustCompile(`^[a-z0-9_-]{0,32}$`)
 
 var (
 	errNoGrant = fault.New(fault.NotFound, "No device waits with this code. Check it, or start again on your device.")
+	// The person who asks has decided themselves.
+	errRefused  = fault.New(fault.Forbidden, "You refused this device: it was not signed in. If it is yours, start again there.").With("reason", "refused")
+	errApproved = fault.New(fault.Forbidden, "You approved this device.").With("reason", "approved")
+
 	errDecided = fault.New(fault.Forbidden, "Somebody has decided about this code already.").With("reason", "decided")
 	errLocked  = fault.New(fault.Forbidden, "More than one person has opened this code, so nobody can approve it. Start again on your device.").
 			With("reason", "locked")
@@ -157,20 +161,39 @@ func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) er
 func (d *Devices) Open(ctx context.Context, tx *sqldb.Tx, userCode, personID string) (Grant, error) {
 	g, err := d.waiting(ctx, tx, userCode)
 	if err != nil {
-		return Grant{}, err
+		return Grant{}, d.explain(ctx, tx, err, userCode, personID)
 	}
 	changed, err := see(ctx, tx, g.ID, personID)
 	if err != nil {
 		return Grant{}, err
 	}
 	if g, err = d.waiting(ctx, tx, userCode); err != nil {
-		return Grant{}, err
+		return Grant{}, d.explain(ctx, tx, err, userCode, personID)
 	}
 	if g.state != Pending {
-		return Grant{}, errNoGrant
+		return Grant{}, d.explain(ctx, tx, errNoGrant, userCode, personID)
 	}
 	g.JustLocked = changed && g.Locked
 	return g.Grant, nil
+}
+
+// explain replaces errNoGrant for a person who has decided about the code
+// themselves. Nobody else learns that it ever was.
+func (d *Devices) explain(ctx context.Context, tx *sqldb.Tx, err error, userCode, personID string) error {
+	code, ok := readUserCode(userCode)
+	if !ok || !errors.Is(err, errNoGrant) {
+		return err
+	}
+	approved, found, queryErr := decisionOf(ctx, tx, d.userHash(code), personID)
+	switch {
+	case queryErr != nil:
+		return queryErr
+	case !found:
+		return err
+	case approved:
+		return errApproved
+	}
+	return errRefused
 }
 
 // Decide approves or refuses a grant. Of several decisions the first counts,

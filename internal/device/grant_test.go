@@ -225,11 +225,11 @@ func TestUserCodesAreReadKindly(t *testing.T) {
 }
 
 // TestFinishedGrantsLookAlike holds that the page has one answer for codes
-// that nobody waits with.
+// that nobody waits with. Only those who decided themselves see what they did.
 func TestFinishedGrantsLookAlike(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
-		who := w.person()
+		who, other := w.person(), w.person()
 		refused, approved, claimed := w.start(), w.start(), w.start()
 		w.decide(refused.UserCode, who, false)
 		w.approve(approved.UserCode, who)
@@ -238,13 +238,31 @@ func TestFinishedGrantsLookAlike(t *testing.T) {
 		unknown := "BBBB-BBBB" // as good as certain
 		texts := map[string]bool{}
 		for name, code := range map[string]string{"refused": refused.UserCode, "approved": approved.UserCode, "claimed": claimed.UserCode, "unknown": unknown} {
-			_, err := w.open(code, who)
+			_, err := w.open(code, other)
 			w.want(name, err, fault.NotFound)
 			texts[fmt.Sprint(err)] = true
 		}
+		for code, want := range map[string]string{refused.UserCode: "refused", approved.UserCode: "approved", claimed.UserCode: "approved"} {
+			_, err := w.open(code, who)
+			w.want(want, err, fault.Forbidden)
+			if f, _ := errors.AsType[*fault.Error](err); f == nil || f.Details["reason"] != want {
+				t.Errorf("what the person is told = %v, want %s", err, want)
+			}
+		}
+		ended := w.start()
+		w.approve(ended.UserCode, other)
+		err := w.write(func(tx *sqldb.Tx) error {
+			_, err := w.RevokeAll(t.Context(), tx, other, "signed out everywhere")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.open(ended.UserCode, other)
+		w.want("approved, then signed out everywhere", err, fault.NotFound)
 		old := w.start()
 		w.pass(600 * time.Second)
-		_, err := w.open(old.UserCode, who)
+		_, err = w.open(old.UserCode, who)
 		w.want("old", err, fault.NotFound)
 		if texts[fmt.Sprint(err)] = true; len(texts) != 1 {
 			t.Errorf("texts = %v, want one", texts)

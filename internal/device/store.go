@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,7 +17,7 @@ type grant struct {
 	state      State
 	network    string
 	deviceHash string
-	personID   string // who approved
+	personID   string // who decided
 	provider   string
 	wait       time.Duration // what we hold the client to between polls
 	told       time.Duration // what it was told
@@ -142,9 +143,23 @@ func approve(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision) (wo
 	return n == 1, err
 }
 
-func refuse(ctx context.Context, tx *sqldb.Tx, grantID string, _ Decision) (won bool, err error) {
-	n, err := move(ctx, tx, Pending, Gone, ``, `id = $3 AND expires > $4`, grantID, sqldb.At(tx.Now))
+func refuse(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision) (won bool, err error) {
+	n, err := move(ctx, tx, Pending, Gone, `, person_id = $5`, `id = $3 AND expires > $4`, grantID, sqldb.At(tx.Now), by.PersonID)
 	return n == 1, err
+}
+
+// decisionOf tells how a person decided about a code whose time is not over. An
+// approval names how the person was signed in, a refusal does not. One that
+// was approved and ended by a sign-out counts as none.
+func decisionOf(ctx context.Context, tx *sqldb.Tx, userHash, personID string) (approved, found bool, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT state <> 'gone' FROM device_grant
+		WHERE person_id = $1 AND user_hash = $2 AND expires > $3 AND (state IN ('approved', 'claimed') OR state = 'gone' AND provider = '')
+		ORDER BY created DESC LIMIT 1`, personID, userHash, sqldb.At(tx.Now)).Scan(&approved)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, false, nil
+	}
+	return approved, err == nil, err
 }
 
 func claimGrant(ctx context.Context, tx *sqldb.Tx, grantID string) (won bool, err error) {

@@ -81,7 +81,7 @@ func TestHeaders(t *testing.T) {
 		for name, want := range map[string]string{
 			"Content-Type":            c.mediaType,
 			"Cache-Control":           "no-cache",
-			"Content-Security-Policy": "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+			"Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 		} {
 			if got := r.Header.Get(name); got != want {
 				t.Errorf("%s: %s = %q, want %q", c.path, name, got, want)

@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// Where the health pages are.
+const (
+	aliveRoute = "/healthz"
+	readyRoute = "/readyz"
+)
+
 const (
 	// pingTimeout bounds one look at what the service needs.
 	pingTimeout = 3 * time.Second
@@ -64,7 +70,7 @@ func (h *Health) Check(ctx context.Context) map[string]error {
 }
 
 func (h *Health) alive(w http.ResponseWriter, r *http.Request) {
-	RecordOf(r.Context()).Route = "/healthz"
+	RecordOf(r.Context()).Route = aliveRoute
 	report(w, http.StatusOK, map[string]any{"status": "alive"})
 }
 
@@ -72,7 +78,7 @@ func (h *Health) alive(w http.ResponseWriter, r *http.Request) {
 // named, not described: the page is open to anybody.
 func (h *Health) ready(w http.ResponseWriter, r *http.Request) {
 	rec := RecordOf(r.Context())
-	rec.Route = "/readyz"
+	rec.Route = readyRoute
 	if h.draining.Load() {
 		report(w, http.StatusServiceUnavailable, map[string]any{"status": "stopping"})
 		return

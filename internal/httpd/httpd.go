@@ -217,9 +217,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	switch {
-	case r.URL.Path == "/healthz" && r.Method == http.MethodGet:
+	case r.URL.Path == aliveRoute && r.Method == http.MethodGet:
 		s.o.Health.alive(a, r)
-	case r.URL.Path == "/readyz" && r.Method == http.MethodGet:
+	case r.URL.Path == readyRoute && r.Method == http.MethodGet:
 		s.o.Health.ready(a, r)
 	default:
 		s.handler.ServeHTTP(a, r)
@@ -254,8 +254,11 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 		span.End()
 	}
 	level := slog.LevelInfo
-	if status >= 500 {
+	switch {
+	case status >= 500:
 		level = slog.LevelError
+	case rec.Route == aliveRoute || rec.Route == readyRoute:
+		level = slog.LevelDebug // balancers ask every few seconds
 	}
 	if !s.o.Log.Enabled(r.Context(), level) {
 		return

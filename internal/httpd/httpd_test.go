@@ -358,3 +358,31 @@ func TestClientAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestProbesAreNotLogged keeps what balancers ask every few seconds out of the
+// log while all is well.
+func TestProbesAreNotLogged(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	var clock atomic.Int64
+	health := &httpd.Health{Now: func() time.Time { return time.Unix(clock.Load(), 0) }, Pings: map[string]func(context.Context) error{
+		"database": func(context.Context) error {
+			if broken.Load() {
+				return errors.New("away")
+			}
+			return nil
+		},
+	}}
+	url, log, _, _ := serve(t, http.NotFoundHandler(), httpd.Options{Health: health})
+	fetch(t, url+"/healthz")
+	fetch(t, url+"/readyz")
+	broken.Store(true)
+	clock.Add(1)
+	fetch(t, url+"/readyz")
+	fetch(t, url+"/last")
+	witness.Until(t, "the log", func() bool { return strings.Contains(log.String(), "/last") })
+	text := log.String()
+	if strings.Contains(text, "/healthz") || strings.Count(text, "/readyz") != 2 || !strings.Contains(text, `"level":"ERROR"`) { // one line, its route and its path
+		t.Errorf("log = %s, want one line of a probe: the one that failed", text)
+	}
+}

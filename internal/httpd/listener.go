@@ -77,6 +77,12 @@ type Listener struct {
 	once    sync.Once
 }
 
+// The limits that a connection can be above, as metrics name them.
+const (
+	limitTotal   = "total"
+	limitAddress = "address"
+)
+
 // address has the connections of one address.
 type address struct {
 	open  int
@@ -113,8 +119,13 @@ func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now 
 	return n
 }
 
-// Register adds the listener's metrics.
-func (l *Listener) Register(r prometheus.Registerer) { r.MustRegister(l.opened, l.refused, l.evicted) }
+// Register adds the listener's metrics, which begin at zero.
+func (l *Listener) Register(r prometheus.Registerer) {
+	for _, limit := range []string{limitTotal, limitAddress} {
+		l.refused.WithLabelValues(limit)
+	}
+	r.MustRegister(l.opened, l.refused, l.evicted)
+}
 
 // Close stops accepting.
 func (l *Listener) Close() error {
@@ -220,10 +231,10 @@ func (l *Listener) admit(raw net.Conn) *conn {
 	switch {
 	case perAddress > 0 && own.open >= perAddress:
 		victim = l.firstWaiting(own.idle, own.fresh)
-		exceeded = "address"
+		exceeded = limitAddress
 	case l.limits.Total > 0 && l.open >= l.limits.Total:
 		victim = l.firstWaiting(l.idle, l.fresh)
-		exceeded = "total"
+		exceeded = limitTotal
 	}
 	if victim != nil {
 		victim.forget()

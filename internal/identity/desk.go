@@ -48,6 +48,9 @@ type Settings struct {
 	Signup Signup
 	// RequireVerified makes an account useless until its address is verified.
 	RequireVerified bool
+	// NoMail says that there is no mail server: what would be mailed is printed
+	// where the service logs.
+	NoMail          bool
 	SessionLifetime time.Duration
 	// KnownLifetime is how long a browser counts as known after a sign-in.
 	KnownLifetime time.Duration

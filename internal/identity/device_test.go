@@ -59,7 +59,7 @@ func TestDeviceSignIn(t *testing.T) {
 		}
 		w.ok(second(w.refresh(got.Tokens.Refresh)))
 		w.refused("poll again", second(w.poll(codes)), fault.DeviceCodeExpired)
-		w.refused("the page again", second(w.open(in, codes.UserCode)), fault.NotFound)
+		w.refused("the page again", second(w.open(in, codes.UserCode)), fault.Forbidden)
 
 		w.recorded("signed in", mark, audit.DeviceApproved, audit.DeviceSignedIn)
 		rows := w.records(mark)
@@ -109,7 +109,7 @@ func TestRefuse(t *testing.T) {
 		mark := w.mark()
 		w.ok(w.decide(in, g.ID, codes.UserCode, false))
 		w.refused("poll", second(w.poll(codes)), fault.DeviceCodeExpired)
-		w.refused("approve it after all", w.decide(in, g.ID, codes.UserCode, true), fault.NotFound)
+		w.refused("approve it after all", w.decide(in, g.ID, codes.UserCode, true), fault.Forbidden)
 		w.recorded("refused", mark, audit.DeviceRefused)
 	})
 }
@@ -125,7 +125,7 @@ func TestOneVerdictOfManyCounts(t *testing.T) {
 			err := w.decide(in, g.ID, codes.UserCode, i%2 == 0)
 			switch {
 			case err != nil && !fault.Is(err, fault.RateLimited):
-				w.refused("verdict", err, fault.NotFound)
+				w.refused("verdict", err, fault.Forbidden)
 			case err == nil && i%2 == 0:
 				approved.Add(1)
 			case err == nil:

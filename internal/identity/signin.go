@@ -208,10 +208,17 @@ func (d *Desk) RequestReset(ctx context.Context, email string, v Visitor) error 
 
 // MayReset tells whether a link to choose a new password works.
 func (d *Desk) MayReset(ctx context.Context, secret string) error {
-	return d.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		_, err := person.LookLink(ctx, tx, person.ResetLink, secret)
+	_, err := d.resetLink(ctx, secret)
+	return err
+}
+
+// resetLink looks a link to choose a new password up.
+func (d *Desk) resetLink(ctx context.Context, secret string) (l person.Link, err error) {
+	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		l, err = person.LookLink(ctx, tx, person.ResetLink, secret)
 		return err
 	})
+	return l, err
 }
 
 // Reset chooses a new password with a link, ends every device and browser, and
@@ -221,7 +228,11 @@ func (d *Desk) MayReset(ctx context.Context, secret string) error {
 // The browser that does it is known to the person from then on: what it gives
 // is the cookie for that.
 func (d *Desk) Reset(ctx context.Context, secret, password string, v Visitor) (browser string, err error) {
-	if err := d.MayReset(ctx, secret); err != nil { // before the slow part
+	l, err := d.resetLink(ctx, secret) // before the slow part
+	if err != nil {
+		return "", err
+	}
+	if err := person.CheckNewPassword(password, l.Target); err != nil {
 		return "", err
 	}
 	hash, err := person.HashPassword(ctx, password)
@@ -305,6 +316,9 @@ func (d *Desk) ChangePassword(ctx context.Context, s Session, old, password stri
 		if err := d.DB.Write(ctx, func(tx *sqldb.Tx) error { return taken.giveBack(ctx, tx) }); err != nil {
 			return Entered{}, err
 		}
+	}
+	if err := person.CheckNewPassword(password, s.Person.Email); err != nil {
+		return Entered{}, err
 	}
 	hash, err := person.HashPassword(ctx, password)
 	if err != nil {

@@ -36,6 +36,9 @@ func (d *Desk) SignUp(ctx context.Context, a Application) (Entered, error) {
 	if err := person.CheckEmail(a.Email); err != nil {
 		return Entered{}, err
 	}
+	if err := person.CheckNewPassword(a.Password, a.Email); err != nil {
+		return Entered{}, err
+	}
 	if err := d.DB.Read(ctx, func(tx *sqldb.Tx) error { return d.maySignUp(ctx, tx, a) }); err != nil { // before the slow part
 		return Entered{}, err
 	}
@@ -117,7 +120,8 @@ func (d *Desk) remind(ctx context.Context, tx *sqldb.Tx, email string) error {
 		Text: "Somebody, probably you, tried to sign up with this address. You have an account already.\n\nSign in at " + d.Settings.AppURL + "/signin"})
 }
 
-// CreatePerson makes a person for the operator.
+// CreatePerson makes a person for the operator, who may choose a password that
+// people may not.
 func (d *Desk) CreatePerson(ctx context.Context, email, password string, known bool) (p person.Person, err error) {
 	hash, err := person.HashPassword(ctx, password)
 	if err != nil {
@@ -148,18 +152,31 @@ func (d *Desk) maySignUp(ctx context.Context, tx *sqldb.Tx, a Application) error
 			return err
 		}
 	}
+	if a.Invitation != "" && d.Settings.Signup != Nobody {
+		return mayUse(ctx, tx, a)
+	}
 	switch d.Settings.Signup {
 	case Anybody:
 		return nil
 	case Invited:
-		_, ok, err := company.MayJoin(ctx, tx, a.Invitation, a.Email)
-		if ok || err != nil {
-			return err
-		}
-		return fault.New(fault.Forbidden, "Signing up needs an invitation to this address.").With("reason", "invitation")
+		return fault.New(fault.Forbidden, "Signing up needs an invitation.").With("reason", "invitation")
 	default:
 		return fault.New(fault.Forbidden, "New accounts are made by the operator here.").With("reason", "closed")
 	}
+}
+
+// mayUse tells whether the invitation of an application is good for its
+// address. Whoever holds the secret may know whom it is for.
+func mayUse(ctx context.Context, tx *sqldb.Tx, a Application) error {
+	inv, err := company.InvitationBySecret(ctx, tx, a.Invitation)
+	if err != nil {
+		return err
+	}
+	_, ok, err := company.MayJoin(ctx, tx, a.Invitation, a.Email)
+	if err == nil && !ok {
+		err = fault.New(fault.Invalid, "This invitation is for "+inv.Email+" only.").On("email")
+	}
+	return err
 }
 
 // MaySetup tells whether a token is one that the first start printed and

@@ -50,10 +50,11 @@ func TestWhoMaySignUp(t *testing.T) {
 	for mode, answers := range map[identity.Signup]map[string]answer{
 		identity.Anybody: {
 			nothing: {}, setup: {verified: true}, byMail: {verified: true}, byLink: {},
-			foreign: {code: fault.NotFound}, unknown: {code: fault.NotFound},
+			foreign: {code: fault.Invalid}, unknown: {code: fault.NotFound},
 		},
 		identity.Invited: {
-			nothing: uninvited, setup: {verified: true}, byMail: {verified: true}, byLink: {}, foreign: uninvited, unknown: uninvited,
+			nothing: uninvited, setup: {verified: true}, byMail: {verified: true}, byLink: {},
+			foreign: {code: fault.Invalid}, unknown: {code: fault.NotFound},
 		},
 		identity.Nobody: {
 			nothing: closed, setup: {verified: true}, byMail: closed, byLink: closed, foreign: closed, unknown: closed,

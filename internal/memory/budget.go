@@ -228,3 +228,27 @@ func Covers(ctx context.Context, bytes int64) bool {
 	h, ok := ctx.Value(holdKey{}).(*Hold)
 	return ok && h != nil && bytes <= h.request.Bytes
 }
+
+// laneNames are the names of the lanes for people.
+var laneNames = [lanes]string{Quick: "quick", Tool: "tool", Large: "large", LargeTool: "large_tool"}
+
+// Stats are how a budget stands.
+type Stats struct {
+	Total, Used int64          // bytes
+	Waiting     map[string]int // requests, by the name of their lane
+}
+
+// Stats gives the figures of the budget.
+func (b *Budget) Stats() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := Stats{Total: b.total, Used: b.used, Waiting: map[string]int{}}
+	for i := range b.lanes {
+		n := 0
+		for _, queue := range b.lanes[i].queues {
+			n += len(queue)
+		}
+		s.Waiting[laneNames[i]] = n
+	}
+	return s
+}

@@ -7,11 +7,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
 
-	"atelier/internal/fault"
 	"atelier/internal/sqldb"
 )
 
@@ -38,10 +36,11 @@ const (
 // hashing lets two at a time hash: each takes 19 MiB and a core.
 var hashing = make(chan struct{}, 2)
 
-// HashPassword makes the text to store for a password.
+// HashPassword makes the text to store for a password. CheckNewPassword comes
+// first for one that a person chose.
 func HashPassword(ctx context.Context, password string) (string, error) {
-	if !utf8.ValidString(password) || len(password) > maxPassword || utf8.RuneCountInString(password) < minPassword {
-		return "", fault.New(fault.Invalid, fmt.Sprintf("A password has at least %d characters.", minPassword)).On("password")
+	if err := checkLength(password); err != nil {
+		return "", err
 	}
 	salt := make([]byte, saltLength)
 	rand.Read(salt)

@@ -18,8 +18,8 @@ import (
 	"atelier/internal/sqldb"
 )
 
-// kind is the kind of the jobs that send a message.
-const kind = "mail"
+// Kind is the kind of the jobs that send a message.
+const Kind = "mail"
 
 // letter is what such a job carries.
 type letter struct {
@@ -42,11 +42,11 @@ func (o Office) Send(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 	if err != nil {
 		return fmt.Errorf("queue mail: %w", err)
 	}
-	args, err := json.Marshal(letter{o.Box.Seal(plain, kind)})
+	args, err := json.Marshal(letter{o.Box.Seal(plain, Kind)})
 	if err != nil {
 		return fmt.Errorf("queue mail: %w", err)
 	}
-	if _, err := o.Queue.Add(ctx, tx, queue.Job{Kind: kind, Args: args}); err != nil {
+	if _, err := o.Queue.Add(ctx, tx, queue.Job{Kind: Kind, Args: args}); err != nil {
 		return fmt.Errorf("queue mail: %w", err)
 	}
 	return nil
@@ -56,7 +56,7 @@ func (o Office) Send(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 // that works has to have the same sender.
 func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 	return queue.Handler{
-		Kind: kind,
+		Kind: Kind,
 		// A mail server may be down for most of a working day.
 		Retry:    []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour},
 		Timeout:  time.Minute,
@@ -84,7 +84,7 @@ func open(box keyring.Box, args []byte) (mail.Message, error) {
 	if err := json.Unmarshal(args, &l); err != nil {
 		return mail.Message{}, fmt.Errorf("open mail: %w", err)
 	}
-	plain, err := box.Open(l.Sealed, kind)
+	plain, err := box.Open(l.Sealed, Kind)
 	if err != nil {
 		return mail.Message{}, fmt.Errorf("open mail: %w", err)
 	}

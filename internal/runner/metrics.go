@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"atelier/internal/engine"
 	"atelier/internal/generation"
 	"atelier/internal/run"
 )
@@ -15,9 +16,15 @@ type metrics struct {
 	ended   *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 	servers *prometheus.GaugeVec
+	places  *prometheus.GaugeVec
 }
 
-func newMetrics(to prometheus.Registerer) *metrics {
+// elsewhere is the outcome of a run that goes on at another node.
+const elsewhere = "elsewhere"
+
+// newMetrics makes the metrics of a node with these pools. All begin at zero:
+// what appears only later makes rates and alerts miss the first one.
+func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics {
 	m := &metrics{
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "atelier_runs_running", Help: "Runs that this node works on, by engine.",
@@ -32,9 +39,21 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "atelier_engine_away", Help: "1 while an engine's server cannot be reached from this node.",
 		}, []string{"engine"}),
+		places: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "atelier_engine_places", Help: "Runs that this node may work on at once, by engine.",
+		}, []string{"engine"}),
+	}
+	for name, pool := range pools {
+		m.places.WithLabelValues(name).Set(float64(pool.Parallel))
+		m.running.WithLabelValues(name)
+		m.seconds.WithLabelValues(name)
+		m.servers.WithLabelValues(name)
+		for _, outcome := range []string{string(run.Succeeded), string(run.Failed), string(run.Cancelled), elsewhere} {
+			m.ended.WithLabelValues(name, outcome)
+		}
 	}
 	if to != nil {
-		to.MustRegister(m.running, m.ended, m.seconds, m.servers)
+		to.MustRegister(m.running, m.ended, m.seconds, m.servers, m.places)
 	}
 	return m
 }
@@ -47,7 +66,7 @@ func (m *metrics) begin(engine string) (end func(e generation.Ending, took time.
 		m.running.WithLabelValues(engine).Dec()
 		outcome := string(e.State)
 		if outcome == "" {
-			outcome = "elsewhere"
+			outcome = elsewhere
 		}
 		m.ended.WithLabelValues(engine, outcome).Inc()
 		if e.State == run.Succeeded {

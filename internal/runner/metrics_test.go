@@ -33,6 +33,8 @@ func TestMetrics(t *testing.T) {
 		want := `
 			# HELP atelier_runs_ended_total Runs that this node worked on, by engine and how that ended.
 			# TYPE atelier_runs_ended_total counter
+			atelier_runs_ended_total{engine="ENGINE",outcome="cancelled"} 0
+			atelier_runs_ended_total{engine="ENGINE",outcome="elsewhere"} 0
 			atelier_runs_ended_total{engine="ENGINE",outcome="failed"} 1
 			atelier_runs_ended_total{engine="ENGINE",outcome="succeeded"} 1
 			# HELP atelier_runs_running Runs that this node works on, by engine.

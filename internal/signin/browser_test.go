@@ -110,11 +110,14 @@ func (b *browser) do(method, path, contentType, body string) *answer {
 		b.t.Fatal(err)
 	}
 	a := &answer{b.t, res.StatusCode, res.Header, string(text), doc}
-	if path != "/style.css" && (len(text) == 0 || page != nil) {
+	if !served[path] && (len(text) == 0 || page != nil) {
 		a.inspect(path)
 	}
 	return a
 }
+
+// served are the addresses that are no pages.
+var served = map[string]bool{"/style.css": true, "/page.js": true, "/favicon.svg": true, "/favicon.ico": true}
 
 func (b *browser) get(path string) *answer {
 	b.t.Helper()

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"errors"
 	"strings"
 
 	"atelier/internal/device"
@@ -25,7 +26,7 @@ func (s *server) deviceForm(v *visit) error {
 	}
 	g, err := s.Desk.OpenGrant(v.r.Context(), v.session, code, v.visitor())
 	if err != nil {
-		return v.again("code", code, err, fault.NotFound)
+		return v.refuseCode(code, err)
 	}
 	return v.show("device", approval{g, tidy(code)})
 }
@@ -49,11 +50,44 @@ func (s *server) decideDevice(v *visit) error {
 	code := v.form.Get("code")
 	_, err := s.Desk.DecideGrant(v.r.Context(), v.session, identity.Verdict{GrantID: v.form.Get("grant"), UserCode: code, Approve: yes}, v.visitor())
 	if err != nil {
-		return v.again("code", "", err, fault.NotFound)
+		return v.refuseCode("", err)
 	}
 	if !yes {
-		return v.show("message", message{Title: "Refused",
-			Text: "The device was not signed in. If somebody sent you its code, they may have tried to get into your account."})
+		return v.show("message", refused)
 	}
-	return v.show("message", message{Title: "Approved", Text: "You can go back to your device: it will be signed in in a moment. Your devices are listed under Devices, where you can sign them out."})
+	return v.show("message", approved)
+}
+
+// What becomes of a device, for the person who decided about it.
+var (
+	refused = message{
+		Title: "Refused",
+		Alert: true,
+		Text:  "You refused the device: it was not signed in. If somebody sent you its code, they may have tried to get into your account.",
+		Link:  "/devices",
+		Label: "See your devices",
+	}
+	approved = message{
+		Title: "Approved",
+		Text:  "You can go back to your device: it will be signed in in a moment. Your devices are listed under Devices, where you can sign them out.",
+		Link:  "/devices",
+		Label: "See your devices",
+	}
+)
+
+// refuseCode answers for a code that can't be decided about. Whoever has decided
+// themselves sees again what they decided; others can type another code.
+func (v *visit) refuseCode(code string, err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	v.rec.Err = err
+	switch f.Details["reason"] {
+	case "refused":
+		return v.answer(statusOf(f.Code), "message", refused, nil)
+	case "approved":
+		return v.answer(statusOf(f.Code), "message", approved, nil)
+	}
+	return v.again("code", code, err, fault.NotFound)
 }

@@ -24,7 +24,7 @@ func TestApproveADevice(t *testing.T) {
 
 		s.clock.pass(3 * time.Minute)
 		page := out.get(link).want(200, "Do you see this code on your device?", codes.UserCode, "blender", "atelier-blender/1.4", "198.51.100.7",
-			"2026-11-15 09:30 UTC", "3 minutes ago", "anna@studio.example", "Only approve if you started this yourself just now.")
+			"3 minutes ago", "anna@studio.example", "Only approve if you started this yourself just now.")
 		var buttons []*html.Node
 		for f := range page.all("form") {
 			if attr(f, "action") == "/device" {
@@ -46,7 +46,7 @@ func TestApproveADevice(t *testing.T) {
 		if err != nil || in.Record.Person.ID != anna.ID {
 			t.Fatalf("poll = %+v, %v", in, err)
 		}
-		out.send(page, "/device", "verdict", "approve").want(404, "code")
+		out.send(page, "/device", "verdict", "approve").want(403, "Approved") // as at a reload
 		out.get("/devices").want(200, "atelier-blender/1.4", "blender", "198.51.100.7")
 		out.get("/account").want(200, "A new device (blender) was signed in as you from 198.51.100.7")
 	})
@@ -63,6 +63,18 @@ func TestRefuseADevice(t *testing.T) {
 				t.Errorf("poll after %q = %v", verdict, err)
 			}
 		}
+
+		// Whoever comes back to the code sees what they did, and nobody else does.
+		codes := s.start("", "", "198.51.100.7")
+		link := "/device?code=" + codes.UserCode
+		page := b.get(link)
+		refused := b.send(page, "/device", "verdict", "refuse").want(200, "Refused")
+		if got := refused.alerts(); len(got) != 1 || !strings.Contains(got[0], "You refused the device") {
+			t.Errorf("alerts = %q", got)
+		}
+		b.get(link).want(403, "Refused", "You refused the device")
+		b.send(page, "/device", "verdict", "approve").want(403, "Refused", "You refused the device")
+		s.signedIn(s.person("bert@studio.example")).get(link).want(404, "No device waits with this code.")
 		if n := s.count("device"); n != 0 {
 			t.Errorf("devices = %d", n)
 		}

@@ -1,6 +1,8 @@
 package signin
 
 import (
+	"net/url"
+
 	"atelier/internal/fault"
 	"atelier/internal/identity"
 )
@@ -9,6 +11,8 @@ import (
 type entrance struct {
 	Next       string
 	Invitation string // its secret
+	Join       string // the page of the invitation, for those who sign in instead
+	Email      string // whom the invitation is for, "" for anybody
 	Setup      string // the secret of the first start
 	BaseURL    string
 	Provider   string // its name, "" for none
@@ -18,6 +22,9 @@ type entrance struct {
 
 func (s *server) entrance(next, invitation string) entrance {
 	e := entrance{Next: destination(next), Invitation: invitation, Signup: s.Desk.Settings.Signup == identity.Anybody}
+	if invitation != "" {
+		e.Join = invitationLink(invitation)
+	}
 	if s.Provider != nil {
 		e.Provider = s.Provider.Name()
 	}
@@ -34,7 +41,23 @@ func (s *server) signInForm(v *visit) error {
 	if v.signedIn() {
 		return v.to(destination(v.query("next")))
 	}
-	return v.show("signin", s.entrance(v.query("next"), ""))
+	e := s.entrance(v.query("next"), "")
+	e.Email = s.invitedBy(v, e.Next)
+	return v.show("signin", e)
+}
+
+// invitedBy gives whom the invitation is for that a browser goes on to after
+// the sign-in, "" where it goes elsewhere.
+func (s *server) invitedBy(v *visit, next string) string {
+	page, err := url.Parse(next)
+	if err != nil || page.Path != invitationPath {
+		return ""
+	}
+	inv, err := s.Desk.Invitation(v.r.Context(), page.Query().Get("token"))
+	if err != nil { // its own page says so
+		return ""
+	}
+	return inv.Email
 }
 
 func (s *server) signIn(v *visit) error {
@@ -50,18 +73,47 @@ func (s *server) signOut(v *visit) error {
 	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor()); err != nil {
 		return err
 	}
+	if next := destination(v.form.Get("next")); next != home {
+		v.drop(v.cookies.session, "/")
+		return v.to(next)
+	}
 	return v.leave("signed-out")
 }
 
 func (s *server) signUpForm(v *visit) error {
-	if v.signedIn() {
+	invitation := v.query("invitation")
+	switch {
+	case v.signedIn() && invitation != "":
+		return v.to(invitationLink(invitation))
+	case v.signedIn():
 		return v.to(destination(v.query("next")))
 	}
-	return v.show("signup", s.entrance(v.query("next"), v.query("invitation")))
+	e := s.entrance(v.query("next"), invitation)
+	if err := s.addInvited(v, &e); err != nil {
+		return v.again("signup", e, err, fault.NotFound)
+	}
+	return v.show("signup", e)
 }
 
 func (s *server) signUp(v *visit) error {
-	return v.apply("signup", s.entrance(v.form.Get("next"), v.form.Get("invitation")))
+	e := s.entrance(v.form.Get("next"), v.form.Get("invitation"))
+	if err := s.addInvited(v, &e); err != nil {
+		return v.again("signup", e, err, fault.NotFound)
+	}
+	return v.apply("signup", e)
+}
+
+// addInvited looks up whom the invitation of an entrance is for.
+func (s *server) addInvited(v *visit, e *entrance) error {
+	if e.Invitation == "" || e.Closed != "" {
+		return nil
+	}
+	inv, err := s.Desk.Invitation(v.r.Context(), e.Invitation)
+	if err != nil {
+		return err
+	}
+	e.Email = inv.Email
+	return nil
 }
 
 // apply makes a new person of what a form says.
@@ -73,9 +125,22 @@ func (v *visit) apply(page string, e entrance) error {
 		return v.again(page, e, err, fault.NotFound)
 	}
 	if in.Cookie == "" { // the address must be verified first
-		return v.show("message", message{Title: "Look into your mail", Text: "We sent a link to " + v.form.Get("email") + ". Open it to go on."})
+		return v.show("message", v.verifyFirst(v.form.Get("email")))
 	}
 	return v.enter(in, e.Next)
+}
+
+// verifyFirst is what people are told who can't go on before their address is
+// verified.
+func (v *visit) verifyFirst(email string) message {
+	if v.Desk.Settings.NoMail {
+		return message{
+			Title: "Ask for your link",
+			Text: "The address " + email + " has to be verified first, and this installation sends no mail. " +
+				"Ask whoever runs it for the link: it is printed where the service logs.",
+		}
+	}
+	return message{Title: "Look into your mail", Text: "We sent a link to " + email + ". Open it to go on."}
 }
 
 // setupForm shows how to make the first person to whoever has the link that the
@@ -110,5 +175,6 @@ var errLink = fault.New(fault.NotFound, "This link does not work any more, or it
 // message is a page with little to say.
 type message struct {
 	Title, Text string
+	Alert       bool   // it is no good news
 	Link, Label string // where to go on; none in the middle of the way
 }

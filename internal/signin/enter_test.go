@@ -70,7 +70,9 @@ func TestSignUpIsNotForAll(t *testing.T) {
 		each(t, func(c *identity.Settings) { c.Signup = identity.Invited }, func(t *testing.T, s *site) {
 			b := s.browser()
 			b.get("/signup").want(200, "Signing up needs an invitation.")
-			b.submit("/signup?invitation=made-up", "/signup", "email", "anna@studio.example", "password", password).want(403, "needs an invitation")
+			b.submit("/signup?invitation=made-up", "/signup", "email", "anna@studio.example", "password", password).want(404, "This invitation does not exist or is no longer valid.")
+			without := []string{"invitation", "", "email", "anna@studio.example", "password", password}
+			b.submit("/signup?invitation=made-up", "/signup", without...).want(403, "Signing up needs an invitation.")
 			if n := s.count("person"); n != 0 {
 				t.Errorf("people = %d", n)
 			}
@@ -268,4 +270,33 @@ func TestBadParts(t *testing.T) {
 			t.Errorf("pages were made of %+v", p)
 		}
 	}
+}
+
+// TestWeakPasswords tries them wherever people choose one.
+func TestWeakPasswords(t *testing.T) {
+	t.Parallel()
+	each(t, nil, func(t *testing.T, s *site) {
+		const address = "anna@studio.example"
+		b := s.browser()
+		for _, weak := range []string{"password", "Passw0rd!", "12345678", "anna@studio.example", "studio2026"} {
+			a := b.submit("/signup", "/signup", "email", address, "password", weak).want(400, "few words make a good one.")
+			if attr(a.element("password"), "aria-invalid") != "true" || attr(a.element("password"), "value") != "" || attr(a.element("email"), "value") != address {
+				t.Errorf("page = %s", a.body)
+			}
+		}
+		if n := s.count("person"); n != 0 {
+			t.Fatalf("people = %d", n)
+		}
+
+		s.person(address)
+		b.submit("/forgot", "/forgot", "email", address).want(200)
+		link := s.link("/reset")
+		b.submit(link, "/reset", "password", "password1").want(400, "tried first")
+		b.submit(link, "/reset", "password", address).want(400, "not your address")
+		b.submit(link, "/reset", "password", "lamp river horse").leads("/signin?done=reset")
+
+		b.signIn(address, "lamp river horse").leads("/account")
+		b.submit("/password", "/password", "old", "lamp river horse", "password", "qwertyuiop").want(400, "pattern")
+		b.submit("/password", "/password", "old", "lamp river horse", "password", "another password").leads("/account?done=password")
+	})
 }

@@ -164,7 +164,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	t.Parallel()
 	s := build(t, "sqlite", nil, nil)
 	b := s.browser()
-	for _, path := range []string{"/nothing", "/account/", "/signin/x", "/admin", "/debug/pprof/", "/companies/x", "/.git/config", "/style.css/", "/favicon.ico"} {
+	for _, path := range []string{"/nothing", "/account/", "/signin/x", "/admin", "/debug/pprof/", "/companies/x", "/.git/config", "/style.css/", "/favicon.png"} {
 		b.get(path).want(404, "There is nothing here")
 	}
 	for _, tt := range []struct{ method, path, allow string }{

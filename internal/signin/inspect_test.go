@@ -8,13 +8,48 @@ import (
 
 // headers are on every page and on what sends browsers on.
 var headers = map[string]string{
-	"Content-Security-Policy":      "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 	"X-Frame-Options":              "DENY",
 	"X-Content-Type-Options":       "nosniff",
 	"Referrer-Policy":              "same-origin",
 	"Cross-Origin-Opener-Policy":   "same-origin",
 	"Cross-Origin-Resource-Policy": "same-origin",
 	"Cache-Control":                "no-store",
+}
+
+// The policies of pages without and with a script.
+const (
+	plainPolicy  = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+	scriptPolicy = plainPolicy + "; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+// inspectScripts checks that a page has its script exactly where there is
+// something to do for it, that this is our file, and that the policy says so.
+func (a *answer) inspectScripts(path string) {
+	a.t.Helper()
+	var wants bool
+	var scripts int
+	for n := range a.doc.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		wants = wants || n.Data == "time" || has(n, "data-copy")
+		if n.Data == "script" {
+			scripts++
+			if attr(n, "src") != "/page.js" || n.FirstChild != nil {
+				a.t.Errorf("%s: a script that is not ours: %v", path, n.Attr)
+			}
+		}
+	}
+	policy := plainPolicy
+	if scripts > 0 {
+		policy = scriptPolicy
+	}
+	if wants && scripts == 0 || scripts > 1 {
+		a.t.Errorf("%s: %d scripts", path, scripts)
+	}
+	if got := a.header.Values("Content-Security-Policy"); len(got) != 1 || got[0] != policy {
+		a.t.Errorf("%s: policy = %q, want %q", path, got, policy)
+	}
 }
 
 // inspect checks what holds for every page of every test: the headers, and
@@ -29,6 +64,7 @@ func (a *answer) inspect(path string) {
 	if a.body == "" {
 		return
 	}
+	a.inspectScripts(path)
 	if got := a.header.Get("Content-Type"); got != "text/html; charset=utf-8" {
 		a.t.Errorf("%s: type = %q", path, got)
 	}
@@ -85,7 +121,7 @@ func (a *answer) inspect(path string) {
 			a.t.Errorf("%s: the page has no language", path)
 		}
 	}
-	if tags["h1"] != 1 || tags["main"] != 1 || tags["title"] != 1 || tags["script"] != 0 || tags["style"] != 0 || tags["iframe"] != 0 || tags["base"] != 0 || tags["img"] != 0 || tags["meta"] != 2 {
+	if tags["h1"] != 1 || tags["main"] != 1 || tags["title"] != 1 || tags["style"] != 0 || tags["iframe"] != 0 || tags["base"] != 0 || tags["img"] != 0 || tags["meta"] != 2 {
 		a.t.Errorf("%s: elements = %v", path, tags)
 	}
 }

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -16,19 +17,45 @@ type invited struct {
 	Wrong  bool   // it is for another address than theirs
 }
 
+// invitationPath is where invitations are shown.
+const invitationPath = "/invitation"
+
+// invitationLink is where the invitation with a secret is shown.
+func invitationLink(secret string) string {
+	return withQuery(invitationPath, url.Values{"token": {secret}})
+}
+
 func (s *server) invitationForm(v *visit) error {
-	secret := v.query("token")
-	inv, err := s.Desk.Invitation(v.r.Context(), secret)
+	shown, err := s.invited(v, v.query("token"))
 	if err != nil {
 		return err
 	}
-	return v.show("invitation", invited{
-		Invitation: inv, Secret: secret, Next: withQuery("/invitation", url.Values{"token": {secret}}), Signup: s.Desk.Settings.Signup != identity.Nobody,
-		Wrong: v.signedIn() && inv.Email != "" && !strings.EqualFold(inv.Email, v.session.Person.Email),
-	})
+	return v.show("invitation", shown)
+}
+
+// invited looks an invitation up for whoever is signed in.
+func (s *server) invited(v *visit, secret string) (invited, error) {
+	inv, err := s.Desk.Invitation(v.r.Context(), secret)
+	if err != nil {
+		return invited{}, err
+	}
+	return invited{
+		Invitation: inv,
+		Secret:     secret,
+		Next:       invitationLink(secret),
+		Signup:     s.Desk.Settings.Signup != identity.Nobody,
+		Wrong:      v.signedIn() && inv.Email != "" && !strings.EqualFold(inv.Email, v.session.Person.Email),
+	}, nil
 }
 
 func (s *server) acceptInvitation(v *visit) error {
+	shown, err := s.invited(v, v.form.Get("token"))
+	if err != nil {
+		return err
+	}
+	if shown.Wrong { // somebody else has signed in since the page was shown
+		return v.answer(http.StatusForbidden, "invitation", shown, nil)
+	}
 	if err := s.Desk.AcceptInvitation(v.r.Context(), v.session.PersonID, v.form.Get("token"), v.visitor()); err != nil {
 		return err
 	}

@@ -25,6 +25,15 @@ func (s *server) forgot(v *visit) error {
 	if err := s.Desk.RequestReset(v.r.Context(), email, v.visitor()); err != nil {
 		return v.again("forgot", nil, err)
 	}
+	if s.Desk.Settings.NoMail {
+		return v.show("message", message{
+			Title: "Ask for your link",
+			Text: "This installation sends no mail. If somebody here has the address " + email + ", a link to choose a new password is printed where the service logs. " +
+				"Ask whoever runs the service for it. It works for an hour. They can also make one with: atelier admin person link --email ADDRESS",
+			Link:  "/signin",
+			Label: "Back to sign-in",
+		})
+	}
 	return v.show("message", message{Title: "Look into your mail",
 		Text: "If somebody here has the address " + email + ", a link to choose a new password is on its way there. It works for an hour. If several were asked for lately, no other is sent for up to 30 minutes: use the one that came last.",
 		Link: "/signin", Label: "Back to sign-in"})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"atelier/internal/company"
+	"atelier/internal/identity"
 	"atelier/internal/person"
 	"atelier/internal/signin"
 	"atelier/internal/sqldb"
@@ -153,9 +154,20 @@ func TestInvitations(t *testing.T) {
 		if strings.Contains(wrong.body, `action="/invitation"`) {
 			t.Error("somebody else can accept it")
 		}
-		in.post("/invitation", url.Values{"form_token": {signinToken(in, "/invitation")}, "token": {secret}}).want(404)
+		in.post("/invitation", url.Values{"form_token": {signinToken(in, "/invitation")}, "token": {secret}}).
+			want(403, "This invitation is for carla@studio.example, and you are signed in as bert@studio.example.")
+		in.get("/signup?invitation=" + secret).leads("/invitation?token=" + secret)
 		form := out.get("/signup?invitation=" + secret)
-		out.send(form, "/signup", "email", "carl@studio.example", "password", password).want(404, "Sign up", "This invitation does not exist or is no longer valid.")
+		if field := form.element("email"); attr(field, "value") != "carla@studio.example" || !has(field, "readonly") {
+			t.Errorf("the address is not filled in: %v", field.Attr)
+		}
+		if !strings.Contains(form.body, `href="/signin?next=%2finvitation%3ftoken%3d`) {
+			t.Errorf("signing in loses the invitation: %s", form.body)
+		}
+		if field := out.get("/signin?next=" + url.QueryEscape("/invitation?token="+secret)).element("email"); attr(field, "value") != "carla@studio.example" {
+			t.Errorf("the address of the sign-in is not filled in: %v", field.Attr)
+		}
+		out.send(form, "/signup", "email", "carl@studio.example", "password", password).want(400, "Sign up", "This invitation is for carla@studio.example only.")
 		out.send(form, "/signup", "email", "carla@studio.example", "password", password).leads("/account")
 		out.get("/account").want(200, "The address is verified.")
 		if n := s.count("company_member"); n != 3 {
@@ -163,6 +175,16 @@ func TestInvitations(t *testing.T) {
 		}
 		other := s.browser()
 		other.get("/invitation?token=" + secret).want(404)
+		other.get("/signup?invitation="+secret).want(404, "Sign up", "This invitation does not exist or is no longer valid.")
+
+		// Whoever is signed in with another address gets to the invitation by signing out.
+		third := s.invite(company.Draft{CompanyID: c.ID, Email: "dora@studio.example"})
+		wrong = in.get("/invitation?token=" + third)
+		if next := formWith(wrong, "/signout", "next"); next.Get("next") != "/invitation?token="+third {
+			t.Errorf("form = %v", next)
+		}
+		in.post("/signout", formWith(wrong, "/signout", "next")).leads("/invitation?token=" + third)
+		in.get("/account").leads("/signin")
 	})
 }
 
@@ -208,5 +230,55 @@ func TestGetChangesNothing(t *testing.T) {
 		if now := s.state(); now != before || gets < 60 {
 			t.Errorf("%d times GET did something:\n%s\n%s", gets, before, now)
 		}
+	})
+}
+
+// formWith gives what the form to action would send that has a field.
+func formWith(a *answer, action, name string) url.Values {
+	a.t.Helper()
+	for f := range a.all("form") {
+		values := url.Values{}
+		for n := range f.Descendants() {
+			if n.Data == "input" {
+				values.Set(attr(n, "name"), attr(n, "value"))
+			}
+		}
+		if attr(f, "action") == action && values.Has(name) {
+			return values
+		}
+	}
+	a.t.Fatalf("no form to %s has %s: %s", action, name, a.body)
+	return nil
+}
+
+// TestNoMailServer holds the pages to what happens where no mail goes out.
+func TestNoMailServer(t *testing.T) {
+	t.Parallel()
+	each(t, func(settings *identity.Settings) { settings.NoMail = true }, func(t *testing.T, s *site) {
+		b := s.browser()
+		b.get("/forgot").want(200, "This installation sends no mail.", "atelier admin person link", "Make the link")
+		known := b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200, "Ask for your link", "printed where the service logs")
+		if strings.Contains(known.body, "Look into your mail") || strings.Contains(known.body, "on its way") {
+			t.Errorf("page = %s", known.body)
+		}
+		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/account")
+		b.get("/account").want(200, "this installation sends no mail", "Print the link again")
+		b.submit("/account", "/account/verification").leads("/account?done=sent")
+		b.get("/account?done=sent").want(200, "this installation sends no mail")
+		if strings.Contains(b.get("/account?done=sent").body, "on its way") {
+			t.Error("the page says that mail was sent")
+		}
+	})
+}
+
+// TestNoMailServerVerifies is the same where addresses have to be verified.
+func TestNoMailServerVerifies(t *testing.T) {
+	t.Parallel()
+	verified := func(settings *identity.Settings) {
+		settings.NoMail = true
+		settings.RequireVerified = true
+	}
+	each(t, verified, func(t *testing.T, s *site) {
+		s.browser().submit("/signup", "/signup", "email", "anna@studio.example", "password", password).want(200, "Ask for your link", "sends no mail")
 	})
 }

@@ -18,8 +18,30 @@ import (
 //go:embed pages/*.html
 var files embed.FS
 
-//go:embed style.css
-var style []byte
+// file is served as it is.
+type file struct {
+	mediaType string
+	content   []byte
+}
+
+var (
+	//go:embed files/style.css
+	styleText []byte
+	//go:embed files/page.js
+	scriptText []byte
+	//go:embed files/favicon.svg
+	iconText []byte
+)
+
+var (
+	styleFile  = file{"text/css; charset=utf-8", styleText}
+	scriptFile = file{"text/javascript; charset=utf-8", scriptText}
+	iconFile   = file{"image/svg+xml", iconText}
+)
+
+// scripted are the pages that have something for page.js to do: times to show
+// by the clock of the browser, or a secret to copy. The others run no script.
+var scripted = map[string]bool{"account": true, "device": true, "devices": true, "token": true, "tokens": true}
 
 // pages are the templates by name, each in the frame of layout.html.
 var pages = parse()
@@ -40,12 +62,13 @@ func parse() map[string]*template.Template {
 	return all
 }
 
-func (s *server) style(v *visit) error {
+// serve answers with the file.
+func (f file) serve(v *visit) error {
 	h := v.w.Header()
-	h.Set("Content-Type", "text/css; charset=utf-8")
+	h.Set("Content-Type", f.mediaType)
 	h.Set("Cache-Control", "no-cache")
-	h.Set("ETag", httpd.ETag(style))
-	httpd.ServeBytes(v.w, v.r, style)
+	h.Set("ETag", httpd.ETag(f.content))
+	httpd.ServeBytes(v.w, v.r, f.content)
 	return nil
 }
 
@@ -54,6 +77,8 @@ type page struct {
 	v       *visit
 	focused bool
 
+	// Script is whether the page has page.js.
+	Script bool
 	// Data is what the page is about.
 	Data any
 	// Alert is what went wrong, "" for nothing.
@@ -69,7 +94,7 @@ func (v *visit) show(name string, data any) error {
 
 // answer renders a page whole before any of it is sent.
 func (v *visit) answer(status int, name string, data any, f *fault.Error) error {
-	p := &page{v: v, Data: data, Problems: map[string]string{}}
+	p := &page{v: v, Script: scripted[name], Data: data, Problems: map[string]string{}}
 	if f != nil {
 		p.Alert = f.Message
 		for _, field := range f.Fields {
@@ -83,6 +108,9 @@ func (v *visit) answer(status int, name string, data any, f *fault.Error) error 
 	h := v.w.Header()
 	if f != nil {
 		retryAfter(h, f)
+	}
+	if p.Script {
+		h.Set("Content-Security-Policy", scriptPolicy)
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
@@ -106,7 +134,16 @@ type tab struct {
 func (p *page) Tab(href, label string) tab { return tab{href, label, p.v.r.URL.Path == href} }
 
 // Done is what was just done, where the address says so.
-func (p *page) Done() string { return done[p.v.query("done")] }
+func (p *page) Done() string {
+	what := p.v.query("done")
+	if what == "sent" && p.v.Desk.Settings.NoMail {
+		return "The link was made, but this installation sends no mail: it is printed where the service logs. Ask whoever runs it for the link."
+	}
+	return done[what]
+}
+
+// NoMail is whether the installation has no mail server.
+func (p *page) NoMail() bool { return p.v.Desk.Settings.NoMail }
 
 // done are the words for what was done before a page is shown. The address
 // names one of them, so that nobody can put words of their own on a page.
@@ -128,6 +165,7 @@ type field struct {
 	Name, Label, Kind, Autocomplete string
 	Value, Hint, Problem            string
 	Focus                           bool
+	Fixed                           bool // the value can't be changed
 }
 
 // DescribedBy names what a screen reader reads along with the input.
@@ -168,19 +206,40 @@ func (p *page) First(name, label, kind, autocomplete string) field {
 	return f
 }
 
+// Address is First for a mail address that is known already, "" for one that
+// is not. It can't be changed: an invitation is good for its own address only.
+func (p *page) Address(known string) field {
+	if known == "" {
+		return p.First("email", "Mail address", "email", "username")
+	}
+	f := p.Field("email", "Mail address", "email", "username")
+	f.Value = known
+	f.Fixed = true
+	if f.Problem == "" {
+		f.Hint = "The invitation is for this address."
+	}
+	return f
+}
+
 // Typed is what was typed into a field.
 func (p *page) Typed(name string) string { return p.v.form.Get(name) }
 
 // Problem is what is wrong with a field.
 func (p *page) Problem(name string) string { return p.Problems[name] }
 
-// Ago is how long ago something was, in words.
-func (p *page) Ago(t time.Time) string {
+// past is a time with how long ago that was, in words.
+type past struct {
+	At  time.Time
+	Ago string
+}
+
+// Ago says how long ago something was.
+func (p *page) Ago(t time.Time) past {
 	d := p.v.Now().Sub(t)
 	if d < 5*time.Second {
-		return "just now"
+		return past{t, "just now"}
 	}
-	return words(d) + " ago"
+	return past{t, words(d) + " ago"}
 }
 
 // stamp is how people read a time.

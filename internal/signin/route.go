@@ -33,6 +33,10 @@ const (
 // policy lets a page have our style sheet and forms to us, and nothing else.
 const policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
+// scriptPolicy lets a page have page.js as well, and no script of its own: what
+// somebody put into the page as text stays text.
+const scriptPolicy = policy + "; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+
 // handler builds the tree of routes. Addresses that exist answer other methods
 // with 405 and what they allow, all else is 404.
 func (s *server) handler(routes []route) http.Handler {

@@ -2,9 +2,12 @@
 // their account, devices and access tokens, and approve a device that wants to
 // be signed in as them.
 //
-// The pages are plain HTML: no script runs on them, and none could. A GET shows
-// and a POST does, since links in mails are opened by machines too. Every form
-// carries a token that is bound to the browser and to the form's address.
+// The pages are plain HTML and need no script. One small file (page.js) shows
+// times by the browser's clock and copies secrets; the policy of a page lets it
+// in only where it has something to do, and never lets in a script that stands
+// in the page. A GET shows and a POST does, since links in mails are opened by
+// machines too. Every form carries a token that is bound to the browser and to
+// the form's address.
 package signin
 
 import (
@@ -66,7 +69,10 @@ func New(p Parts) (http.Handler, error) {
 // routes lists all that is served.
 func (s *server) routes() []route {
 	return []route{
-		{"GET", "/style.css", nobody, s.style},
+		{"GET", "/style.css", nobody, styleFile.serve},
+		{"GET", "/page.js", nobody, scriptFile.serve},
+		{"GET", "/favicon.svg", nobody, iconFile.serve},
+		{"GET", "/favicon.ico", nobody, iconFile.serve}, // asked for by browsers that show no page of ours
 		{"GET", "/{$}", nobody, s.home},
 
 		{"GET", "/setup", anybody, s.setupForm},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -22,6 +23,8 @@ type sqlite struct {
 	turn    chan struct{} // holds one token: whoever has it may write
 	writer  *sql.Conn     // guarded by turn, as are the statements
 	writing map[string]*sql.Stmt
+
+	waits, waited atomic.Int64 // for the turn: how often, and nanoseconds in all
 }
 
 // busyLimit is how long SQLite waits for a lock of another process.
@@ -121,14 +124,17 @@ func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func()
 	select {
 	case <-l.turn:
 	default:
+		l.waits.Add(1)
 		waiting, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
+		deadline, _ := waiting.Deadline()
+		before := time.Until(deadline)
+		defer func() { l.waited.Add(int64(before - time.Until(deadline))) }()
 		select {
 		case <-l.turn:
 		case <-waiting.Done():
 			return nil, waiting.Err()
 		}
-		deadline, _ := waiting.Deadline()
 		left = time.Until(deadline)
 	}
 	if left >= busyLimit {

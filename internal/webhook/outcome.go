@@ -26,8 +26,12 @@ func (s *Sender) record(ctx context.Context, tx *sqldb.Tx, e due, o outcome) err
 	if err := insertAttempt(ctx, tx, e, o); err != nil {
 		return err
 	}
-	if err := settle(ctx, tx, e, after(s.o.Schedule, before, o, tx.Now)); err != nil {
+	next := after(s.o.Schedule, before, o, tx.Now)
+	if err := settle(ctx, tx, e, next); err != nil {
 		return err
+	}
+	if next.state != Waiting {
+		tx.AfterCommit(func() { s.metrics.ended.WithLabelValues(next.state).Inc() })
 	}
 	switch {
 	case o.delivered():

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"atelier/internal/failpoint"
 	"atelier/internal/sqldb"
 )
@@ -50,8 +52,9 @@ type Options struct {
 	Parallel int             // attempts at once: 64
 	PerHost  int             // of those, for one host: 4
 
-	RootCAs  *x509.CertPool // who vouches for receivers: whom the system trusts
-	Resolver *net.Resolver  // the system's
+	Metrics  prometheus.Registerer // none
+	RootCAs  *x509.CertPool        // who vouches for receivers: whom the system trusts
+	Resolver *net.Resolver         // the system's
 }
 
 // Sender delivers events. Any number of senders can share a database.
@@ -59,6 +62,7 @@ type Sender struct {
 	o         Options
 	transport http.RoundTripper
 	slots     *slots
+	metrics   *metrics
 	wake      chan struct{} // holds one token: there may be something to do
 	active    atomic.Bool   // Run is going on
 	sending   sync.WaitGroup
@@ -75,7 +79,7 @@ func New(o Options) *Sender {
 	o.Parallel = cmp.Or(o.Parallel, 64)
 	o.PerHost = cmp.Or(o.PerHost, 4)
 	c := &caller{guard: o.Guard, resolver: o.Resolver, roots: o.RootCAs, connect: o.Timeout / 3}
-	return &Sender{o: o, transport: c.transport(), slots: newSlots(o.Parallel, o.PerHost), wake: make(chan struct{}, 1)}
+	return &Sender{o: o, transport: c.transport(), slots: newSlots(o.Parallel, o.PerHost), metrics: newMetrics(o.Metrics), wake: make(chan struct{}, 1)}
 }
 
 // Wake has the sender look for events now. Events that other nodes added are
@@ -199,8 +203,11 @@ func (s *Sender) deliver(ctx context.Context, e due) {
 	finish := func(ctx context.Context, tx *sqldb.Tx) error { return s.record(ctx, tx, e, o) }
 	if o.status == 0 && ctx.Err() != nil { // we broke it off, the receiver did not fail
 		finish = func(ctx context.Context, tx *sqldb.Tx) error { return endLease(ctx, tx, e) }
-	} else if err != nil {
-		s.o.Log.ErrorContext(ctx, "cannot make the request for an event", "event", e.id, "error", err)
+	} else {
+		s.metrics.count(o)
+		if err != nil {
+			s.o.Log.ErrorContext(ctx, "cannot make the request for an event", "event", e.id, "error", err)
+		}
 	}
 	s.write(context.WithoutCancel(ctx), e, finish)
 }

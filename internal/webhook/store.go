@@ -245,6 +245,23 @@ func forgetFailures(ctx context.Context, tx *sqldb.Tx, host string) error {
 	return err
 }
 
+func countEvents(ctx context.Context, tx *sqldb.Tx) (n int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM webhook_event WHERE next_at IS NOT NULL LIMIT $1) AS counted`, int64(countedEvents)).Scan(&n)
+	return n, err
+}
+
+func firstDue(ctx context.Context, tx *sqldb.Tx) (time.Time, error) {
+	var at sqldb.Time
+	err := tx.QueryRow(ctx, `SELECT min(next_at) FROM webhook_event WHERE next_at IS NOT NULL`).Scan(&at)
+	return at.Time, err
+}
+
+func countPaused(ctx context.Context, tx *sqldb.Tx) (n int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM webhook_host WHERE open_until > $1 LIMIT $2) AS counted`,
+		sqldb.At(tx.Now), int64(countedEvents)).Scan(&n)
+	return n, err
+}
+
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{{
 	Name: "a finished run with a webhook has an event",

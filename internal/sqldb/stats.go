@@ -1,0 +1,43 @@
+package sqldb
+
+import "time"
+
+// Stats are how busy the connections of this process are. Reading them asks
+// the database nothing.
+type Stats struct {
+	Busy, Idle, Max int
+	// Waits counts those who found no connection free, on SQLite those who had to
+	// wait for their turn to write as well; Waited is how long they waited in all.
+	Waits  int64
+	Waited time.Duration
+}
+
+// Stats gives the figures of the connections.
+func (db *DB) Stats() Stats {
+	if db.lite != nil {
+		return db.lite.stats()
+	}
+	s := db.pool.Stat()
+	return Stats{
+		Busy:   int(s.AcquiredConns()),
+		Idle:   int(s.IdleConns()),
+		Max:    int(s.MaxConns()),
+		Waits:  s.EmptyAcquireCount(),
+		Waited: s.EmptyAcquireWaitTime(),
+	}
+}
+
+// stats counts the readers of both kinds and the writer.
+func (l *sqlite) stats() Stats {
+	pool := l.readers.Stats()
+	rows := cap(l.rows.free)
+	idleRows := len(l.rows.free)
+	idleWriter := len(l.turn)
+	return Stats{
+		Busy:   pool.InUse + rows - idleRows + 1 - idleWriter,
+		Idle:   pool.Idle + idleRows + idleWriter,
+		Max:    pool.MaxOpenConnections + rows + 1,
+		Waits:  pool.WaitCount + l.waits.Load(),
+		Waited: pool.WaitDuration + time.Duration(l.waited.Load()),
+	}
+}

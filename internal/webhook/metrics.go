@@ -1,0 +1,51 @@
+package webhook
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what Prometheus is told. Receivers are never named: there can be
+// any number of them.
+type metrics struct {
+	attempts *prometheus.CounterVec
+	seconds  prometheus.Histogram
+	ended    *prometheus.CounterVec
+}
+
+// outcomes are the values of the label outcome.
+var outcomes = []string{Delivered, failTimeout, failRefused, failDNS, failTLS, failBlocked, failRedirect, failStatus, failBody, failInternal}
+
+func newMetrics(to prometheus.Registerer) *metrics {
+	m := &metrics{
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "atelier_webhook_attempts_total", Help: "Attempts of this node to deliver an event, by outcome.",
+		}, []string{"outcome"}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "atelier_webhook_attempt_seconds", Help: "Time until receivers answered, or did not.",
+			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
+		}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "atelier_webhook_events_ended_total", Help: "Events that this node has done with, by how they ended.",
+		}, []string{"state"}),
+	}
+	for _, o := range outcomes {
+		m.attempts.WithLabelValues(o)
+	}
+	for _, state := range []string{Delivered, Exhausted, Gone} {
+		m.ended.WithLabelValues(state)
+	}
+	if to != nil {
+		to.MustRegister(m.attempts, m.seconds, m.ended)
+	}
+	return m
+}
+
+// count notes an attempt.
+func (m *metrics) count(o outcome) {
+	word := o.word
+	if o.delivered() {
+		word = Delivered
+	}
+	m.attempts.WithLabelValues(word).Inc()
+	m.seconds.Observe(o.took.Seconds())
+}
