@@ -135,10 +135,27 @@ func (b *builder) call(at callAt, item pathItem, o operation) *call {
 			c.Responses = append(c.Responses, b.response(r.Key, read[response](b, &r.Value)))
 		}
 	}
+	dropRepeatedExamples(c.Responses)
 	if !at.webhook {
 		c.Requests = b.requests(curlOf{method: c.Method, url: start + at.path, parameters: ps, needs: needs, responses: c.Responses}, body)
 	}
 	return c
+}
+
+// dropRepeatedExamples keeps the first of equal examples: most errors of an
+// operation look the same.
+func dropRepeatedExamples(responses []responseView) {
+	var seen [][]token
+	for _, r := range responses {
+		for i := range r.Media {
+			m := &r.Media[i]
+			m.Examples = slices.DeleteFunc(m.Examples, func(e exampleView) bool {
+				isRepeated := slices.ContainsFunc(seen, func(code []token) bool { return slices.Equal(code, e.Code) })
+				seen = append(seen, e.Code)
+				return isRepeated
+			})
+		}
+	}
 }
 
 // requests has a command for each media type that a body can have.

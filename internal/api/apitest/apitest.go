@@ -132,7 +132,10 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 		if status < 400 {
 			return fmt.Errorf("status %d is not in the document", status)
 		}
-		at = "/components/responses/Error"
+		at = unnamed
+	}
+	if known && at == unnamed && status != http.StatusInternalServerError {
+		return fmt.Errorf("the document does not name status %d for this operation", status)
 	}
 	if status == http.StatusNotModified || status == http.StatusNoContent {
 		if len(body) != 0 {
@@ -168,6 +171,10 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 	}
 	return nil
 }
+
+// unnamed describes the answers that no operation has to name: those to other
+// methods and addresses than the document has, and accidents.
+const unnamed = "/components/responses/Error"
 
 // others are the types of answers that are not JSON: those that do not end by
 // themselves, tables and archives.
