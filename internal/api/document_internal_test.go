@@ -220,3 +220,23 @@ func TestDocumentNamesItsObjects(t *testing.T) {
 	}
 	walk("", doc)
 }
+
+// TestDocumentBodiesHaveNoDefaults: openapi-typescript takes a member with a
+// default for one that is always there, in requests too.
+func TestDocumentBodiesHaveNoDefaults(t *testing.T) {
+	t.Parallel()
+	_, doc := servedDocument(t)
+	for name, text := range doc.Components["schemas"] {
+		var schema struct {
+			Properties map[string]struct{ Default json.RawMessage }
+		}
+		if err := json.Unmarshal(text, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for member, s := range schema.Properties {
+			if s.Default != nil {
+				t.Errorf("%s.%s has a default: say in its description what it is when left out", name, member)
+			}
+		}
+	}
+}

@@ -853,7 +853,7 @@ type BudgetAlert struct {
 
 // BudgetDraft What a team plans to spend.
 type BudgetDraft struct {
-	// Hard Whether runs that would go beyond it are refused.
+	// Hard Whether runs that would go beyond it are refused; left out, they are not.
 	Hard *bool `json:"hard,omitempty"`
 
 	// Tokens In a calendar month.
@@ -1715,7 +1715,7 @@ type InvitationDraft struct {
 	// Examples: bert@studio.example
 	Email *string `json:"email,omitempty"`
 
-	// LifetimeSeconds How long it works.
+	// LifetimeSeconds How long it works; left out, 604,800, which is a week.
 	LifetimeSeconds *int64 `json:"lifetime_seconds,omitempty"`
 
 	// TeamID The team it leads to; left out or empty for the company only.
@@ -1726,7 +1726,7 @@ type InvitationDraft struct {
 	// Examples: member
 	TeamRole *string `json:"team_role,omitempty"`
 
-	// Uses How many people it lets in; one where it is for an address.
+	// Uses How many people it lets in; left out, one. It is one where it is for an address.
 	Uses *int64 `json:"uses,omitempty"`
 }
 
@@ -2147,6 +2147,7 @@ type NodeChanges struct {
 
 // NodeDraft A node to add. Numbers are at most a billion either way, sizes not below zero.
 type NodeDraft struct {
+	// Height Left out, 0.
 	Height *float64 `json:"height,omitempty"`
 
 	// Kind What a node shows: a result, an upload, a text of its own, or a run.
@@ -2158,10 +2159,16 @@ type NodeDraft struct {
 	Ref *string `json:"ref,omitempty"`
 
 	// Text What it says.
-	Text  *string  `json:"text,omitempty"`
+	Text *string `json:"text,omitempty"`
+
+	// Width Left out, 0.
 	Width *float64 `json:"width,omitempty"`
-	X     *float64 `json:"x,omitempty"`
-	Y     *float64 `json:"y,omitempty"`
+
+	// X Left out, 0.
+	X *float64 `json:"x,omitempty"`
+
+	// Y Left out, 0.
+	Y *float64 `json:"y,omitempty"`
 
 	// Z Left out, on top of all others.
 	Z *int64 `json:"z,omitempty"`
