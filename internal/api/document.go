@@ -106,7 +106,7 @@ func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
 }
 
 // getDocument answers GET /api/v2/openapi.json.
-func (s *Server) getDocument(w http.ResponseWriter, _ *http.Request) error {
-	send(w, http.StatusOK, s.document)
+func (s *Server) getDocument(w http.ResponseWriter, r *http.Request) error {
+	s.sendTagged(w, r, s.documentTag, s.document, nil)
 	return nil
 }

@@ -9,6 +9,7 @@ package apitest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -279,10 +280,26 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Judge(r.Method, r.URL.Path, res.StatusCode, res.Header, body); err != nil {
-		t.T.Errorf("%s %s breaks the contract: %v\n%s", r.Method, r.URL, err, body)
+	shown, err := plainBody(res, body)
+	if err == nil {
+		err = c.Judge(r.Method, r.URL.Path, res.StatusCode, res.Header, shown)
+	}
+	if err != nil {
+		t.T.Errorf("%s %s breaks the contract: %v\n%s", r.Method, r.URL, err, shown)
 	}
 	return res, nil
+}
+
+// plainBody is a body as it was before it was compressed.
+func plainBody(res *http.Response, body []byte) ([]byte, error) {
+	if res.Header.Get("Content-Encoding") != "gzip" || len(body) == 0 {
+		return body, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 // Client is an HTTP client that judges every answer and follows no redirects.

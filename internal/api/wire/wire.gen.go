@@ -3811,6 +3811,12 @@ type GetMediaParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
+// GetOpenAPIParams defines parameters for GetOpenAPI.
+type GetOpenAPIParams struct {
+	// IfNoneMatch The `ETag` of an earlier answer.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
 // ReportRunsParams defines parameters for ReportRuns.
 type ReportRunsParams struct {
 	// CompanyID The company; a company access token may leave it out.
