@@ -22,6 +22,7 @@ type call struct {
 	Body                 *bodyView
 	Requests             []requestView
 	Responses            []responseView
+	Errors               []errorLink // that operations share
 
 	tags []string
 }
@@ -131,31 +132,19 @@ func (b *builder) call(at callAt, item pathItem, o operation) *call {
 		c.Body = &bodyView{Text: b.text(rb.Description), Required: rb.Required, Media: b.media(rb.Content, true)}
 	}
 	for _, r := range o.Responses {
-		if !strings.HasPrefix(r.Key, "x-") {
+		if strings.HasPrefix(r.Key, "x-") {
+			continue
+		}
+		if link, ok := b.errorLink(r.Key, &r.Value); ok {
+			c.Errors = append(c.Errors, link)
+		} else {
 			c.Responses = append(c.Responses, b.response(r.Key, read[response](b, &r.Value)))
 		}
 	}
-	dropRepeatedExamples(c.Responses)
 	if !at.webhook {
 		c.Requests = b.requests(curlOf{method: c.Method, url: start + at.path, parameters: ps, needs: needs, responses: c.Responses}, body)
 	}
 	return c
-}
-
-// dropRepeatedExamples keeps the first of equal examples: most errors of an
-// operation look the same.
-func dropRepeatedExamples(responses []responseView) {
-	var seen [][]token
-	for _, r := range responses {
-		for i := range r.Media {
-			m := &r.Media[i]
-			m.Examples = slices.DeleteFunc(m.Examples, func(e exampleView) bool {
-				isRepeated := slices.ContainsFunc(seen, func(code []token) bool { return slices.Equal(code, e.Code) })
-				seen = append(seen, e.Code)
-				return isRepeated
-			})
-		}
-	}
 }
 
 // requests has a command for each media type that a body can have.

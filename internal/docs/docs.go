@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 
 	"atelier/internal/httpd"
 )
@@ -48,11 +50,13 @@ func New(document []byte) (http.Handler, error) {
 }
 
 // file answers with content that never changes while the program runs. It is
-// compressed once, where that makes it smaller.
+// compressed once, when somebody first takes it so.
 func file(route, mediaType string, content []byte) http.Handler {
 	tag := httpd.ETag(content)
-	zipped := httpd.Compress(content)
-	compressed := append(bytes.Clone(zipped.Stream()), zipped.Finish(nil)...)
+	compress := sync.OnceValue(func() []byte {
+		zipped := httpd.Compress(content)
+		return slices.Concat(zipped.Stream(), zipped.Finish(nil))
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpd.RecordOf(r.Context()).Route = route
 		h := w.Header()
@@ -66,6 +70,7 @@ func file(route, mediaType string, content []byte) http.Handler {
 			return
 		}
 
+		compressed := compress()
 		h.Set("ETag", httpd.GzipETag(tag))
 		h.Set("Content-Encoding", "gzip")
 		h.Set("Content-Length", strconv.Itoa(len(compressed)))
