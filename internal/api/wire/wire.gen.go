@@ -726,7 +726,7 @@ type BoardDraft struct {
 }
 
 // BoardEvents Server-sent events. The `data` of each is one of these, as JSON.
-type BoardEvents = string
+type BoardEvents = interface{}
 
 // BoardList A page of boards.
 type BoardList struct {
@@ -1499,7 +1499,7 @@ type GenerationError struct {
 type GenerationErrorCode string
 
 // GenerationEvents Server-sent events. The `data` of each is one of these, as JSON.
-type GenerationEvents = string
+type GenerationEvents = interface{}
 
 // GenerationList A page of runs.
 type GenerationList struct {
