@@ -79,7 +79,7 @@ type Server struct {
 	files     *blob.Verifier
 	ended     endedRuns
 	document  []byte
-	// documentTag is the document's ETag.
+	// documentTag is the ETag of document.
 	documentTag string
 }
 

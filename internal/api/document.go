@@ -53,7 +53,8 @@ func writeObject(w *bytes.Buffer, n *yaml.Node) error {
 	w.WriteByte('{')
 	separator := ""
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		name, value := n.Content[i], n.Content[i+1]
+		name := n.Content[i]
+		value := n.Content[i+1]
 		if isGeneratorExtension(name.Value) {
 			continue
 		}

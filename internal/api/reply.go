@@ -21,7 +21,9 @@ func send(w http.ResponseWriter, status int, body ...[]byte) {
 	h["Content-Length"] = []string{strconv.Itoa(length)}
 	w.WriteHeader(status)
 	for _, part := range body {
-		w.Write(part)
+		if len(part) > 0 {
+			w.Write(part)
+		}
 	}
 }
 
@@ -62,8 +64,9 @@ func (s *Server) sendTagged(w http.ResponseWriter, r *http.Request, tag string, 
 
 	if isCompressed {
 		h["Content-Encoding"] = encodingGzip
-		zipped := s.zipped.get(tag, body)
-		body, end = zipped.Stream(), zipped.Finish(end)
+		form := s.zipped.get(tag, body)
+		body = form.Stream()
+		end = form.Finish(end)
 	}
 	send(w, http.StatusOK, body, end)
 }
