@@ -18,6 +18,7 @@ import (
 	"atelier/internal/directory"
 	"atelier/internal/dossier"
 	"atelier/internal/generation"
+	"atelier/internal/httpd"
 	"atelier/internal/hub"
 	"atelier/internal/identity"
 	"atelier/internal/intake"
@@ -76,9 +77,12 @@ type Server struct {
 	guesses   *throttle.Buckets // of device codes, by address
 	streams   *throttle.Places  // of event streams, by person
 	pages     pages
+	zipped    zipped
 	files     *blob.Verifier
 	ended     endedRuns
 	document  []byte
+	// documentTag is the ETag of document.
+	documentTag string
 }
 
 // prefix is where the API lives.
@@ -110,6 +114,8 @@ func newServer(p Parts) (*Server, error) {
 		streams:   throttle.NewPlaces(maxStreams),
 		files:     blob.NewVerifier(p.Blobs),
 		document:  doc,
+
+		documentTag: httpd.ETag(doc),
 	}, nil
 }
 

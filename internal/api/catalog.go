@@ -38,11 +38,11 @@ func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if page.last == nil {
-		sendTagged(w, r, page.tag, page.body)
+		s.sendTagged(w, r, page.tag, page.body, nil)
 		return nil
 	}
 	next := s.Cursors.Seal(scope(), strconv.FormatInt(page.last.Position, 10), page.last.Name, page.last.ID)
-	sendTagged(w, r, page.tag, page.body, []byte(next+`"}`))
+	s.sendTagged(w, r, page.tag, page.body, []byte(next+`"}`))
 	return nil
 }
 
@@ -82,7 +82,7 @@ func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return fault.New(fault.NotFound, "There is no such tool.")
 	}
-	return replyTagged(w, r, s.asDetail(view, t))
+	return s.replyTagged(w, r, s.asDetail(view, t))
 }
 
 func (s *Server) listToolTags(w http.ResponseWriter, r *http.Request) error {
@@ -90,7 +90,7 @@ func (s *Server) listToolTags(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return replyTagged(w, r, asTagList(view.Tags()))
+	return s.replyTagged(w, r, asTagList(view.Tags()))
 }
 
 func (s *Server) listKits(w http.ResponseWriter, r *http.Request) error {
@@ -98,7 +98,7 @@ func (s *Server) listKits(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return replyTagged(w, r, s.asKitList(view))
+	return s.replyTagged(w, r, s.asKitList(view))
 }
 
 // getPicture serves the pictures of the catalog. They are named by their

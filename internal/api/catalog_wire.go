@@ -28,7 +28,7 @@ func (s *Server) asDetail(v *catalog.View, t *catalog.Tool) wire.ToolDetail {
 		PricingType: list.PricingType, TokensPerResult: list.TokensPerResult,
 		ToolFieldsHash: t.Hash,
 		Fields:         s.asFields(t.ID, "", t.Fields),
-		Output:         wire.ToolOutput{Type: wire.ToolOutputType(t.Output.Type), MimeTypes: t.Output.MimeTypes},
+		Output:         wire.ToolOutput{Type: wire.Medium(t.Output.Type), MimeTypes: t.Output.MimeTypes},
 		Limits:         wire.ToolLimits{TimeoutSeconds: int64(t.Timeout.Seconds())},
 		Created:        moment(t.Created), Updated: moment(t.Updated),
 	}

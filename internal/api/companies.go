@@ -118,7 +118,7 @@ func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) error {
 	var answer wire.MemberList
 	all, answer.HasMore, answer.NextCursor = cut(s, pg, all, key)
 	answer.Data = every(all, asMember)
-	return reply(w, http.StatusOK, answer)
+	return replyCompressed(w, r, answer)
 }
 
 func (s *Server) setMember(w http.ResponseWriter, r *http.Request) error {
@@ -230,7 +230,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	var answer wire.AuditList
 	all, answer.HasMore, answer.NextCursor = cut(s, pg, all, func(rec audit.Record) (string, string) { return strconv.FormatInt(rec.Seq, 10), "" })
 	answer.Data = every(all, asAuditRecord)
-	return reply(w, http.StatusOK, answer)
+	return replyCompressed(w, r, answer)
 }
 
 // acts reads a parameter that names an act or a kind of acts, nil for none.

@@ -66,11 +66,12 @@ func (s *Server) preflight(path, methods string) http.Handler {
 	}})
 }
 
-// addVary says that an answer depends on who asks.
-func addVary(h http.Header) {
+// addVary says that an answer depends on these headers of its request, besides
+// those that were named before.
+func addVary(h http.Header, headers []string) {
 	if len(h["Vary"]) == 0 {
-		h["Vary"] = varies
+		h["Vary"] = headers
 		return
 	}
-	h["Vary"] = slices.Concat(h["Vary"], varies)
+	h["Vary"] = slices.Concat(h["Vary"], headers)
 }

@@ -45,7 +45,7 @@ func (s *Server) sendTable(w http.ResponseWriter, r *http.Request, q *reportQuer
 	}
 	h := w.Header()
 	h["Content-Type"] = contentCSV
-	addVary(h)
+	addVary(h, varies)
 	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%s-%s.csv"`, q.name, q.From.Format(time.DateOnly), q.Until.Format(time.DateOnly)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {

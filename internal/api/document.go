@@ -1,29 +1,113 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	openapi "atelier/api"
 )
 
-// documentJSON is the OpenAPI document as it is served.
+// documentJSON is the OpenAPI document as it is served: in the order in which it
+// is written, without the extensions that only our own code generator reads.
 func documentJSON() ([]byte, error) {
-	var doc map[string]any
+	var doc yaml.Node
 	if err := yaml.Unmarshal(openapi.Document, &doc); err != nil {
 		return nil, fmt.Errorf("read openapi document: %w", err)
 	}
-	text, err := json.Marshal(doc)
-	if err != nil {
+
+	var text bytes.Buffer
+	if err := writeJSON(&text, &doc); err != nil {
 		return nil, fmt.Errorf("encode openapi document: %w", err)
 	}
-	return text, nil
+	return text.Bytes(), nil
 }
 
-func (s *Server) getDocument(w http.ResponseWriter, _ *http.Request) error {
-	send(w, http.StatusOK, s.document)
+// isGeneratorExtension reports whether a member of the document is for
+// oapi-codegen alone.
+func isGeneratorExtension(name string) bool {
+	return strings.HasPrefix(name, "x-go-") || strings.HasPrefix(name, "x-oapi-codegen-")
+}
+
+// writeJSON writes a node of the document as JSON. Members keep their order.
+func writeJSON(w *bytes.Buffer, n *yaml.Node) error {
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return writeJSON(w, n.Content[0])
+	case yaml.MappingNode:
+		return writeObject(w, n)
+	case yaml.SequenceNode:
+		return writeArray(w, n)
+	case yaml.ScalarNode:
+		return writeScalar(w, n)
+	default:
+		return fmt.Errorf("line %d: an alias", n.Line)
+	}
+}
+
+func writeObject(w *bytes.Buffer, n *yaml.Node) error {
+	w.WriteByte('{')
+	separator := ""
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := n.Content[i]
+		value := n.Content[i+1]
+		if isGeneratorExtension(name.Value) {
+			continue
+		}
+
+		text, err := json.Marshal(name.Value)
+		if err != nil {
+			return err
+		}
+		w.WriteString(separator)
+		w.Write(text)
+		w.WriteByte(':')
+		separator = ","
+
+		if err := writeJSON(w, value); err != nil {
+			return err
+		}
+	}
+	w.WriteByte('}')
+	return nil
+}
+
+func writeArray(w *bytes.Buffer, n *yaml.Node) error {
+	w.WriteByte('[')
+	for i, item := range n.Content {
+		if i > 0 {
+			w.WriteByte(',')
+		}
+		if err := writeJSON(w, item); err != nil {
+			return err
+		}
+	}
+	w.WriteByte(']')
+	return nil
+}
+
+func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
+	if n.Tag == "!!timestamp" {
+		return fmt.Errorf("line %d: %s is a time, put it in quotes", n.Line, n.Value)
+	}
+	var value any
+	if err := n.Decode(&value); err != nil {
+		return err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	w.Write(text)
+	return nil
+}
+
+// getDocument answers GET /api/v2/openapi.json.
+func (s *Server) getDocument(w http.ResponseWriter, r *http.Request) error {
+	s.sendTagged(w, r, s.documentTag, s.document, nil)
 	return nil
 }

@@ -76,7 +76,7 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 		h.Set("Idempotent-Replayed", "true")
 	}
 	h.Set("RateLimit", rateLimit(created.Rooms))
-	addVary(h)
+	addVary(h, varies)
 	send(w, http.StatusAccepted, created.Response)
 	return nil
 }

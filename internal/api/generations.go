@@ -43,7 +43,7 @@ func (s *Server) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	}
 	key, now := shownRun{id, c.account.ID, c.caller.PersonID}, s.Links.Now().Unix()
 	if body := s.ended.get(key, now); body != nil {
-		addVary(w.Header())
+		addVary(w.Header(), varies)
 		send(w, http.StatusOK, body)
 		return nil
 	}
@@ -59,7 +59,7 @@ func (s *Server) getGeneration(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("encode answer: %w", err)
 	}
 	s.ended.put(key, now, body)
-	addVary(w.Header())
+	addVary(w.Header(), varies)
 	send(w, http.StatusOK, body)
 	return nil
 }

@@ -71,7 +71,7 @@ func (s *Server) reportUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, page)
+	return replyCompressed(w, r, page)
 }
 
 func (s *Server) reportRuns(w http.ResponseWriter, r *http.Request) error {
@@ -119,7 +119,7 @@ func (s *Server) reportRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, page)
+	return replyCompressed(w, r, page)
 }
 
 // reportQuery is what a request for a report asks for.

@@ -19,7 +19,7 @@ func (s *Server) listTeams(w http.ResponseWriter, r *http.Request) error {
 	var answer wire.TeamList
 	all, answer.HasMore, answer.NextCursor = cut(s, pg, all, key)
 	answer.Data = every(all, asTeam)
-	return reply(w, http.StatusOK, answer)
+	return replyCompressed(w, r, answer)
 }
 
 func (s *Server) createTeam(w http.ResponseWriter, r *http.Request) error {
@@ -74,7 +74,7 @@ func (s *Server) listTeamMembers(w http.ResponseWriter, r *http.Request) error {
 	var answer wire.TeamMemberList
 	all, answer.HasMore, answer.NextCursor = cut(s, pg, all, key)
 	answer.Data = every(all, asTeamMember)
-	return reply(w, http.StatusOK, answer)
+	return replyCompressed(w, r, answer)
 }
 
 func (s *Server) setTeamMember(w http.ResponseWriter, r *http.Request) error {

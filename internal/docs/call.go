@@ -22,6 +22,7 @@ type call struct {
 	Body                 *bodyView
 	Requests             []requestView
 	Responses            []responseView
+	Errors               []errorLink // that operations share
 
 	tags []string
 }
@@ -131,7 +132,12 @@ func (b *builder) call(at callAt, item pathItem, o operation) *call {
 		c.Body = &bodyView{Text: b.text(rb.Description), Required: rb.Required, Media: b.media(rb.Content, true)}
 	}
 	for _, r := range o.Responses {
-		if !strings.HasPrefix(r.Key, "x-") {
+		if strings.HasPrefix(r.Key, "x-") {
+			continue
+		}
+		if link, ok := b.errorLink(r.Key, &r.Value); ok {
+			c.Errors = append(c.Errors, link)
+		} else {
 			c.Responses = append(c.Responses, b.response(r.Key, read[response](b, &r.Value)))
 		}
 	}

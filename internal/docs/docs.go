@@ -12,6 +12,9 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
+	"strconv"
+	"sync"
 
 	"atelier/internal/httpd"
 )
@@ -47,16 +50,31 @@ func New(document []byte) (http.Handler, error) {
 	return mux, nil
 }
 
-// file answers with content that never changes while the program runs.
+// file answers with content that never changes while the program runs. It is
+// compressed once, when somebody first takes it so.
 func file(route, mediaType string, content []byte) http.Handler {
 	tag := httpd.ETag(content)
+	compress := sync.OnceValue(func() []byte {
+		zipped := httpd.Compress(content)
+		return slices.Concat(zipped.Stream(), zipped.Finish(nil))
+	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpd.RecordOf(r.Context()).Route = route
 		h := w.Header()
 		h.Set("Content-Type", mediaType)
 		h.Set("Content-Security-Policy", policy)
 		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", tag)
-		httpd.ServeBytes(w, r, content)
+		h.Set("Vary", "Accept-Encoding")
+		if len(content) < httpd.MinGzip || !httpd.AcceptsGzip(r) {
+			h.Set("ETag", tag)
+			httpd.ServeBytes(w, r, content)
+			return
+		}
+
+		compressed := compress()
+		h.Set("ETag", httpd.GzipETag(tag))
+		h.Set("Content-Encoding", "gzip")
+		h.Set("Content-Length", strconv.Itoa(len(compressed)))
+		httpd.ServeBytes(w, r, compressed)
 	})
 }

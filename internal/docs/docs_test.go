@@ -1,12 +1,14 @@
 package docs_test
 
 import (
+	"compress/gzip"
 	"html"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -207,5 +209,78 @@ func TestBrokenDocuments(t *testing.T) {
 				t.Errorf("error = %v, want one with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestSharedErrorsAreShownOnce: an operation names them and leads to them.
+func TestSharedErrorsAreShownOnce(t *testing.T) {
+	t.Parallel()
+	shown := page(t, []byte(`
+openapi: 3.1.0
+info: {title: T, version: '1'}
+paths:
+  /a:
+    get: {responses: {"200": {description: Fine.}, "404": {$ref: '#/components/responses/Gone'}, "409": {description: Taken.}}}
+    post: {responses: {"201": {$ref: '#/components/responses/Made'}, "404": {$ref: '#/components/responses/Gone'}, default: {$ref: '#/components/responses/Other'}}}
+components:
+  responses:
+    Made: {description: It is made.}
+    Gone: {description: It is gone.}
+    Other: {description: Something else.}
+    Unused: {description: Nobody says this.}
+`))
+	for text, want := range map[string]int{
+		"It is made.": 1, "It is gone.": 1, "Something else.": 1, "Taken.": 1, "Nobody says this.": 0,
+		`href="#error-Gone"><span class="status s4">404</span> Gone`:        2,
+		`href="#error-Other"><span class="status other">other</span> Other`: 1,
+		`id="error-Gone"`: 1, `id="error-Made"`: 0,
+	} {
+		if got := strings.Count(shown, text); got != want {
+			t.Errorf("%s is on the page %d times, want %d", text, got, want)
+		}
+	}
+}
+
+func TestCompressed(t *testing.T) {
+	t.Parallel()
+	h := handler(t, openapi.Document)
+	for _, path := range []string{"/docs", "/docs/style.css"} {
+		plain := get(h, "GET", path)
+		zipped := get(h, "GET", path, "Accept-Encoding", "br, gzip")
+		if plain.Header.Get("Content-Encoding") != "" || zipped.Header.Get("Content-Encoding") != "gzip" {
+			t.Fatalf("%s is encoded as %q and %q", path, plain.Header.Get("Content-Encoding"), zipped.Header.Get("Content-Encoding"))
+		}
+		for _, r := range []*http.Response{plain, zipped} {
+			if r.Header.Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%s varies by %q", path, r.Header.Get("Vary"))
+			}
+		}
+		text := body(t, plain)
+		stream := body(t, zipped)
+		if got := zipped.Header.Get("Content-Length"); got != strconv.Itoa(len(stream)) {
+			t.Errorf("%s: Content-Length %s of %d bytes", path, got, len(stream))
+		}
+		reader, err := gzip.NewReader(strings.NewReader(stream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unzipped, err := io.ReadAll(reader); err != nil || string(unzipped) != text {
+			t.Errorf("%s is something else when it is compressed: %v", path, err)
+		}
+		t.Logf("%s: %d bytes, compressed %d", path, len(text), len(stream))
+
+		tag := zipped.Header.Get("ETag")
+		if tag == plain.Header.Get("ETag") {
+			t.Errorf("%s: both forms have the tag %s", path, tag)
+		}
+		if r := get(h, "GET", path, "Accept-Encoding", "gzip", "If-None-Match", tag); r.StatusCode != http.StatusNotModified || r.Header.Get("ETag") != tag {
+			t.Errorf("%s again = %d %s", path, r.StatusCode, r.Header.Get("ETag"))
+		}
+		if r := get(h, "HEAD", path, "Accept-Encoding", "gzip"); r.Header.Get("Content-Length") != strconv.Itoa(len(stream)) || r.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("HEAD %s: %v", path, r.Header)
+		}
+		if r := get(h, "GET", path, "Accept-Encoding", "gzip", "Range", "bytes=0-9"); r.StatusCode != http.StatusPartialContent || body(t, r) != text[:10] {
+			t.Errorf("the first bytes of %s = %d", path, r.StatusCode)
+		}
 	}
 }

@@ -25,6 +25,7 @@ type document struct {
 	Webhooks   ordered[yaml.Node] `yaml:"webhooks"`
 	Components struct {
 		Schemas         ordered[*schema]   `yaml:"schemas"`
+		Responses       ordered[yaml.Node] `yaml:"responses"`
 		SecuritySchemes ordered[yaml.Node] `yaml:"securitySchemes"`
 	} `yaml:"components"`
 }

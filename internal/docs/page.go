@@ -17,6 +17,7 @@ type page struct {
 	Document                string // address of the document, "" where it has none
 	Schemes                 []schemeView
 	Groups                  []group
+	Errors                  []errorSection
 	Schemas                 []section
 }
 
@@ -46,6 +47,7 @@ type builder struct {
 	anchors  map[string]bool
 	sections map[string]string // anchors of the schemas, by name
 	schemes  map[string]string // anchors of the security schemes, by name
+	errors   map[string]string // anchors of the errors that operations share, by name
 }
 
 func (b *builder) fail(err error) {
@@ -59,8 +61,8 @@ func newPage(text []byte) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{doc: doc, root: root, anchors: map[string]bool{}, sections: map[string]string{}, schemes: map[string]string{}}
-	for _, own := range []string{"contents", "main", "authentication", "schemas"} {
+	b := &builder{doc: doc, root: root, anchors: map[string]bool{}, sections: map[string]string{}, schemes: map[string]string{}, errors: map[string]string{}}
+	for _, own := range []string{"contents", "main", "authentication", "errors", "schemas"} {
 		b.anchor(own) // of the template
 	}
 	for _, s := range doc.Components.Schemas {
@@ -83,6 +85,7 @@ func newPage(text []byte) (*page, error) {
 		p.Schemes = append(p.Schemes, b.scheme(s.Key, read[securityScheme](b, &s.Value)))
 	}
 	p.Groups = b.groups()
+	p.Errors = b.errorSections()
 	for _, s := range doc.Components.Schemas {
 		p.Schemas = append(p.Schemas, b.section(s.Key, s.Value))
 	}

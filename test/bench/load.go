@@ -19,6 +19,7 @@ type target struct {
 	address, path, token string
 	url                  string // as the program says it
 	body                 string // of a POST, in JSON
+	takesGzip            bool
 }
 
 func (t target) with(path string) target {
@@ -35,6 +36,9 @@ func (t target) request() []byte {
 	head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\n", method, t.path, t.address)
 	if t.token != "" {
 		head += "Authorization: Bearer " + t.token + "\r\n"
+	}
+	if t.takesGzip {
+		head += "Accept-Encoding: gzip\r\n"
 	}
 	if t.body != "" {
 		head += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(t.body))

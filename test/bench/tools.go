@@ -53,6 +53,16 @@ func (b *bench) tools(ctx context.Context) error {
 	if err := b.compare("req/s", asking("GET /tools?limit=100 (personal token, SQLite)", targets[100].with("/api/v2/tools?limit=100")), base, 0.5); err != nil {
 		return err
 	}
+	zipped := targets[100].with("/api/v2/tools?limit=100")
+	zipped.takesGzip = true
+	short, err := fetch(zipped)
+	if err != nil {
+		return err
+	}
+	if err := b.compare("req/s", asking(fmt.Sprintf("GET /tools?limit=100, compressed to %d bytes", len(short)), zipped),
+		asking(fmt.Sprintf("GET /tools?limit=100, %d bytes as they are", len(page)), targets[100].with("/api/v2/tools?limit=100")), 0.9); err != nil {
+		return err
+	}
 	device, err := signIn(targets[100])
 	if err != nil {
 		return fmt.Errorf("sign a device in: %w", err)

@@ -9,8 +9,6 @@ package clients
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,52 +57,15 @@ type installed struct{ node, source, packages string }
 // install fetches the packages where the versions that are locked were not
 // fetched on this machine before.
 var install = sync.OnceValues(func() (installed, error) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		return installed{}, fmt.Errorf("%w: Node.js is not installed (Debian: apt-get install nodejs npm)", errNoClients)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	source, err := companion.Source(ctx, "clients")
 	if err != nil {
 		return installed{}, fmt.Errorf("%w: %w", errNoClients, err)
 	}
-	lock, err := os.ReadFile(filepath.Join(source, "package-lock.json"))
+	node, packages, err := companion.Node(ctx, source, "clients")
 	if err != nil {
-		return installed{}, err
+		return installed{}, fmt.Errorf("the providers' clients: %w", err)
 	}
-	cache, release, err := companion.Cache("clients")
-	if err != nil {
-		return installed{}, err
-	}
-	defer release()
-	c := installed{node, source, filepath.Join(cache, fmt.Sprintf("clients-%x", sha256.Sum256(lock)))}
-	if _, err := os.Stat(c.packages); errors.Is(err, os.ErrNotExist) {
-		return c, fetch(ctx, source, c.packages)
-	}
-	return c, nil
+	return installed{node, source, packages}, nil
 })
-
-// fetch makes the folder with the packages. It appears whole or not at all.
-func fetch(ctx context.Context, source, dir string) error {
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), ".clients-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(fresh)
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		text, err := os.ReadFile(filepath.Join(source, name))
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(fresh, name), text, 0o600); err != nil {
-			return err
-		}
-	}
-	cmd := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	cmd.Dir = fresh
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: npm ci (Debian: apt-get install nodejs npm): %w: %s", errNoClients, err, strings.TrimSpace(string(out)))
-	}
-	return os.Rename(fresh, dir)
-}

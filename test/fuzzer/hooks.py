@@ -178,6 +178,6 @@ def invalid_data_is_rejected(ctx, response, case):
     return negative_data_rejection(ctx, response, case)
 
 
-@schemathesis.serializer("image/png", "image/jpeg", "audio/mpeg", "video/mp4", "model/gltf-binary", "application/octet-stream")
+@schemathesis.serializer("application/octet-stream")
 def as_bytes(ctx, value):
     return value if isinstance(value, bytes) else str(value).encode()

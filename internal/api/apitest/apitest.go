@@ -9,6 +9,7 @@ package apitest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -132,7 +133,10 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 		if status < 400 {
 			return fmt.Errorf("status %d is not in the document", status)
 		}
-		at = "/components/responses/Error"
+		at = unnamed
+	}
+	if known && at == unnamed && status != http.StatusInternalServerError {
+		return fmt.Errorf("the document does not name status %d for this operation", status)
 	}
 	if status == http.StatusNotModified || status == http.StatusNoContent {
 		if len(body) != 0 {
@@ -188,6 +192,10 @@ func checkRateLimited(details map[string]any, retryAfter string) error {
 	}
 	return nil
 }
+
+// unnamed describes the answers that no operation has to name: those to other
+// methods and addresses than the document has, and accidents.
+const unnamed = "/components/responses/Error"
 
 // others are the types of answers that are not JSON: those that do not end by
 // themselves, tables and archives.
@@ -292,10 +300,26 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Judge(r.Method, r.URL.Path, res.StatusCode, res.Header, body); err != nil {
-		t.T.Errorf("%s %s breaks the contract: %v\n%s", r.Method, r.URL, err, body)
+	shown, err := plainBody(res, body)
+	if err == nil {
+		err = c.Judge(r.Method, r.URL.Path, res.StatusCode, res.Header, shown)
+	}
+	if err != nil {
+		t.T.Errorf("%s %s breaks the contract: %v\n%s", r.Method, r.URL, err, shown)
 	}
 	return res, nil
+}
+
+// plainBody is a body as it was before it was compressed.
+func plainBody(res *http.Response, body []byte) ([]byte, error) {
+	if res.Header.Get("Content-Encoding") != "gzip" || len(body) == 0 {
+		return body, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 // Client is an HTTP client that judges every answer and follows no redirects.

@@ -42,6 +42,7 @@ func TestJudge(t *testing.T) {
 		{"an unknown path", "GET", "/api/v2/nowhere", 404, missing, "", true},
 		{"not modified", "GET", "/api/v2/kits", 304, "", "", true},
 		{"an undocumented status", "GET", "/api/v2/tools", 202, page, "", false},
+		{"an error that is not named", "GET", "/api/v2/tools", 409, strings.Replace(missing, "NOT_FOUND", "CONFLICT", 1), "", false},
 		{"success where nothing is", "GET", "/api/v2/nowhere", 200, page, "", false},
 		{"no JSON", "GET", "/api/v2/tools", 200, "hello", "", false},
 		{"a name missing", "GET", "/api/v2/tools", 200, `{"data":[],"has_more":false}`, "", false},

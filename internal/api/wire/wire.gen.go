@@ -452,33 +452,6 @@ func (e PricingType) Valid() bool {
 	}
 }
 
-// Defines values for ToolOutputType.
-const (
-	ToolOutputTypeASSET3D ToolOutputType = "ASSET_3D"
-	ToolOutputTypeAUDIO   ToolOutputType = "AUDIO"
-	ToolOutputTypeIMG     ToolOutputType = "IMG"
-	ToolOutputTypeTEXT    ToolOutputType = "TEXT"
-	ToolOutputTypeVID     ToolOutputType = "VID"
-)
-
-// Valid indicates whether the value is a known member of the ToolOutputType enum.
-func (e ToolOutputType) Valid() bool {
-	switch e {
-	case ToolOutputTypeASSET3D:
-		return true
-	case ToolOutputTypeAUDIO:
-		return true
-	case ToolOutputTypeIMG:
-		return true
-	case ToolOutputTypeTEXT:
-		return true
-	case ToolOutputTypeVID:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for WebhookEventType.
 const (
 	GenerationCancelled WebhookEventType = "generation.cancelled"
@@ -601,7 +574,7 @@ type Account struct {
 	// Permissions What the person may do for the account; `USE_PLUGINS` is "Allow plugin and API access".
 	//
 	// Examples: {"GENERATE":true,"MANAGE_TEAM":false,"USE_PLUGINS":true}
-	Permissions map[string]bool `json:"permissions"`
+	Permissions Permissions `json:"permissions"`
 
 	// Plan What the account has.
 	Plan AccountPlan `json:"plan"`
@@ -619,6 +592,9 @@ type AccountKind string
 
 // AccountPlan What the account has.
 type AccountPlan string
+
+// AspectRatio The shape of a picture or video, by the nearest of these; `OTHER` is near none.
+type AspectRatio = string
 
 // AuditList A page of the audit log.
 type AuditList struct {
@@ -752,6 +728,9 @@ type BoardDraft struct {
 	Name string `json:"name"`
 }
 
+// BoardEvents Server-sent events. The `data` of each is one of these, as JSON.
+type BoardEvents = interface{}
+
 // BoardList A page of boards.
 type BoardList struct {
 	Data    []BoardSummary `json:"data"`
@@ -877,7 +856,7 @@ type BudgetAlert struct {
 
 // BudgetDraft What a team plans to spend.
 type BudgetDraft struct {
-	// Hard Whether runs that would go beyond it are refused.
+	// Hard Whether runs that would go beyond it are refused; left out, they are not.
 	Hard *bool `json:"hard,omitempty"`
 
 	// Tokens In a calendar month.
@@ -982,7 +961,7 @@ type CompanyPermission string
 // CompanyPermissions By company id, every permission and whether the person has it.
 //
 // Examples: {"PagW53lsaa2KiGgg5wR4":{"MANAGE_API_TOKENS":true,"VIEW_COMPANY_REPORTS":false}}
-type CompanyPermissions map[string]map[string]bool
+type CompanyPermissions map[string]Permissions
 
 // CompanyRole What some members may do with their company.
 type CompanyRole struct {
@@ -1047,7 +1026,7 @@ type CostPreview struct {
 type CreateGenerationForm struct {
 	// Files The files, one part each, in the order that `file_index` counts from 0. Each must be named by exactly one
 	// input.
-	Files *[]interface{} `json:"files,omitempty"`
+	Files *[]FileBytes `json:"files,omitempty"`
 
 	// Payload The body, as JSON.
 	//
@@ -1372,11 +1351,14 @@ type FieldNode = any
 // FieldType What the field's value is. `HEADER` and `HTML` carry none.
 type FieldType string
 
-// FileBytes The bytes of a file. Other common names of its type are taken as well.
-type FileBytes = interface{}
+// FileBytes The bytes of a file.
+type FileBytes = any
 
 // FileInput Says which file an input is; `kind` tells the ways apart.
 type FileInput = any
+
+// FlagInput On or off.
+type FlagInput = bool
 
 // Generation How a run stands. Once it is over, only addresses and the webhook's state still change.
 //
@@ -1527,6 +1509,9 @@ type GenerationError struct {
 // New codes may be added.
 type GenerationErrorCode string
 
+// GenerationEvents Server-sent events. The `data` of each is one of these, as JSON.
+type GenerationEvents = interface{}
+
 // GenerationList A page of runs.
 type GenerationList struct {
 	Data    []Generation `json:"data"`
@@ -1673,6 +1658,12 @@ type Identity struct {
 	User User `json:"user"`
 }
 
+// InputValue The value of a field: a text, a number, a truth value, a size, a file, or a list of texts, numbers or files.
+type InputValue = any
+
+// Inputs The values of a tool's fields, by `fieldKey`.
+type Inputs = json.RawMessage
+
 // Invitation A link that lets people into a company, and into a team where it names one.
 type Invitation struct {
 	// CompanyID Opaque. Pass it back as it came.
@@ -1735,7 +1726,7 @@ type InvitationDraft struct {
 	// Examples: bert@studio.example
 	Email *string `json:"email,omitempty"`
 
-	// LifetimeSeconds How long it works.
+	// LifetimeSeconds How long it works; left out, 604,800, which is a week.
 	LifetimeSeconds *int64 `json:"lifetime_seconds,omitempty"`
 
 	// TeamID The team it leads to; left out or empty for the company only.
@@ -1746,7 +1737,7 @@ type InvitationDraft struct {
 	// Examples: member
 	TeamRole *string `json:"team_role,omitempty"`
 
-	// Uses How many people it lets in; one where it is for an address.
+	// Uses How many people it lets in; left out, one. It is one where it is for an address.
 	Uses *int64 `json:"uses,omitempty"`
 }
 
@@ -2022,6 +2013,12 @@ type LibraryRef struct {
 	Kind string   `json:"kind"`
 }
 
+// ListInput Several values.
+type ListInput = []any
+
+// ListedInput One of several values.
+type ListedInput = any
+
 // Medium The kind of medium.
 type Medium string
 
@@ -2054,6 +2051,9 @@ type MemberList struct {
 	// NextCursor Where the next page begins; null on the last.
 	NextCursor *string `json:"next_cursor"`
 }
+
+// Metadata Anything that the client wrote.
+type Metadata = json.RawMessage
 
 // MultipartFile A file in the same request.
 type MultipartFile struct {
@@ -2158,6 +2158,7 @@ type NodeChanges struct {
 
 // NodeDraft A node to add. Numbers are at most a billion either way, sizes not below zero.
 type NodeDraft struct {
+	// Height Left out, 0.
 	Height *float64 `json:"height,omitempty"`
 
 	// Kind What a node shows: a result, an upload, a text of its own, or a run.
@@ -2169,12 +2170,18 @@ type NodeDraft struct {
 	Ref *string `json:"ref,omitempty"`
 
 	// Text What it says.
-	Text  *string  `json:"text,omitempty"`
-	Width *float64 `json:"width,omitempty"`
-	X     *float64 `json:"x,omitempty"`
-	Y     *float64 `json:"y,omitempty"`
+	Text *string `json:"text,omitempty"`
 
-	// Z Left out
+	// Width Left out, 0.
+	Width *float64 `json:"width,omitempty"`
+
+	// X Left out, 0.
+	X *float64 `json:"x,omitempty"`
+
+	// Y Left out, 0.
+	Y *float64 `json:"y,omitempty"`
+
+	// Z Left out, on top of all others.
 	Z *int64 `json:"z,omitempty"`
 }
 
@@ -2275,6 +2282,9 @@ type NumResults struct {
 	Min int64 `json:"min"`
 }
 
+// NumberInput A number, or a choice.
+type NumberInput = float64
+
 // Offer An invitation, as the person sees it whom it is for.
 type Offer struct {
 	// CompanyID Opaque. Pass it back as it came.
@@ -2316,6 +2326,9 @@ type OfferList struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
+// OpenAPIDocument An OpenAPI document.
+type OpenAPIDocument map[string]interface{}
+
 // Option One choice.
 type Option struct {
 	// ImageURL Address of a PNG; only where options are laid out as pictures.
@@ -2329,13 +2342,21 @@ type Option struct {
 	// Value What goes into a run's `inputs`.
 	//
 	// Examples: radial
-	Value any `json:"value"`
+	Value OptionValue `json:"value"`
 }
 
 // OptionList The options of a select.
 type OptionList struct {
 	Options []Option `json:"options"`
 }
+
+// OptionValue What goes into a run's `inputs`.
+//
+// Examples: radial
+type OptionValue = any
+
+// Permissions Every permission, and whether the person or role has it.
+type Permissions = map[string]bool
 
 // PricingType Whether runs are deducted from the account's balance.
 type PricingType string
@@ -2346,10 +2367,16 @@ type RefreshRequest struct {
 	RefreshToken string `json:"refresh_token"`
 }
 
+// ReportFormat How a report is written.
+type ReportFormat = string
+
 // ReportTime A time, or a day for its beginning in UTC.
 //
 // Examples: 2026-11-01T00:00:00Z, 2026-11-01
 type ReportTime = string
+
+// Resolution The size of a picture or video, by its longer edge.
+type Resolution = string
 
 // ResultID Names one result of a run. Use it whole; do not split it.
 //
@@ -2531,6 +2558,15 @@ type Size struct {
 	Width int64 `json:"width"`
 }
 
+// SizeInput A size in pixels.
+type SizeInput struct {
+	// Height Examples: 1024
+	Height int64 `json:"height"`
+
+	// Width Examples: 1024
+	Width int64 `json:"width"`
+}
+
 // SizeList The sizes to choose from.
 type SizeList struct {
 	Options []Size `json:"options"`
@@ -2656,7 +2692,7 @@ type TeamRole struct {
 	// Permissions Every permission and whether the role has it; `USE_PLUGINS` is "Allow plugin and API access".
 	//
 	// Examples: {"GENERATE":true,"MANAGE_TEAM":false,"USE_PLUGINS":true}
-	Permissions map[string]bool `json:"permissions"`
+	Permissions Permissions `json:"permissions"`
 
 	// PluginKinds The kinds of apps that may act; `*` alone means all.
 	PluginKinds []string `json:"plugin_kinds"`
@@ -2719,6 +2755,9 @@ type TeamStorage struct {
 	UsedBytes int64 `json:"used_bytes"`
 }
 
+// TextInput A text, or a choice.
+type TextInput = string
+
 // TimeZone By which clock the company counts its days and months, as the IANA names it.
 //
 // Examples: Europe/Paris
@@ -2726,7 +2765,7 @@ type TimeZone = string
 
 // Tokens What a device speaks with.
 type Tokens struct {
-	// ExpiresAt When the ID token expires
+	// ExpiresAt When the ID token expires, in Unix seconds.
 	//
 	// Examples: 1794736800
 	ExpiresAt int64 `json:"expires_at"`
@@ -2858,11 +2897,8 @@ type ToolOutput struct {
 	MimeTypes []string `json:"mime_types"`
 
 	// Type The kind of medium.
-	Type ToolOutputType `json:"type"`
+	Type Medium `json:"type"`
 }
-
-// ToolOutputType The kind of medium.
-type ToolOutputType string
 
 // ToolTag A word that tools are sorted by.
 type ToolTag struct {
@@ -2977,7 +3013,7 @@ type Upload struct {
 // Examples: {"file":"photo.png"}
 type UploadForm struct {
 	// File The file, with its name and type.
-	File interface{} `json:"file"`
+	File FileBytes `json:"file"`
 }
 
 // UploadList A page of uploads.
@@ -3340,9 +3376,6 @@ type ReportEmail = Email
 // Examples: 2026-11-01T00:00:00Z, 2026-11-01
 type ReportEnd = ReportTime
 
-// ReportFormat defines model for ReportFormat.
-type ReportFormat = string
-
 // ReportStart A time, or a day for its beginning in UTC.
 //
 // Examples: 2026-11-01T00:00:00Z, 2026-11-01
@@ -3388,8 +3421,59 @@ type UID = ID
 // Examples: PagW53lsaa2KiGgg5wR4
 type UploadID = ID
 
+// WebhookID Examples: msg_Zt9LwVcR4yHsb7Xk0Qm2
+type WebhookID = string
+
+// WebhookSignature defines model for WebhookSignature.
+type WebhookSignature = string
+
+// WebhookTimestamp Examples: 1794736800
+type WebhookTimestamp = string
+
+// AddressEnded What every answer that is no success holds.
+type AddressEnded = Error
+
+// AuthorizationPending What every answer that is no success holds.
+type AuthorizationPending = Error
+
+// BadRequest What every answer that is no success holds.
+type BadRequest = Error
+
+// DeviceCodeGone What every answer that is no success holds.
+type DeviceCodeGone = Error
+
+// Forbidden What every answer that is no success holds.
+type Forbidden = Error
+
 // NewAccessToken An access token.
 type NewAccessToken = AccessToken
+
+// NotFound What every answer that is no success holds.
+type NotFound = Error
+
+// PayloadTooLarge What every answer that is no success holds.
+type PayloadTooLarge = Error
+
+// PreconditionFailed What every answer that is no success holds.
+type PreconditionFailed = Error
+
+// RequestTimeout What every answer that is no success holds.
+type RequestTimeout = Error
+
+// TooManyRequests What every answer that is no success holds.
+type TooManyRequests = Error
+
+// ToolChanged What every answer that is no success holds.
+type ToolChanged = Error
+
+// Unauthenticated What every answer that is no success holds.
+type Unauthenticated = Error
+
+// Unavailable What every answer that is no success holds.
+type Unavailable = Error
+
+// UnsupportedMediaType What every answer that is no success holds.
+type UnsupportedMediaType = Error
 
 // ListAccessTokensParams defines parameters for ListAccessTokens.
 type ListAccessTokensParams struct {
@@ -3689,10 +3773,10 @@ type ListLibraryParams struct {
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
 
 	// AspectRatio Only pictures and videos whose shape is nearest to this one; `OTHER` is near none.
-	AspectRatio *string `form:"aspect_ratio,omitempty" json:"aspect_ratio,omitempty"`
+	AspectRatio *AspectRatio `form:"aspect_ratio,omitempty" json:"aspect_ratio,omitempty"`
 
 	// Resolution Only pictures and videos of this size, by the longer edge.
-	Resolution *string `form:"resolution,omitempty" json:"resolution,omitempty"`
+	Resolution *Resolution `form:"resolution,omitempty" json:"resolution,omitempty"`
 
 	// ModelFamilyToolTagID The id of a tool tag of type `MODEL_FAMILY`; only results of tools with it.
 	ModelFamilyToolTagID *ID `form:"model_family_tool_tag_id,omitempty" json:"model_family_tool_tag_id,omitempty"`
@@ -3776,6 +3860,12 @@ type GetMediaParams struct {
 	// Range Which bytes you want, such as `bytes=0-1023`.
 	Range *Range `json:"Range,omitempty"`
 
+	// IfNoneMatch The `ETag` of an earlier answer.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// GetOpenAPIParams defines parameters for GetOpenAPI.
+type GetOpenAPIParams struct {
 	// IfNoneMatch The `ETag` of an earlier answer.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
@@ -3951,16 +4041,28 @@ type RotateWebhookSecretParams struct {
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
+// BudgetReachedParams defines parameters for BudgetReached.
+type BudgetReachedParams struct {
+	// WebhookID Names the event, the same at every attempt.
+	WebhookID WebhookID `json:"webhook-id"`
+
+	// WebhookTimestamp When this attempt was made, in Unix seconds.
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
+
+	// WebhookSignature `v1,` and the signature in base64; two of them with a space between while a secret is being changed.
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
+}
+
 // GenerationEndedParams defines parameters for GenerationEnded.
 type GenerationEndedParams struct {
 	// WebhookID Names the event, the same at every attempt.
-	WebhookID string `json:"webhook-id"`
+	WebhookID WebhookID `json:"webhook-id"`
 
 	// WebhookTimestamp When this attempt was made, in Unix seconds.
-	WebhookTimestamp string `json:"webhook-timestamp"`
+	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
 
 	// WebhookSignature `v1,` and the signature in base64; two of them with a space between while a secret is being changed.
-	WebhookSignature string `json:"webhook-signature"`
+	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
 
 // CreateAccessTokenJSONRequestBody defines body for CreateAccessToken for application/json ContentType.
@@ -4040,6 +4142,9 @@ type SetTeamRoleJSONRequestBody = TeamRoleDraft
 
 // CreateUploadMultipartRequestBody defines body for CreateUpload for multipart/form-data ContentType.
 type CreateUploadMultipartRequestBody = UploadForm
+
+// BudgetReachedJSONRequestBody defines body for BudgetReached for application/json ContentType.
+type BudgetReachedJSONRequestBody = BudgetEvent
 
 // GenerationEndedJSONRequestBody defines body for GenerationEnded for application/json ContentType.
 type GenerationEndedJSONRequestBody = WebhookEvent

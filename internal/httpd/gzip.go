@@ -1,0 +1,147 @@
+package httpd
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// MinGzip is the size from which answers are compressed: below it the headers
+// weigh more than what is saved.
+const MinGzip = 1 << 10
+
+// AcceptsGzip reports whether a request is better answered with gzip (RFC 9110,
+// section 12.5.3). Parts of a file are never compressed.
+func AcceptsGzip(r *http.Request) bool {
+	lines := r.Header["Accept-Encoding"]
+	if len(lines) == 0 || r.Header.Get("Range") != "" {
+		return false
+	}
+
+	const unset = -1.0
+	compressed, wildcard, plain := unset, unset, unset
+	for _, line := range lines {
+		for one := range strings.SplitSeq(line, ",") {
+			coding, parameters, _ := strings.Cut(one, ";")
+			switch strings.ToLower(strings.TrimSpace(coding)) {
+			case "gzip", "x-gzip":
+				compressed = parseWeight(parameters)
+			case "identity":
+				plain = parseWeight(parameters)
+			case "*":
+				wildcard = parseWeight(parameters)
+			}
+		}
+	}
+	if compressed == unset {
+		compressed = wildcard
+	}
+	return compressed > 0 && compressed >= plain
+}
+
+// parseWeight reads the q of a header's value: 1 without one, 0 for nonsense.
+func parseWeight(parameters string) float64 {
+	text := strings.TrimSpace(parameters)
+	if text == "" {
+		return 1
+	}
+	name, value, _ := strings.Cut(text, "=")
+	if !strings.EqualFold(strings.TrimSpace(name), "q") {
+		return 0
+	}
+	weight, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	if err != nil || math.IsNaN(weight) || weight < 0 || weight > 1 {
+		return 0
+	}
+	return weight
+}
+
+// GzipETag is the tag of the compressed form of what tag names: the two differ
+// in their bytes, so a strong tag must differ too (RFC 9110, section 8.8.3.3).
+func GzipETag(tag string) string {
+	return strings.TrimSuffix(tag, `"`) + `-gzip"`
+}
+
+// Gzip is compressed content to which a few bytes can still be added, so that
+// content is compressed once and its end written for each caller.
+type Gzip struct {
+	stream []byte // without the last block and the trailer
+	sum    uint32
+	length uint32
+}
+
+// Compress compresses content as small as it gets, to be kept.
+func Compress(content []byte) *Gzip {
+	var stream bytes.Buffer
+	w, err := gzip.NewWriterLevel(&stream, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	w.Write(content)
+	w.Flush() // ends at a byte, with no last block
+	return &Gzip{
+		stream: bytes.Clone(stream.Bytes()),
+		sum:    crc32.ChecksumIEEE(content),
+		length: uint32(len(content)),
+	}
+}
+
+// Stream is the compressed content. Finish gives its end.
+func (g *Gzip) Stream() []byte { return g.stream }
+
+// maxStored is how much a block of DEFLATE can hold that is not compressed.
+const maxStored = math.MaxUint16
+
+// Finish gives the end of the stream, with rest after the content. rest is not
+// compressed: it is short, and different for each caller (RFC 1951, section
+// 3.2.4; RFC 1952, section 2.3.1).
+func (g *Gzip) Finish(rest []byte) []byte {
+	sum := crc32.Update(g.sum, crc32.IEEETable, rest)
+	length := g.length + uint32(len(rest))
+
+	end := make([]byte, 0, len(rest)+5*(len(rest)/maxStored+1)+8)
+	for {
+		block := rest[:min(len(rest), maxStored)]
+		rest = rest[len(block):]
+		last := byte(0)
+		if len(rest) == 0 {
+			last = 1
+		}
+		end = append(end, last)
+		end = binary.LittleEndian.AppendUint16(end, uint16(len(block)))
+		end = binary.LittleEndian.AppendUint16(end, ^uint16(len(block)))
+		end = append(end, block...)
+		if last == 1 {
+			break
+		}
+	}
+	end = binary.LittleEndian.AppendUint32(end, sum)
+	return binary.LittleEndian.AppendUint32(end, length)
+}
+
+// fastWriters are for content that is sent once.
+var fastWriters = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return w
+}}
+
+// CompressOnce compresses content quickly, to be sent once.
+func CompressOnce(content []byte) []byte {
+	var stream bytes.Buffer
+	stream.Grow(len(content) / 4)
+	w := fastWriters.Get().(*gzip.Writer)
+	defer fastWriters.Put(w)
+	w.Reset(&stream)
+	w.Write(content)
+	w.Close()
+	return stream.Bytes()
+}

@@ -1,0 +1,13 @@
+// This module holds a program that is built with a client that oapi-codegen
+// makes from the OpenAPI document. It stands apart so that nothing of it reaches
+// the service.
+module atelier/test/generated/go
+
+go 1.26.0
+
+require github.com/oapi-codegen/runtime v1.8.0
+
+require (
+	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+)
