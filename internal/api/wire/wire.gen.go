@@ -1263,11 +1263,11 @@ type FieldDisplay struct {
 	// Advanced Whether to hide the field at first.
 	Advanced *bool `json:"advanced,omitempty"`
 
+	// Content The `content` of an `HTML` field once more.
+	Content *string `json:"content,omitempty"`
+
 	// Help A sentence or two below the field.
 	Help *string `json:"help,omitempty"`
-
-	// HTML Content of an `HTML` field.
-	HTML *string `json:"html,omitempty"`
 
 	// Image Options as pictures.
 	Image *OptionList `json:"image,omitempty"`
@@ -1299,7 +1299,7 @@ type FieldDisplay struct {
 	// Select Sizes of a `WIDTH_HEIGHT` field to choose from.
 	Select *SizeList `json:"select,omitempty"`
 
-	// Step How far a slider moves.
+	// Step How far a slider moves; fields of whole numbers always have it.
 	Step *float64 `json:"step,omitempty"`
 
 	// Text Options as a list.
@@ -1326,6 +1326,13 @@ type FieldGroupIsField bool
 
 // FieldLeaf A field of the form.
 type FieldLeaf struct {
+	// Content What an `HTML` field shows, as HTML that can be put into a page as it is: it was sanitized and has elements of
+	// running text and links only. Absent elsewhere.
+	//
+	//
+	// Examples: <p>Pictures are <b>not</b> kept.</p>
+	Content *string `json:"content,omitempty"`
+
 	// DefaultValue What the field has when it is left out; null for none.
 	DefaultValue interface{} `json:"defaultValue"`
 
@@ -1789,7 +1796,7 @@ type Kit struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// KitTags Words that the operator gave the kit.
+	// KitTags The tags that its tools have, in the operator's order. Clients make tabs of them.
 	KitTags []string `json:"kit_tags"`
 
 	// Label Display name.
@@ -2315,7 +2322,7 @@ type Option struct {
 	// Examples: Radial
 	Text string `json:"text"`
 
-	// Value What goes into a run's `inputs`.
+	// Value What goes into a run's `inputs`. A number can be given as its text, too.
 	//
 	// Examples: radial
 	Value any `json:"value"`
