@@ -46,7 +46,7 @@ type Parts struct {
 type Settings struct {
 	AppURL string
 	Signup Signup
-	// RequireVerified makes an account useless until its address is verified.
+	// RequireVerified lets people only look around until their address is verified.
 	RequireVerified bool
 	SessionLifetime time.Duration
 	// KnownLifetime is how long a browser counts as known after a sign-in.

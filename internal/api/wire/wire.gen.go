@@ -1101,6 +1101,48 @@ type CreateGenerationRequest struct {
 // CredentialKind With what sort of credential runs were started.
 type CredentialKind = string
 
+// Device Something that a person is signed in with.
+type Device struct {
+	// Address The network address that it was last used from.
+	//
+	// Examples: 198.51.100.7
+	Address string `json:"address"`
+
+	// Created When it was signed in.
+	Created time.Time `json:"created"`
+
+	// Current Whether the request comes from it.
+	Current bool `json:"current"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Kind What it is. `DEVICE` is an app that signed in with the device flow; other kinds may come.
+	//
+	// Examples: DEVICE
+	Kind string `json:"kind"`
+
+	// LastUsed When it was last used; up to a minute may be missing.
+	LastUsed time.Time `json:"last_used"`
+
+	// Name How the app called itself when it signed in.
+	//
+	// Examples: atelier-blender/1.4
+	Name string `json:"name"`
+
+	// PluginKind The kind of app that it said to be; null where it did not.
+	//
+	// Examples: blender
+	PluginKind *string `json:"plugin_kind"`
+
+	// SignInProvider How the person who approved it had signed in.
+	//
+	// Examples: password
+	SignInProvider string `json:"sign_in_provider"`
+}
+
 // DeviceCodes How to sign the device in.
 type DeviceCodes struct {
 	// DeviceCode Secret; for polling only.
@@ -1125,6 +1167,15 @@ type DeviceCodes struct {
 	//
 	// Examples: https://atelier.example/device?code=BCDF-GHJK
 	VerificationURL string `json:"verification_url"`
+}
+
+// DeviceList A page of devices.
+type DeviceList struct {
+	Data    []Device `json:"data"`
+	HasMore bool     `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // DevicePoll Which device asks.
@@ -3563,6 +3614,15 @@ type ListTeamsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListDevicesParams defines parameters for ListDevices.
+type ListDevicesParams struct {
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // CreateGenerationParams defines parameters for CreateGeneration.
 type CreateGenerationParams struct {
 	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
@@ -3750,7 +3810,7 @@ type ReportRunsParams struct {
 	// beginning in UTC. Left out, now.
 	EndUtc *ReportEnd `form:"end_utc,omitempty" json:"end_utc,omitempty"`
 
-	// TeamID Only those of this team.
+	// TeamID Only those of this team. One that is malformed, or several, is `ACCOUNT_SELECTION_INVALID`.
 	TeamID *ReportTeam `form:"team_id,omitempty" json:"team_id,omitempty"`
 
 	// ToolID Only those of this tool.
@@ -3788,7 +3848,7 @@ type ReportUsageParams struct {
 	// none of them twice. The rows come in that order.
 	GroupBy *string `form:"group_by,omitempty" json:"group_by,omitempty"`
 
-	// TeamID Only those of this team.
+	// TeamID Only those of this team. One that is malformed, or several, is `ACCOUNT_SELECTION_INVALID`.
 	TeamID *ReportTeam `form:"team_id,omitempty" json:"team_id,omitempty"`
 
 	// ToolID Only those of this tool.
