@@ -38,6 +38,7 @@ import (
 	"atelier/internal/credential"
 	"atelier/internal/device"
 	"atelier/internal/fault"
+	"atelier/internal/ident"
 	"atelier/internal/idtoken"
 	"atelier/internal/sqldb"
 )
@@ -73,6 +74,8 @@ type Presented struct {
 	TeamID        []string // team_id, as often as it was given
 	CompanyID     []string // company_id, likewise
 	Address       string
+	// Reads says that the request changes nothing (RFC 9110 section 9.2.1).
+	Reads bool
 }
 
 // Gate admits requests.
@@ -80,7 +83,8 @@ type Gate struct {
 	DB      *sqldb.DB
 	Devices *device.Devices
 	Tokens  *idtoken.Issuer
-	// RequireVerified refuses people whose mail address is not verified.
+	// RequireVerified lets people whose mail address is not verified read, and
+	// refuses them everything else.
 	RequireVerified bool
 	// RefuseOAuthReports keeps ID tokens from reports.
 	RefuseOAuthReports bool
@@ -111,14 +115,27 @@ func (g *Gate) authorize(ctx context.Context, q sqldb.Querier, r Rule, id identi
 	if !g.takes(r, id.Kind) {
 		return Account{}, fault.New(fault.Forbidden, r.instead(id.Kind)).With("reason", "credential")
 	}
-	if g.RequireVerified && !id.verified && !r.Unverified {
-		return Account{}, fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
+	unverified := g.RequireVerified && !id.verified
+	if unverified && !r.takesUnverified(p.Reads) {
+		return Account{}, ErrUnverified
 	}
+
+	var a Account
+	var err error
 	if r.Account == CompanyAccount {
-		return companyAccount(ctx, q, r, id.Caller, p.CompanyID)
+		a, err = companyAccount(ctx, q, r, id.Caller, p)
+	} else {
+		a, err = account(ctx, q, r, id.Caller, p.TeamID)
 	}
-	return account(ctx, q, r, id.Caller, p.TeamID)
+	if err != nil {
+		return Account{}, err
+	}
+	a.Unverified = unverified
+	return a, nil
 }
+
+// ErrUnverified refuses people whose address has to be verified first.
+var ErrUnverified = fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
 
 // takes tells whether a rule lets a kind of credential in here.
 func (g *Gate) takes(r Rule, k Kind) bool {
@@ -233,6 +250,9 @@ type Account struct {
 	Role      company.TeamRole // in the team
 	// Also are the others, where a call takes several.
 	Also []Account
+	// Unverified says that the operator demands a verified address, which the
+	// person does not have yet: nothing may be run.
+	Unverified bool
 }
 
 // May tells whether the account lets the caller do p: a person everything with
@@ -276,7 +296,7 @@ func accounts(ctx context.Context, q sqldb.Querier, r Rule, c Caller, team []str
 func oneAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, id string) (Account, error) {
 	switch {
 	case c.Kind == PersonalToken && id != "":
-		return Account{}, selectionInvalid("team_not_allowed", "A personal access token reaches the personal account only. Leave team_id out.")
+		return Account{}, errNoTeams
 	case c.Kind == CompanyToken && id == "" && r.Account == CatalogAccount:
 		return Account{CompanyID: c.CompanyID}, nil
 	case c.Kind == CompanyToken && id == "":
@@ -288,16 +308,45 @@ func oneAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, id strin
 	if err != nil {
 		return Account{}, err
 	}
-	if c.Kind == CompanyToken && s.CompanyID != c.CompanyID {
-		return Account{}, company.ErrNotMember
-	}
-	if c.Kind == IDToken && !(s.Role.May(company.UsePlugins) && s.Role.AllowsPlugin(c.PluginKind)) {
-		return Account{}, fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
+	if err := c.refuseTeam(s.CompanyID, s.Role); err != nil {
+		return Account{}, err
 	}
 	if r.Needs != "" && !s.Role.May(r.Needs) {
 		return Account{}, fault.New(fault.Forbidden, "Your role in this team does not allow this. Ask an admin of the team.").With("reason", "permission")
 	}
 	return Account{ID: id, TeamID: id, CompanyID: s.CompanyID, Role: s.Role}, nil
+}
+
+// errNoTeams refuses a team to a credential that reaches none.
+var errNoTeams = selectionInvalid("team_not_allowed", "A personal access token reaches the personal account only. Leave team_id out.")
+
+// refuseTeam is why the credential cannot act for a team of a company in which
+// the person has a role, nil where it can.
+func (c Caller) refuseTeam(companyID string, role company.TeamRole) error {
+	switch {
+	case c.Kind == PersonalToken:
+		return errNoTeams
+	case c.Kind == CompanyToken && companyID != c.CompanyID:
+		return company.ErrNotMember
+	case c.Kind == IDToken && !role.AllowsApp(c.PluginKind):
+		return fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
+	}
+	return nil
+}
+
+// ReachesTeam tells whether the credential can act for a team of a company in
+// which the person has a role.
+func (c Caller) ReachesTeam(companyID string, role company.TeamRole) bool {
+	return c.refuseTeam(companyID, role) == nil
+}
+
+// ReachesPersonal tells whether the credential can act for the personal account.
+func (c Caller) ReachesPersonal() bool { return c.Kind != CompanyToken }
+
+// ReachesCompany tells whether the credential can make use of the person's
+// permissions in a company: to manage it, or to read its reports.
+func (c Caller) ReachesCompany(id string) bool {
+	return c.Kind == IDToken || c.Kind == CompanyToken && c.CompanyID == id
 }
 
 // errNotYours is one answer for companies of others and for those that never
@@ -306,8 +355,8 @@ var errNotYours = fault.New(fault.Forbidden, "You are not a member of this compa
 
 // companyAccount selects the company that the request names with company_id.
 // One statement tells what the person is in it at this moment.
-func companyAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, named []string) (Account, error) {
-	id, err := oneCompany(named)
+func companyAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, p Presented) (Account, error) {
+	id, err := oneCompany(p.CompanyID)
 	switch {
 	case err != nil:
 		return Account{}, err
@@ -328,6 +377,15 @@ func companyAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, name
 		return Account{}, fault.New(fault.Forbidden, "The plan of this company does not have this.").With("reason", "plan")
 	case r.Needs != "" && !role.May(r.Needs):
 		return Account{}, fault.New(fault.Forbidden, "Your role in this company does not allow this. Ask an admin of the company.").With("reason", "permission")
+	}
+
+	// The team is a filter here. Any id is as good as one of a team without runs.
+	team, err := oneTeam(p.TeamID)
+	if err != nil {
+		return Account{}, err
+	}
+	if team != "" && !ident.Valid(team) {
+		return Account{}, errMalformedTeam
 	}
 	return Account{CompanyID: of.ID}, nil
 }

@@ -153,12 +153,13 @@ func TestCompanies(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		teams := []string{ident.New()}
 		check := func(what string, strict bool, kind access.Kind, want string, companies ...string) {
 			t.Helper()
 			gate := *w.site.Gate
 			gate.RefuseOAuthReports = strict
 			c, a, err := gate.Admit(t.Context(), access.Reporting, access.Presented{
-				Authorization: []string{"Bearer " + w.tokens[kind]}, CompanyID: companies, TeamID: []string{"a,b", "c"}, Address: "192.0.2.1",
+				Authorization: []string{"Bearer " + w.tokens[kind]}, CompanyID: companies, TeamID: teams, Address: "192.0.2.1",
 			})
 			account := access.Account{}
 			if want == "" {
@@ -193,6 +194,24 @@ func TestCompanies(t *testing.T) {
 		check("where ID tokens are refused", true, access.CompanyToken, "", w.company)
 		check("the company", false, access.PersonalToken, "FORBIDDEN credential", w.company)
 		check("no id", false, access.PersonalToken, "FORBIDDEN credential", "a-b")
+
+		for _, x := range []struct {
+			teams []string
+			want  string
+		}{
+			{nil, ""},
+			{[]string{""}, ""},
+			{[]string{w.team}, ""},
+			{[]string{"a-b"}, "ACCOUNT_SELECTION_INVALID malformed"},
+			{[]string{w.team + "x"}, "ACCOUNT_SELECTION_INVALID malformed"},
+			{[]string{w.team + "," + w.team}, "ACCOUNT_SELECTION_INVALID several"},
+			{[]string{w.team, ident.New()}, "ACCOUNT_SELECTION_INVALID several"},
+		} {
+			teams = x.teams
+			check(fmt.Sprint("teams ", x.teams), false, access.IDToken, x.want, w.company)
+			check(fmt.Sprint("teams ", x.teams), false, access.CompanyToken, x.want)
+			check(fmt.Sprint("teams ", x.teams), false, access.PersonalToken, "FORBIDDEN credential", w.company)
+		}
 	})
 }
 
@@ -285,31 +304,39 @@ func TestVerifiedAddresses(t *testing.T) {
 		name  string
 		rule  access.Rule
 		kinds []access.Kind
-		waits bool // for the address to be verified
+		// What waits for the address to be verified.
+		reading, writing bool
 	}{
-		{"catalog", access.Catalog, all, true},
-		{"one account", oneAccount, all, true},
-		{"personal", access.Personal, all[:2], true},
-		{"signed in", access.SignedIn, all[:1], true},
-		{"reporting", access.Reporting, all[2:], true},
-		{"identity", access.Identity, all, false},
-		{"leaving", access.Leaving, all[:1], false},
-		{"leaving a device", access.LeavingDevice, all[:1], false},
+		{"catalog", access.Catalog, all, false, true},
+		{"one account", oneAccount, all, false, true},
+		{"several accounts", access.ForAccounts, all, false, true},
+		{"generating", access.Generating, all, false, true},
+		{"pricing", access.Pricing, all, false, false},
+		{"secrets", access.Managing, all[:2], true, true},
+		{"personal", access.Personal, all[:2], false, true},
+		{"signed in", access.SignedIn, all[:1], false, true},
+		{"reporting", access.Reporting, all[2:], false, true},
+		{"identity", access.Identity, all, false, false},
+		{"leaving", access.Leaving, all[:1], false, false},
+		{"leaving a device", access.LeavingDevice, all[:1], false, false},
 	}
 	check := func(w *world, demanded bool) {
 		w.t.Helper()
 		for _, r := range rules {
 			for _, kind := range r.kinds {
-				want, team := "", []string(nil)
-				if r.waits && demanded {
-					want = "EMAIL_NOT_VERIFIED"
-				}
-				if kind == access.CompanyToken {
-					team = []string{w.team}
-				}
-				c, a, err := w.admit(r.rule, w.tokens[kind], team...)
-				if word(err) != want || c.PersonID != w.anna || err != nil && a.ID != "" {
-					w.t.Errorf("%s with %s = %+v, %+v, %q, want %q", r.name, kind, c, a, word(err), want)
+				for _, reads := range []bool{true, false} {
+					want := ""
+					if demanded && (reads && r.reading || !reads && r.writing) {
+						want = "EMAIL_NOT_VERIFIED"
+					}
+					p := access.Presented{Authorization: []string{"Bearer " + w.tokens[kind]}, Address: "192.0.2.1", Reads: reads}
+					if kind == access.CompanyToken {
+						p.TeamID = []string{w.team}
+					}
+					c, a, err := w.site.Gate.Admit(w.t.Context(), r.rule, p)
+					if word(err) != want || c.PersonID != w.anna || err != nil && a.ID != "" || a.Unverified != (demanded && want == "") {
+						w.t.Errorf("%s with %s, reads %t = %+v, %+v, %q, want %q", r.name, kind, reads, c, a, word(err), want)
+					}
 				}
 			}
 		}

@@ -22,8 +22,8 @@ const (
 	CatalogAccount
 	// ManyAccounts routes take a comma-separated list of teams.
 	ManyAccounts
-	// CompanyAccount routes are about a whole company, which company_id names;
-	// team_id says nothing to the gate.
+	// CompanyAccount routes are about a whole company, which company_id names.
+	// Whether the person is in the team that team_id names does not matter.
 	CompanyAccount
 )
 
@@ -39,8 +39,11 @@ type Rule struct {
 	// Plan is the one that the company of CompanyAccount must have, "" for any.
 	Plan company.Plan
 	// Unverified lets people in whose address is not verified yet, whatever the
-	// operator demands elsewhere.
+	// operator demands elsewhere. Reading is open to them without it.
 	Unverified bool
+	// Secret routes give something away that lasts: unverified people must not
+	// even read it.
+	Secret bool
 	// NamesDevice routes take X-Device-Id as what they are about, not as a proof.
 	NamesDevice bool
 }
@@ -57,8 +60,10 @@ var (
 	ForAccounts = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: ManyAccounts}
 	// Generating is for starting runs that an account pays for.
 	Generating = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Needs: company.Generate}
-	// Managing is for what belongs to an account as a whole.
-	Managing = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Needs: company.ManageTeam}
+	// Pricing is for asking what a run would cost, and whether it could be started.
+	Pricing = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Unverified: true}
+	// Managing is for the secrets that belong to an account as a whole.
+	Managing = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Needs: company.ManageTeam, Secret: true}
 	// Reporting is for reading what a company uses.
 	Reporting = Rule{Kinds: []Kind{IDToken, CompanyToken}, Account: CompanyAccount, Plan: company.EnterprisePlan, Needs: company.ViewCompanyReports}
 	// Identity is for asking who one is.
@@ -73,6 +78,9 @@ var (
 	// LeavingDevice is Leaving for a device that the request names.
 	LeavingDevice = Rule{Kinds: []Kind{IDToken}, Unverified: true, NamesDevice: true}
 )
+
+// takesUnverified tells whether people come in whose address has to be verified.
+func (r Rule) takesUnverified(reads bool) bool { return r.Unverified || reads && !r.Secret }
 
 // instead tells a caller with the wrong kind of credential what is needed.
 func (r Rule) instead(k Kind) string {
@@ -94,7 +102,7 @@ func oneTeam(values []string) (string, error) {
 	case len(values) > 1 || strings.Contains(values[0], ","):
 		return "", selectionInvalid("several", "This call takes one team_id.")
 	case values[0] != "" && !ident.Alphanumeric(values[0]):
-		return "", selectionInvalid("malformed", "This team_id is not an id.")
+		return "", errMalformedTeam
 	}
 	return values[0], nil
 }
@@ -129,7 +137,7 @@ func manyTeams(values []string) ([]string, error) {
 	var ids []string
 	for id := range strings.SplitSeq(values[0], ",") {
 		if !ident.Alphanumeric(id) {
-			return nil, selectionInvalid("malformed", "This team_id is not an id.")
+			return nil, errMalformedTeam
 		}
 		if len(ids) == maxTeams {
 			return nil, selectionInvalid("malformed", "These are too many teams for one call.")
@@ -140,6 +148,8 @@ func manyTeams(values []string) ([]string, error) {
 	}
 	return ids, nil
 }
+
+var errMalformedTeam = selectionInvalid("malformed", "This team_id is not an id.")
 
 // maxTeams is how many teams one call can look at.
 const maxTeams = 100

@@ -129,6 +129,8 @@ func (s *Server) routes() []route {
 		{"POST", prefix + "/auth/device/revoke", access.LeavingDevice, s.revokeDevice},
 		{"POST", prefix + "/auth/sign-out-everywhere", access.Leaving, s.signOutEverywhere},
 
+		{"GET", prefix + "/devices", access.SignedIn, s.listDevices},
+
 		{"GET", prefix + "/me", access.Identity, s.getMe},
 		{"GET", "/me", access.Identity, s.getMe},
 		{"POST", prefix + "/me/top-up", access.Personal, s.claimTopUp},
@@ -148,7 +150,7 @@ func (s *Server) routes() []route {
 		{"GET", prefix + "/kits", access.Catalog, s.listKits},
 
 		{"POST", prefix + "/generate", access.Generating, s.createGeneration},
-		{"POST", prefix + "/generate/preview-cost", access.ForAccount, s.previewCost},
+		{"POST", prefix + "/generate/preview-cost", access.Pricing, s.previewCost},
 		{"GET", prefix + "/generate/{request_id}", access.ForAccount, s.getGeneration},
 		{"POST", prefix + "/generate/{request_id}/cancel", access.ForAccount, s.cancelGeneration},
 		{"GET", prefix + "/generate/{request_id}/events", access.ForAccount, s.streamGeneration},

@@ -51,7 +51,7 @@ func (s *Server) asFields(toolID, path string, fields []catalog.Field) []wire.Fi
 		}
 		nodes = append(nodes, wire.FieldLeaf{
 			UUID: nodeID(toolID, "field/"+f.Key), IsField: true, FieldKey: f.Key, Type: wire.FieldType(f.Type), Label: f.Label,
-			Required: f.Required, DefaultValue: f.Default, Display: s.asDisplay(&f),
+			Required: f.Required, DefaultValue: f.Default, Content: contentOf(&f), Display: s.asDisplay(&f),
 		})
 	}
 	return nodes
@@ -60,13 +60,17 @@ func (s *Server) asFields(toolID, path string, fields []catalog.Field) []wire.Fi
 func (s *Server) asDisplay(f *catalog.Field) wire.FieldDisplay {
 	d := f.Display
 	w := wire.FieldDisplay{
-		Help: orNull(d.Help), Placeholder: orNull(d.Placeholder), Advanced: &d.Advanced, HTML: orNull(d.HTML),
+		Help: orNull(d.Help), Placeholder: orNull(d.Placeholder), Advanced: &d.Advanced, Content: contentOf(f),
 		Min: d.Min, Max: d.Max, Step: d.Step,
 		MaxLength: orAbsent(d.MaxLength), MultipleOf: orAbsent(d.MultipleOf), MaxItems: orAbsent(d.MaxItems),
 	}
 	if f.Integer() {
 		whole := true
 		w.Integer = &whole
+		if w.Step == nil {
+			one := 1.0
+			w.Step = &one
+		}
 	}
 	if len(d.Accept) > 0 {
 		w.Accept = &d.Accept
@@ -92,6 +96,14 @@ func (s *Server) asDisplay(f *catalog.Field) wire.FieldDisplay {
 		}
 	}
 	return w
+}
+
+// contentOf gives what an HTML field shows, nil for other types.
+func contentOf(f *catalog.Field) *string {
+	if f.Type != "HTML" {
+		return nil
+	}
+	return &f.Display.Content
 }
 
 func asTags(tags []catalog.Tag) []wire.ToolTag {

@@ -196,6 +196,9 @@ func (s *Server) runsFor(c *call) generation.Caller {
 		MayGenerate: c.account.May(company.Generate), MayManage: c.account.TeamID != "" && c.account.Role.May(company.ManageTeam),
 		Spend: c.account.Role.Spend,
 	}
+	if c.account.Unverified {
+		who.Blocked = access.ErrUnverified.Message
+	}
 	if c.caller.Kind == access.IDToken {
 		who.CredentialID = c.caller.DeviceID
 	}

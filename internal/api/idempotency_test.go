@@ -180,3 +180,28 @@ func TestOneKeyAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestNumericOptionsAsText has a form send the text of a number: the run has the
+// number, the price is the same, and to a key it is another request.
+func TestNumericOptionsAsText(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		asText, asNumber := m.body("one", `,"inputs":{"factor":"4"}`), m.body("one", `,"inputs":{"factor":4}`)
+		first := m.create(asText, "Idempotency-Key", "k").want(t, "text", 202, "")
+		if again := m.create(asText, "Idempotency-Key", "k"); string(again.body) != string(first.body) {
+			t.Errorf("the replay = %s", again.body)
+		}
+		m.create(asNumber, "Idempotency-Key", "k").want(t, "another body", 409, "IDEMPOTENCY_KEY_CONFLICT")
+		m.create(m.body("one", `,"inputs":{"factor":"3"}`)).want(t, "no option", 400, "INVALID_REQUEST")
+
+		var inputs string
+		if err := m.parts.DB.QueryRow(t.Context(), `SELECT inputs FROM run`).Scan(&inputs); err != nil || inputs != `{"factor":4}` {
+			t.Errorf("the run has %s, %v", inputs, err)
+		}
+		price := func(body string) string {
+			return string(m.send("POST", "/api/v2/generate/preview-cost", "application/json", strings.NewReader(body)).want(t, "price", 200, "").body)
+		}
+		if a, b := price(asText), price(asNumber); a != b {
+			t.Errorf("prices: %s and %s", a, b)
+		}
+	})
+}

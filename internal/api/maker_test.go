@@ -36,6 +36,7 @@ fields:
   - {key: prompt, type: PROMPT, label: Prompt}
   - {key: script, type: TEXT_AREA, label: Script}
   - {key: amount, type: NUM, label: Amount}
+  - {key: factor, type: SINGLE_SELECT, label: Factor, options: [{text: Two, value: 2}, {text: Four, value: 4}]}
   - {key: seed, type: SEED, label: Seed}
   - {key: picture, type: IMG, label: Picture}
   - {key: pictures, type: IMGS, label: Pictures}

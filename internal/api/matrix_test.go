@@ -96,6 +96,7 @@ var endpoints = []struct {
 	{"POST /api/v2/auth/device/revoke", toOther, "", gone},
 	{"POST /api/v2/auth/sign-out-everywhere", toLeaving, "", gone},
 
+	{"GET /api/v2/devices", toSignedIn, "", fine},
 	{"GET /api/v2/me", toAnybody, "", fine},
 	{"GET /me", toAnybody, "", fine},
 	{"DELETE /api/v2/me", toFarewell, `{"email":"leaver@example.com"}`, gone},
@@ -266,14 +267,14 @@ var exceptions = map[string]map[string]map[int]*outcome{
 		"a team in another company":         {byIDToken: &noPermission, byCompanyY: &noPermission},
 	},
 	toReports: {
-		"an id too long":     {byCompanyY: &badRequest},
-		"two teams":          {byCompanyY: &badRequest},
-		"a dash":             {byCompanyY: &badRequest},
-		"a NUL":              {byCompanyY: &badRequest},
-		"a space":            {byCompanyY: &badRequest},
-		"a letter of others": {byCompanyY: &badRequest},
+		"an id too long":     {byCompanyY: &malformedTeam},
+		"two teams":          {byCompanyY: &severalTeams},
+		"a dash":             {byCompanyY: &malformedTeam},
+		"a NUL":              {byCompanyY: &malformedTeam},
+		"a space":            {byCompanyY: &malformedTeam},
+		"a letter of others": {byCompanyY: &malformedTeam},
 
-		"two teams, each by itself": {byCompanyY: &badRequest},
+		"two teams, each by itself": {byCompanyY: &severalTeams},
 	},
 	toViewers: {
 		"no team":       {byCompanyX: &teamRequired, byCompanyY: &teamRequired},

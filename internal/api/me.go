@@ -12,7 +12,12 @@ import (
 
 func (s *Server) getMe(w http.ResponseWriter, r *http.Request) error {
 	c := callOf(r).caller
-	record, err := s.Desk.Record(r.Context(), c.PersonID, c.Provider, c.CompanyID)
+	reach := identity.Reach{
+		Personal: c.ReachesPersonal(),
+		Team:     c.ReachesTeam,
+		Company:  c.ReachesCompany,
+	}
+	record, err := s.Desk.Record(r.Context(), c.PersonID, c.Provider, reach)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (s *Server) reportQuery(c *call, name string, keys int, filters ...string) 
 	q := &reportQuery{name: name, limit: s.Limits.PageDefault}
 	q.Query = report.Query{
 		CompanyID: c.account.CompanyID, From: p.instant("start_utc"), Until: p.instant("end_utc"),
-		TeamID: p.id("team_id"), ToolID: p.id("tool_id"), Email: p.one("email"),
+		TeamID: p.one("team_id"), ToolID: p.id("tool_id"), Email: p.one("email"),
 	}
 	if q.Email != "" && person.CheckEmail(q.Email) != nil {
 		p.problem("email", "This is not a mail address.")

@@ -312,42 +312,55 @@ func TestPagesKeepTheirTime(t *testing.T) {
 func TestReportInput(t *testing.T) {
 	reports(t, func(t *testing.T, b *bureau) {
 		for query, paths := range map[string][]string{
-			"start_utc=yesterday":                               {"start_utc"},
-			"start_utc=2025-11-31":                              {"start_utc"},
-			"start_utc=2025-11-01T00:00:00":                     {"start_utc"},
-			"start_utc=1969-12-31":                              {"start_utc"},
-			"start_utc=1970-01-01T00:00:00%2B01:00":             {"start_utc"},
-			"end_utc=9999-12-31T23:59:59-01:00":                 {"end_utc"},
-			"end_utc=12025-11-01":                               {"end_utc"},
-			"start_utc=2025-11-01&start_utc=2025-11-02":         {"start_utc"},
-			"start_utc=2025-11-02&end_utc=2025-11-01":           {"end_utc"},
-			"start_utc=2025-11-02&end_utc=2025-11-02":           {"end_utc"},
-			"start_utc=2999-01-01":                              {"end_utc"},
-			"end_utc=2025-01-01":                                {"end_utc"},
-			"end_utc=9999-12-31":                                {"end_utc"},
-			"start_utc=2015-11-01&end_utc=2025-11-01T00:00:01Z": {"end_utc"},
-			"team_id=x": {"team_id"},
-			"team_id=" + b.teams[0] + "," + b.teams[1]:         {"team_id"},
-			"team_id=" + b.teams[0] + "&team_id=" + b.teams[1]: {"team_id"},
-			"tool_id=%00":            {"tool_id"},
-			"email=anna":             {"email"},
-			"email=a%00@example.com": {"email"},
-			"email=%ff@example.com":  {"email"},
+			"start_utc=yesterday":                                {"start_utc"},
+			"start_utc=2025-11-31":                               {"start_utc"},
+			"start_utc=2025-11-01T00:00:00":                      {"start_utc"},
+			"start_utc=1969-12-31":                               {"start_utc"},
+			"start_utc=1970-01-01T00:00:00%2B01:00":              {"start_utc"},
+			"end_utc=9999-12-31T23:59:59-01:00":                  {"end_utc"},
+			"end_utc=12025-11-01":                                {"end_utc"},
+			"start_utc=2025-11-01&start_utc=2025-11-02":          {"start_utc"},
+			"start_utc=2025-11-02&end_utc=2025-11-01":            {"end_utc"},
+			"start_utc=2025-11-02&end_utc=2025-11-02":            {"end_utc"},
+			"start_utc=2999-01-01":                               {"end_utc"},
+			"end_utc=2025-01-01":                                 {"end_utc"},
+			"end_utc=9999-12-31":                                 {"end_utc"},
+			"start_utc=2015-11-01&end_utc=2025-11-01T00:00:01Z":  {"end_utc"},
+			"tool_id=%00":                                        {"tool_id"},
+			"email=anna":                                         {"email"},
+			"email=a%00@example.com":                             {"email"},
+			"email=%ff@example.com":                              {"email"},
 			"email=" + strings.Repeat("a", 300) + "@example.com": {"email"},
-			"format=xml":             {"format"},
-			"format=CSV":             {"format"},
-			"format=csv&format=json": {"format"},
-			"limit=0":                {"limit"},
-			"limit=101":              {"limit"},
-			"limit=-1":               {"limit"},
-			"limit=1e9":              {"limit"},
-			"cursor=x":               {"cursor"},
-			"cursor=x&cursor=x":      {"cursor"},
-			"x=%zz":                  {"query"},
-			"start_utc=x&end_utc=x&team_id=x&tool_id=x&email=x&format=x&limit=x": {"start_utc", "end_utc", "team_id", "tool_id", "email", "format", "limit"},
+			"format=xml":                                         {"format"},
+			"format=CSV":                                         {"format"},
+			"format=csv&format=json":                             {"format"},
+			"limit=0":                                            {"limit"},
+			"limit=101":                                          {"limit"},
+			"limit=-1":                                           {"limit"},
+			"limit=1e9":                                          {"limit"},
+			"cursor=x":                                           {"cursor"},
+			"cursor=x&cursor=x":                                  {"cursor"},
+			"x=%zz":                                              {"query"},
+			"start_utc=x&end_utc=x&tool_id=x&email=x&format=x&limit=x": {"start_utc", "end_utc", "tool_id", "email", "format", "limit"},
 		} {
 			for _, path := range bothReports {
 				b.refused(path+"?"+query, paths)
+			}
+		}
+		for query, reason := range map[string]string{
+			"team_id=x":         "malformed",
+			"team_id=a-b":       "malformed",
+			"team_id=x&limit=0": "malformed",
+			"team_id=" + b.teams[0] + "," + b.teams[1]:         "several",
+			"team_id=" + b.teams[0] + "&team_id=" + b.teams[1]: "several",
+		} {
+			for _, path := range bothReports {
+				for _, format := range []string{"json", "csv"} {
+					a := b.call("GET", path+"?"+query+"&format="+format).want(t, query, 400, "ACCOUNT_SELECTION_INVALID")
+					if got := a.problem(t).Details["reason"]; got != reason {
+						t.Errorf("%s?%s: reason %v, want %s", path, query, got, reason)
+					}
+				}
 			}
 		}
 		for _, groups := range []string{"hour", "day,", ",", "day,day", "day,team,day", "Day", "day,%20team", "day&group_by=team", "%00"} {

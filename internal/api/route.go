@@ -121,6 +121,7 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 		TeamID:        c.params.values["team_id"],
 		CompanyID:     c.params.values["company_id"],
 		Address:       rec.Addr.String(),
+		Reads:         r.Method == http.MethodGet || r.Method == http.MethodHead,
 	}
 	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, c.presented)
 	bucket, key := s.addresses, httpd.AddressKey(rec.Addr)

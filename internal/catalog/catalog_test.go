@@ -222,7 +222,8 @@ func TestVisibility(t *testing.T) {
 	v := func(text string) string { return named("T") + "visibility: " + text + "\n" }
 	f := files("all.yaml", named("T"), "explicit.yaml", v("everyone"), "company.yaml", v("{companies: [c1, c2]}"), "team.yaml", v("{teams: [t1]}"),
 		"role.yaml", v("{roles: [artist]}"), "mixed.yaml", v("{teams: [t2], roles: [lead]}"),
-		"kits.yaml", "k: {label: K, default: team, tools: [{tool: team}, {tool: role}]}\nopen: {label: O, tools: [{tool: all}]}")
+		"kits.yaml", "k: {label: K, default: team, tags: [idle, second, first], tools: [{tool: team, tags: [late, first]}, {tool: role, tags: [second, first]}]}\n"+
+			"open: {label: O, tags: [starter], tools: [{tool: all}]}")
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		s := open(t, db)
 		s.apply(dir(f))
@@ -231,12 +232,13 @@ func TestVisibility(t *testing.T) {
 			want     string
 			kits     string
 		}{
-			{catalog.Audience{}, "all explicit", "open:all"},
-			{catalog.Audience{CompanyID: "c1"}, "all company explicit", "open:all"},
-			{catalog.Audience{CompanyID: "c3", TeamID: "t1"}, "all explicit team", "k:team open:all"},
-			{catalog.Audience{CompanyID: "c2", TeamID: "t2", Role: "artist"}, "all company explicit mixed role", "k:role open:all"},
-			{catalog.Audience{Role: "lead"}, "all explicit mixed", "open:all"},
-			{catalog.Audience{CompanyID: "t1", TeamID: "c1", Role: "t1"}, "all explicit", "open:all"},
+			{catalog.Audience{}, "all explicit", "open:all:"},
+			{catalog.Audience{CompanyID: "c1"}, "all company explicit", "open:all:"},
+			{catalog.Audience{CompanyID: "c3", TeamID: "t1"}, "all explicit team", "k:team:first,late open:all:"},
+			{catalog.Audience{CompanyID: "c2", TeamID: "t2", Role: "artist"}, "all company explicit mixed role", "k:role:second,first open:all:"},
+			{catalog.Audience{TeamID: "t1", Role: "artist"}, "all explicit role team", "k:team:second,first,late open:all:"},
+			{catalog.Audience{Role: "lead"}, "all explicit mixed", "open:all:"},
+			{catalog.Audience{CompanyID: "t1", TeamID: "c1", Role: "t1"}, "all explicit", "open:all:"},
 		} {
 			view := s.Snapshot().View(c.audience)
 			var got, kits []string
@@ -248,7 +250,7 @@ func TestVisibility(t *testing.T) {
 			}
 			slices.Sort(got)
 			for _, k := range view.Kits() {
-				kits = append(kits, k.Slug+":"+k.Default.Slug)
+				kits = append(kits, k.Slug+":"+k.Default.Slug+":"+strings.Join(k.Tags, ","))
 			}
 			equal(t, fmt.Sprintf("tools for %+v", c.audience), got, strings.Fields(c.want))
 			equal(t, fmt.Sprintf("kits for %+v", c.audience), kits, strings.Fields(c.kits))

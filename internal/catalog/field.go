@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -26,7 +27,7 @@ type Field struct {
 type Display struct {
 	Help, Placeholder string
 	Advanced          bool
-	HTML              string // of an HTML leaf
+	Content           string // of an HTML leaf, sanitized
 
 	Min, Max, Step *float64
 	Integer        bool
@@ -109,7 +110,7 @@ func (f *Field) Problem(value any) string {
 			return "must be true or false"
 		}
 	case selectShape:
-		if !f.offers(value) {
+		if _, ok := f.option(value); !ok {
 			return "must be one of the options"
 		}
 	case multiShape:
@@ -165,13 +166,17 @@ func (f *Field) multiProblem(value any) string {
 	if limit := f.Display.MaxItems; limit > 0 && int64(len(list)) > limit {
 		return fmt.Sprintf("must have at most %d options", limit)
 	}
-	for i, v := range list {
-		if !f.offers(v) {
+
+	var chosen []any
+	for _, v := range list {
+		own, ok := f.option(v)
+		if !ok {
 			return "must hold only the options"
 		}
-		if slices.ContainsFunc(list[:i], func(before any) bool { return same(before, v) }) {
+		if slices.Contains(chosen, own) {
 			return "must not repeat an option"
 		}
+		chosen = append(chosen, own)
 	}
 	return ""
 }
@@ -203,19 +208,54 @@ func (f *Field) sizeProblem(value any) string {
 	return ""
 }
 
-func (f *Field) offers(value any) bool {
-	_, ok := f.option(value)
-	return ok
-}
-
-// option gives the value of the option that is the same as this one.
+// option finds the option that a value stands for and gives the option's own
+// value. The text of a number stands for that number, as forms of web pages
+// send text only; where there is an option with that very text, it is meant.
 func (f *Field) option(value any) (own any, ok bool) {
 	for _, o := range f.Display.Options {
 		if same(o.Value, value) {
 			return o.Value, true
 		}
 	}
+
+	text, isText := value.(string)
+	if !isText {
+		return nil, false
+	}
+	for _, o := range f.Display.Options {
+		if n, isNumber := number(o.Value); isNumber && writes(text, n) {
+			return o.Value, true
+		}
+	}
 	return nil, false
+}
+
+// writes tells whether a text is a way to write the number n, by the grammar of
+// JSON (RFC 8259 section 6).
+func writes(text string, n float64) bool {
+	const longest = 40
+	if len(text) > longest || !json.Valid([]byte(text)) {
+		return false
+	}
+	read, err := strconv.ParseFloat(text, 64)
+	return err == nil && read == n
+}
+
+// chosen gives a value with every option in it replaced by the option's own
+// value. Problem has found nothing wrong with it.
+func (f *Field) chosen(value any) any {
+	switch fieldTypes[f.Type] {
+	case selectShape:
+		own, _ := f.option(value)
+		return own
+	case multiShape:
+		list := slices.Clone(value.([]any))
+		for i := range list {
+			list[i], _ = f.option(list[i])
+		}
+		return list
+	}
+	return value
 }
 
 // figure writes a bound as people do, unless it has more digits than they read.
@@ -226,7 +266,7 @@ func figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// same compares option values: 1 and 1.0 are one number, "1" is text.
+// same compares the values of options: 1 and 1.0 are one number, "1" is text.
 func same(a, b any) bool {
 	if x, ok := number(a); ok {
 		y, ok := number(b)

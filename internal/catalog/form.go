@@ -116,7 +116,7 @@ func (f *formReader) bounds(o *object, l *Field, kind shape) {
 		}
 	case silentShape:
 		if l.Type == "HTML" {
-			d.HTML = o.longText("html", 10_000)
+			d.Content = sanitizeHTML(o.longText("html", 10_000))
 			o.need("html")
 		}
 		if l.Required {
@@ -160,10 +160,9 @@ func (f *formReader) options(o *object, d *Display) {
 }
 
 func (f *formReader) sizes(o *object, d *Display) {
-	const most = 100_000
 	for i, n := range o.list("sizes") {
 		p := f.r.object(n, fmt.Sprintf("%ssizes[%d].", o.path, i))
-		d.Sizes = append(d.Sizes, Size{p.text("text", 60), p.integer("width", 0, 1, most), p.integer("height", 0, 1, most)})
+		d.Sizes = append(d.Sizes, Size{p.text("text", 60), p.integer("width", 0, 1, maxSide), p.integer("height", 0, 1, maxSide)})
 		p.need("text")
 		p.need("width")
 		p.need("height")
@@ -183,8 +182,12 @@ func (f *formReader) sizes(o *object, d *Display) {
 	}
 }
 
-// value reads the default, which must be a value the field would take.
+// value reads the default, which must be a value the field would take. Sizes
+// are made up where the manifest has none, as many forms can only offer a list.
 func (f *formReader) value(o *object, l *Field, kind shape) {
+	if kind == sizeShape && len(l.Display.Sizes) == 0 {
+		defer func() { l.Display.Sizes = suggestSizes(l) }()
+	}
 	n := o.get("default")
 	if n == nil {
 		return
@@ -196,5 +199,7 @@ func (f *formReader) value(o *object, l *Field, kind shape) {
 	l.Default = f.r.plain(n)
 	if p := l.Problem(l.Default); p != "" {
 		o.problem("default", "%s", p)
+		return
 	}
+	l.Default = l.chosen(l.Default)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -191,15 +190,8 @@ func (f *Field) take(value any) (taken any, problem string) {
 			return nil, fmt.Sprintf("must be between %d and %d", math.MinInt64, math.MaxInt64)
 		}
 		return n, ""
-	case selectShape:
-		taken, _ = f.option(value)
-		return taken, ""
-	case multiShape:
-		list := slices.Clone(value.([]any))
-		for i := range list {
-			list[i], _ = f.option(list[i])
-		}
-		return list, ""
+	case selectShape, multiShape:
+		return f.chosen(value), ""
 	case sizeShape:
 		size := maps.Clone(value.(map[string]any))
 		for name, v := range size {

@@ -19,6 +19,7 @@ const (
 	maxResults  = 64 // of the interface
 	maxPosition = 1_000_000
 	maxTextLen  = 100_000
+	maxSide     = 100_000 // of a size to choose, in pixels
 
 	defaultPosition = 1000
 	defaultTimeout  = 10 * time.Minute

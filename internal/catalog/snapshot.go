@@ -149,7 +149,8 @@ func (v *View) Tags() []Tag {
 
 // Kits gives the shortlists, each with the entries that can be seen; a kit
 // without any is left out. The default is the first entry where the kit's own
-// cannot be seen.
+// cannot be seen. Tags are those of the entries, in the kit's order: clients
+// make a tab of each, and one without a tool would be empty.
 func (v *View) Kits() []ShownKit {
 	var all []ShownKit
 	for _, k := range v.kits {
@@ -165,9 +166,31 @@ func (v *View) Kits() []ShownKit {
 		if shown.Default == nil {
 			shown.Default = shown.Tools[0].Tool
 		}
+		shown.Tags = shown.usedTags()
 		all = append(all, shown)
 	}
 	return all
+}
+
+// usedTags gives the tags that a shown tool has: those of the kit in its order,
+// then others as they come.
+func (k ShownKit) usedTags() []string {
+	var used []string
+	for _, e := range k.Tools {
+		for _, tag := range e.Tags {
+			if !slices.Contains(used, tag) {
+				used = append(used, tag)
+			}
+		}
+	}
+	place := func(tag string) int {
+		if i := slices.Index(k.Kit.Tags, tag); i >= 0 {
+			return i
+		}
+		return len(k.Kit.Tags)
+	}
+	slices.SortStableFunc(used, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	return used
 }
 
 // ShownKit is a kit as an audience sees it.

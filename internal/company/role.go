@@ -169,6 +169,10 @@ type Spend struct {
 // May tells whether the role allows p.
 func (r TeamRole) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
+// AllowsApp tells whether the role lets people act for the team through an app
+// of a kind.
+func (r TeamRole) AllowsApp(kind string) bool { return r.May(UsePlugins) && r.AllowsPlugin(kind) }
+
 // AllowsPlugin tells whether the role lets plugins of a kind in. One that does
 // not say its kind, "", comes in only where all do.
 func (r TeamRole) AllowsPlugin(kind string) bool {

@@ -41,7 +41,7 @@ type Config struct {
 	Connections int    `hidden:"" help:"Most connections to the database." default:"16" least:"1"`
 	Signup      string `hidden:"" help:"Who may sign up: open, invite or closed." default:"open" enum:"open,invite,closed"`
 
-	RequireVerifiedEmail bool `hidden:"" help:"Refuse people whose mail address is not verified." default:"false" negatable:""`
+	RequireVerifiedEmail bool `hidden:"" help:"Let people whose mail address is not verified read only." default:"false" negatable:""`
 
 	Log       Log       `embed:"" prefix:"log."`
 	Metrics   Metrics   `embed:"" prefix:"metrics."`

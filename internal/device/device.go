@@ -119,6 +119,17 @@ func (d *Devices) List(ctx context.Context, tx *sqldb.Tx, personID string) ([]De
 	return ofPerson(ctx, tx, personID)
 }
 
+// After is where a page of devices begins.
+type After struct {
+	Created time.Time
+	ID      string
+}
+
+// ListPage is List for so many devices, from after on.
+func (d *Devices) ListPage(ctx context.Context, tx *sqldb.Tx, personID string, after *After, limit int) ([]Device, error) {
+	return pageOfPerson(ctx, tx, personID, after, limit)
+}
+
 // All gives every device of a person, newest first, also those that are signed
 // out.
 func All(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {

@@ -252,6 +252,16 @@ func ofPerson(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, err
 		[]any{personID}, scanDevice)
 }
 
+func pageOfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *After, limit int) ([]Device, error) {
+	query := `SELECT ` + deviceColumns + ` FROM device WHERE person_id = $1 AND revoked IS NULL`
+	args := []any{personID, limit}
+	if after != nil {
+		query += ` AND (created, id) < ($3, $4)`
+		args = append(args, sqldb.At(after.Created), after.ID)
+	}
+	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scanDevice)
+}
+
 func everyOf(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
 }

@@ -197,7 +197,7 @@ func seesBudget(p place) error {
 
 // byPlugin refuses an app that the actor's role in the team does not let in.
 func (p place) byPlugin() error {
-	if p.actor.ByPlugin && !(p.role.May(company.UsePlugins) && p.role.AllowsPlugin(p.actor.PluginKind)) {
+	if p.actor.ByPlugin && !p.role.AllowsApp(p.actor.PluginKind) {
 		return errPlugin
 	}
 	return nil

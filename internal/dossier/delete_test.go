@@ -156,7 +156,7 @@ func TestNoWayIn(t *testing.T) {
 		if in.Person.ID == l.id {
 			h.Error("they are the same person")
 		}
-		record, err := h.site.Desk.Record(ctx, in.Person.ID, "", "")
+		record, err := h.site.Desk.Record(ctx, in.Person.ID, "", identity.Everything)
 		if err != nil || len(record.Accounts) != 1 || record.Accounts[0].Balance.Tokens != 0 {
 			h.Errorf("the new person: %+v, %v", record, err)
 		}

@@ -49,6 +49,8 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		planned, hard, err := budgetLeft(ctx, tx, d.Caller, hold, tx.Now)
 		switch {
 		case err != nil:
+		case d.Caller.Blocked != "":
+			c.Blocked = d.Caller.Blocked
 		case !d.Caller.MayGenerate:
 			c.Blocked = "Your role in this team does not allow running tools."
 		case active >= int64(s.Settings.ActiveRuns):

@@ -141,6 +141,8 @@ type Caller struct {
 	// MayManage is whether others' runs in the team are theirs to end.
 	MayManage bool
 	Spend     *company.Spend // nil: no limit
+	// Blocked is why they may only ask for prices, "" for those who may run tools.
+	Blocked string
 }
 
 // Draft is a run that somebody asks for.

@@ -26,6 +26,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"atelier/internal/sqldb"
 )
 
 // Options are what a Server is made of.
@@ -207,6 +209,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(p) // net/http closes the connection: the client must not take a part for the whole
 		}
 	}()
+	ctx, a.budget = sqldb.WithBudget(ctx, sqldb.RequestBudget)
 	r = r.WithContext(context.WithValue(ctx, recordKey{}, rec))
 	a.ctx = r.Context()
 	leave, ok := s.inFlight.enter(r)
@@ -292,9 +295,11 @@ type answer struct {
 	rec     *Record
 	now     func() time.Time
 	decided time.Time // when the answer began, or was authorized again
+	budget  *sqldb.Budget
 }
 
 func (a *answer) begin(status int) {
+	a.budget.Lift()
 	a.status = status
 	a.decided = a.now()
 }

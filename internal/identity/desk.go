@@ -46,7 +46,7 @@ type Parts struct {
 type Settings struct {
 	AppURL string
 	Signup Signup
-	// RequireVerified makes an account useless until its address is verified.
+	// RequireVerified lets people only look around until their address is verified.
 	RequireVerified bool
 	// NoMail says that there is no mail server: what would be mailed is printed
 	// where the service logs.

@@ -154,7 +154,7 @@ func (d *Desk) Poll(ctx context.Context, deviceCode string, v Visitor) (in Signe
 			return err
 		}
 		in = SignedIn{Tokens: Tokens{id, refresh, expires}, DeviceID: dev.ID}
-		if in.Record, err = d.record(ctx, tx, p.ID, dev.Provider, ""); err != nil {
+		if in.Record, err = d.record(ctx, tx, p.ID, dev.Provider, reachOfDevice(dev.PluginKind)); err != nil {
 			return err
 		}
 		if err := d.tellDevice(ctx, tx, p, dev); err != nil {
@@ -222,6 +222,16 @@ func (d *Desk) Refresh(ctx context.Context, refreshToken string, v Visitor) (t T
 		return Tokens{}, device.ErrTokenInvalid
 	}
 	return t, nil
+}
+
+// ListDevices gives a page of the devices on which a person is signed in, newest
+// first.
+func (d *Desk) ListDevices(ctx context.Context, personID string, after *device.After, limit int) (all []device.Device, err error) {
+	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = d.Devices.ListPage(ctx, tx, personID, after, limit)
+		return err
+	})
+	return all, err
 }
 
 // RevokeDevice ends one device of a person.

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"atelier/internal/audit"
@@ -45,25 +46,52 @@ type Account struct {
 	Storage     storage.Usage
 }
 
-// Record tells a person who they are. companyID, where it is not "", keeps it
-// to what the admins of that company may know.
-func (d *Desk) Record(ctx context.Context, personID, provider, companyID string) (r Record, err error) {
+// Reach is what a record is about: all that the credential which asks can act
+// for, and nothing else.
+type Reach struct {
+	Personal bool
+	// Team decides about each of the person's teams by its company and their role.
+	Team func(companyID string, role company.TeamRole) bool
+	// Company decides about each company that they are in.
+	Company func(companyID string) bool
+}
+
+// Everything is the reach of a person in a browser.
+var Everything = Reach{
+	Personal: true,
+	Team:     func(string, company.TeamRole) bool { return true },
+	Company:  anyCompany,
+}
+
+// reachOfDevice is the reach of an app on a device: without the teams whose role
+// refuses such apps.
+func reachOfDevice(pluginKind string) Reach {
+	return Reach{
+		Personal: true,
+		Team:     func(_ string, role company.TeamRole) bool { return role.AllowsApp(pluginKind) },
+		Company:  anyCompany,
+	}
+}
+
+func anyCompany(string) bool { return true }
+
+// Record tells a person who they are, as far as a credential reaches.
+func (d *Desk) Record(ctx context.Context, personID, provider string, reach Reach) (r Record, err error) {
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		r, err = d.record(ctx, tx, personID, provider, companyID)
+		r, err = d.record(ctx, tx, personID, provider, reach)
 		return err
 	})
 	return r, err
 }
 
-func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider, companyID string) (r Record, err error) {
+func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider string, reach Reach) (r Record, err error) {
 	if r.Person, err = person.ByID(ctx, tx, personID); err != nil {
 		return r, err
 	}
 	if r.Provider = provider; provider == "" {
 		r.Provider = r.Person.Provider
 	}
-	foreign := func(id string) bool { return companyID != "" && id != companyID }
-	if companyID == "" {
+	if reach.Personal {
 		if r.TopUp, err = d.topUp(ctx, tx, personID); err != nil {
 			return r, err
 		}
@@ -74,7 +102,7 @@ func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider, com
 		return r, err
 	}
 	for _, t := range teams {
-		if !foreign(t.Team.CompanyID) {
+		if reach.Team(t.Team.CompanyID, t.Role) {
 			r.Accounts = append(r.Accounts, Account{
 				ID: t.Team.ID, Label: t.Team.Name, CompanyID: t.Team.CompanyID, Plan: t.Plan,
 				Permissions: t.Role.Permissions, PluginKinds: t.Role.PluginKinds,
@@ -101,13 +129,9 @@ func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider, com
 	if r.NewTeams, err = company.JoinedSince(ctx, tx, personID, r.Person.SignedInBefore); err != nil {
 		return r, err
 	}
-	r.NewTeams = slices.DeleteFunc(r.NewTeams, func(t company.Team) bool { return foreign(t.CompanyID) })
+	r.NewTeams = slices.DeleteFunc(r.NewTeams, func(t company.Team) bool { return !slices.Contains(ids, t.ID) })
 	r.Permissions, err = company.PermissionsOf(ctx, tx, personID)
-	for id := range r.Permissions {
-		if foreign(id) {
-			delete(r.Permissions, id)
-		}
-	}
+	maps.DeleteFunc(r.Permissions, func(id string, _ []company.Permission) bool { return !reach.Company(id) })
 	return r, err
 }
 
@@ -157,7 +181,7 @@ const noticesShown = 20
 // Overview gathers all that a person can see about their account.
 func (d *Desk) Overview(ctx context.Context, personID string) (o Overview, err error) {
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		if o.Record, err = d.record(ctx, tx, personID, "", ""); err != nil {
+		if o.Record, err = d.record(ctx, tx, personID, "", Everything); err != nil {
 			return err
 		}
 		if o.Devices, err = d.Devices.List(ctx, tx, personID); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"atelier/internal/access"
 	"atelier/internal/audit"
 	"atelier/internal/company"
 	"atelier/internal/directory"
@@ -72,7 +73,7 @@ func TestRecord(t *testing.T) {
 				w.Errorf("%s = %+v, want %+v", name, got, want)
 			}
 		}
-		got, err := w.Desk.Record(w.Context(), anna.ID, "", "")
+		got, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything)
 		w.ok(err)
 		check("the record", got)
 		check("that of a sign-in", w.Device(anna.ID, "").Record)
@@ -83,22 +84,22 @@ func TestRecord(t *testing.T) {
 			w.Errorf("overview = %+v", o)
 		}
 		want.Provider = "Studio"
-		got, err = w.Desk.Record(w.Context(), anna.ID, "Studio", "")
+		got, err = w.Desk.Record(w.Context(), anna.ID, "Studio", identity.Everything)
 		w.ok(err)
 		check("with a provider", got)
 
 		w.ok(w.Directory.RemoveMember(w.Context(), directory.Operator, studio, anna.ID))
-		got, err = w.Desk.Record(w.Context(), anna.ID, "", "")
+		got, err = w.Desk.Record(w.Context(), anna.ID, "", identity.Everything)
 		if err != nil || len(got.Accounts) != 2 || got.Accounts[1].ID != light || len(got.Permissions) != 1 {
 			w.Errorf("the record of somebody who left = %+v, %v", got, err)
 		}
-		_, err = w.Desk.Record(w.Context(), "00000000000000000000", "", "")
+		_, err = w.Desk.Record(w.Context(), "00000000000000000000", "", identity.Everything)
 		w.refused("nobody", err, fault.NotFound)
 	})
 }
 
-// A company token shows what the company's admins may know.
-func TestRecordForACompany(t *testing.T) {
+// TestRecordsOfCredentials shows each credential what it can act for.
+func TestRecordsOfCredentials(t *testing.T) {
 	each(t, identitytest.Options{Settings: identity.Settings{TopUp: 50}}, func(w *world) {
 		anna := w.somebody("anna@example.com", true)
 		studio, north, foreign := w.Company("Studio", company.TeamPlan), w.Company("North", company.TeamPlan), w.Company("Other", company.TeamPlan)
@@ -106,34 +107,46 @@ func TestRecordForACompany(t *testing.T) {
 		for _, secret := range []string{w.invite("", studio, film), w.invite("", north, light)} {
 			w.ok(w.Desk.AcceptInvitation(w.Context(), anna.ID, secret, w.Visitor()))
 		}
+		_, err := w.Directory.SetTeamRole(w.Context(), directory.Operator, light, company.TeamRole{
+			Name: "member", Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{"blender"},
+		})
+		w.ok(err)
 		for _, test := range []struct {
-			companyID string
+			caller    access.Caller
 			accounts  []string
-			teams     []string
 			companies []string
 		}{
-			{"", []string{anna.ID, light, film}, []string{film, light}, []string{studio, north}},
-			{studio, []string{film}, []string{film}, []string{studio}},
-			{north, []string{light}, []string{light}, []string{north}},
-			{foreign, nil, []string{}, nil},
+			{access.Caller{Kind: access.IDToken, PluginKind: "blender"}, []string{anna.ID, light, film}, []string{studio, north}},
+			{access.Caller{Kind: access.IDToken, PluginKind: "houdini"}, []string{anna.ID, film}, []string{studio, north}},
+			{access.Caller{Kind: access.IDToken}, []string{anna.ID, film}, []string{studio, north}},
+			{access.Caller{Kind: access.PersonalToken}, []string{anna.ID}, nil},
+			{access.Caller{Kind: access.CompanyToken, CompanyID: studio}, []string{film}, []string{studio}},
+			{access.Caller{Kind: access.CompanyToken, CompanyID: north}, []string{light}, []string{north}},
+			{access.Caller{Kind: access.CompanyToken, CompanyID: foreign}, nil, nil},
 		} {
-			r, err := w.Desk.Record(w.Context(), anna.ID, "", test.companyID)
+			c := test.caller
+			r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Reach{Personal: c.ReachesPersonal(), Team: c.ReachesTeam, Company: c.ReachesCompany})
 			w.ok(err)
+
 			var accounts []string
 			for _, a := range r.Accounts {
 				accounts = append(accounts, a.ID)
 			}
 			companies := slices.Sorted(maps.Keys(r.Permissions))
 			slices.Sort(test.companies)
-			teams := ids(r.NewTeams)
+			teams := slices.DeleteFunc(slices.Clone(test.accounts), func(id string) bool { return id == anna.ID }) // all of them are new
+			joined := ids(r.NewTeams)
 			slices.Sort(teams)
-			slices.Sort(test.teams)
-			if !slices.Equal(accounts, test.accounts) || !slices.Equal(teams, test.teams) || !slices.Equal(companies, test.companies) {
-				w.Errorf("for %q: accounts %v, new teams %v, companies %v, want %+v", test.companyID, accounts, teams, companies, test)
+			slices.Sort(joined)
+			if !slices.Equal(accounts, test.accounts) || !slices.Equal(joined, teams) || !slices.Equal(companies, test.companies) {
+				w.Errorf("for %+v: accounts %v, new teams %v, companies %v, want %+v", c, accounts, joined, companies, test)
 			}
-			if whole := test.companyID == ""; (r.TopUp == identity.TopUp{Available: true, Tokens: 50}) != whole || (r.TopUp != identity.TopUp{}) != whole {
-				w.Errorf("for %q: top-up = %+v", test.companyID, r.TopUp)
+			if own := c.Kind != access.CompanyToken; (r.TopUp == identity.TopUp{Available: true, Tokens: 50}) != own || (r.TopUp != identity.TopUp{}) != own {
+				w.Errorf("for %+v: top-up = %+v", c, r.TopUp)
 			}
+		}
+		if got := w.Device(anna.ID, "houdini").Record; len(got.Accounts) != 2 || got.Accounts[1].ID != film || len(got.NewTeams) != 1 {
+			w.Errorf("a sign-in shows %+v", got)
 		}
 	})
 }
@@ -153,7 +166,7 @@ func TestNewTeams(t *testing.T) {
 				w.Errorf("%s: new teams = %v, want %v", name, got, want)
 			}
 			w.pass(time.Second)
-			r, err := w.Desk.Record(w.Context(), anna.ID, "", "")
+			r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything)
 			if got := ids(r.NewTeams); err != nil || !slices.Equal(got, append([]string{}, want...)) {
 				w.Errorf("%s: new teams later = %v, %v, want %v", name, got, err, want)
 			}
@@ -231,7 +244,7 @@ func TestTopUpOncePerWindow(t *testing.T) {
 				available bool
 			}{{time.Hour - time.Microsecond, false}, {time.Microsecond, true}} {
 				w.pass(step.pass)
-				if r, err := w.Desk.Record(w.Context(), anna.ID, "", ""); err != nil || r.TopUp != (identity.TopUp{Available: step.available, Tokens: 50}) {
+				if r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything); err != nil || r.TopUp != (identity.TopUp{Available: step.available, Tokens: 50}) {
 					w.Errorf("top-up = %+v, %v, want available %v", r.TopUp, err, step.available)
 				}
 			}
@@ -244,7 +257,7 @@ func TestNoTopUp(t *testing.T) {
 		anna := w.somebody("anna@example.com", true)
 		_, _, err := w.Desk.ClaimTopUp(w.Context(), anna.ID, w.Visitor())
 		w.because("top-up", err, "off")
-		if r, err := w.Desk.Record(w.Context(), anna.ID, "", ""); err != nil || r.TopUp != (identity.TopUp{}) {
+		if r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything); err != nil || r.TopUp != (identity.TopUp{}) {
 			w.Errorf("top-up = %+v, %v, want none", r.TopUp, err)
 		}
 	})

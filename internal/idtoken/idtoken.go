@@ -22,6 +22,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
 	"atelier/internal/fault"
@@ -57,14 +58,14 @@ type Issuer struct {
 
 	signing atomic.Pointer[signingKey] // the one used last
 	known   atomic.Pointer[keySet]     // to verify with
-	looking chan struct{}              // held by whoever reads the keys
+	looking singleflight.Group         // of those who read the keys
 	lookups *rate.Limiter              // of keys that nobody here has heard of
 	seen    cache
 }
 
 // New makes an issuer that keeps its keys in db.
 func New(db *sqldb.DB, o Options) *Issuer {
-	i := &Issuer{o: o, db: db, looking: make(chan struct{}, 1), lookups: rate.NewLimiter(lookupsPerSecond, lookupsPerSecond)}
+	i := &Issuer{o: o, db: db, lookups: rate.NewLimiter(lookupsPerSecond, lookupsPerSecond)}
 	i.known.Store(&keySet{})
 	return i
 }

@@ -123,32 +123,63 @@ func (i *Issuer) JWKS(ctx context.Context) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// key finds a public key. Of many who miss one at once one asks the database
-// and the others take what it found. What strangers send makes it ask only so
-// often; each time it learns all keys, so that they cannot keep a node from
-// learning a new one.
+// key finds a public key. Of many who miss one at once one asks the database,
+// and the others take what it found or share its failure: while the database
+// hangs, nobody waits for others to fail first. What strangers send makes it ask
+// only so often; each time it learns all keys, so that they cannot keep a node
+// from learning a new one.
 func (i *Issuer) key(ctx context.Context, kid string) (ed25519.PublicKey, error) {
-	if k, ok := i.trust(kid); ok {
-		return k, nil
+	// A look that others began may be older than the key; the next one is not.
+	for range 2 {
+		if k, ok := i.trust(kid); ok {
+			return k, nil
+		}
+		set, shared, err := i.look(ctx, kid)
+		if err != nil {
+			return nil, err
+		}
+		if k, ok := set.public[kid]; ok {
+			return k, nil
+		}
+		if !shared {
+			break
+		}
 	}
+	return nil, errInvalid
+}
+
+// look reads the keys, once for all who want to at that time, and tells whether
+// there were others. It is no request's own, so nobody calls it off by leaving.
+func (i *Issuer) look(ctx context.Context, kid string) (set *keySet, shared bool, err error) {
+	name := "known"
+	if _, known := i.known.Load().public[kid]; !known {
+		name = "strange"
+	}
+	answer := i.looking.DoChan(name, func() (any, error) {
+		if name == "strange" && !i.lookups.AllowN(i.o.Now(), 1) {
+			return nil, errInvalid
+		}
+		return i.learn(context.WithoutCancel(ctx))
+	})
+
 	select {
-	case i.looking <- struct{}{}:
-		defer func() { <-i.looking }()
+	case one := <-answer:
+		if one.Err != nil {
+			return nil, one.Shared, one.Err
+		}
+		return one.Val.(*keySet), one.Shared, nil
 	case <-ctx.Done():
-		return nil, fault.New(fault.Unavailable, "The keys of the service could not be read in time. Try again.").Because(ctx.Err())
+		return nil, false, fault.New(fault.Unavailable, "The keys of the service could not be read in time. Try again.").Because(ctx.Err())
 	}
-	if k, ok := i.trust(kid); ok {
-		return k, nil
-	}
-	now := i.o.Now()
-	if _, known := i.known.Load().public[kid]; !known && !i.lookups.AllowN(now, 1) {
-		return nil, errInvalid
-	}
+}
+
+// learn reads the keys that verify.
+func (i *Issuer) learn(ctx context.Context) (*keySet, error) {
+	set := &keySet{i.o.Now(), map[string]ed25519.PublicKey{}}
 	keys, err := i.verifying(ctx)
 	if err != nil {
 		return nil, err
 	}
-	set := &keySet{now, map[string]ed25519.PublicKey{}}
 	for _, k := range keys {
 		var jwk jose.JSONWebKey
 		if err := json.Unmarshal([]byte(k.public), &jwk); err != nil {
@@ -161,11 +192,7 @@ func (i *Issuer) key(ctx context.Context, kid string) (ed25519.PublicKey, error)
 		set.public[k.kid] = public
 	}
 	i.known.Store(set)
-	k, known := set.public[kid]
-	if !known {
-		return nil, errInvalid
-	}
-	return k, nil
+	return set, nil
 }
 
 // trust finds a key that was read a short while ago.

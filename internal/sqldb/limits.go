@@ -22,6 +22,7 @@ import (
 //	here            operationLimit  one Read, Write or QueryRow, from waiting for a
 //	                                connection to the commit; the connection is destroyed
 //	                stalledLimit    the same, while the server does not answer
+//	                RequestBudget   all operations of a request, until its answer begins
 //	                connectLimit    a new connection
 //	at the server   idleLimit       a transaction whose client sends nothing
 //	                lockLimit       waiting for a row; whoever lives tries again
@@ -56,12 +57,13 @@ func WithLimit(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, limitKey{}, limit)
 }
 
-// limit is how long an operation may take to begin.
-func (db *DB) limit() time.Duration {
+// limit is how long an operation with the context may take.
+func (db *DB) limit(ctx context.Context) time.Duration {
+	limit := db.operation
 	if db.stalled.Load() {
-		return min(stalledLimit, db.operation)
+		limit = min(limit, stalledLimit)
 	}
-	return db.operation
+	return min(limit, leftOf(ctx))
 }
 
 // bound gives the context of an operation on PostgreSQL, which ends with its time.
@@ -70,7 +72,7 @@ func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.lite != nil {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, db.limit())
+	return context.WithTimeout(ctx, db.limit(ctx))
 }
 
 // mayWaitAgain tells whether a transaction that waited too long for a row may try
@@ -80,9 +82,11 @@ func mayWaitAgain(limited context.Context, err error) bool {
 	return ok && LockTimedOut(err) && time.Until(deadline) > lockLimit
 }
 
-// notice learns from the outcome of an operation whether the server answers.
-func (db *DB) notice(ctx context.Context, err error) {
-	timedOut := ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err))
+// notice learns from the outcome of an operation whether the server answers. One
+// that had less time than a server needs which is well says nothing about it.
+func (db *DB) notice(ctx context.Context, limit time.Duration, err error) {
+	enough := limit >= min(stalledLimit, db.operation)
+	timedOut := enough && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err))
 	if timedOut != db.stalled.Load() && (timedOut || err == nil || errors.Is(err, pgx.ErrNoRows)) {
 		db.stalled.Store(timedOut)
 	}
@@ -92,8 +96,9 @@ func (db *DB) notice(ctx context.Context, err error) {
 // of its time the connection stops working under whatever statement it is at:
 // the contexts that fn uses are its own.
 func (db *DB) transact(ctx, limited context.Context, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
-	defer func() { db.notice(ctx, err) }()
 	deadline, _ := limited.Deadline() // as bound made it
+	limit := time.Until(deadline)
+	defer func() { db.notice(ctx, limit, err) }()
 	if own, ok := ctx.Deadline(); ok && !own.After(deadline) {
 		// The caller's time ends first: its context ends the statement then, and
 		// says why. We come after it, lest the statement fail before that is known.
@@ -130,10 +135,13 @@ func (db *DB) transact(ctx, limited context.Context, o pgx.TxOptions, fn func(pg
 
 // queryRow runs one query on PostgreSQL, within the limits.
 func (db *DB) queryRow(ctx context.Context, query string, args []any) Row {
-	bounded, cancel := context.WithTimeout(ctx, db.limit())
+	began := db.now()
+	limit := db.limit(ctx)
+	bounded, cancel := context.WithTimeout(ctx, limit)
 	return Row{from: db.pool.QueryRow(bounded, query, args...), ended: func(err error) {
 		cancel()
-		db.notice(ctx, err)
+		db.spend(ctx, began)
+		db.notice(ctx, limit, err)
 	}}
 }
 

@@ -277,3 +277,64 @@ func TestBusySQLite(t *testing.T) {
 		t.Errorf("a read that takes too long = %v, want unavailable", err)
 	}
 }
+
+// TestBudget runs operations one after the other, each of which waits for a
+// writer that does not end: together they take no longer than their budget, and
+// the database is not taken for dead because of it.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			address := dbtest.URL(t, engine)
+			db := openLimited(t, address) // a second for each
+			if engine == "postgres" {
+				address += "&idle_in_transaction_session_timeout=60000"
+			}
+			holder := dbtest.Open(t, address)
+			touch := func(ctx context.Context) error {
+				return db.Write(ctx, func(tx *sqldb.Tx) error {
+					_, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`)
+					return err
+				})
+			}
+			held := make(chan struct{})
+			release := make(chan struct{})
+			ended := make(chan error, 1)
+			go func() {
+				ended <- holder.Write(sqldb.WithLimit(context.Background(), time.Minute), func(tx *sqldb.Tx) error {
+					_, err := tx.Exec(context.Background(), `UPDATE catalog SET version = version + 1 WHERE id = 1`)
+					close(held)
+					<-release
+					return err
+				})
+			}()
+			<-held
+
+			ctx, budget := sqldb.WithBudget(t.Context(), 1200*time.Millisecond)
+			begin := time.Now()
+			for range 5 {
+				if err := touch(ctx); !fault.Is(err, fault.Unavailable) {
+					t.Errorf("a write = %v, want unavailable", err)
+				}
+			}
+			if took := time.Since(begin); took < time.Second || took > 4*time.Second {
+				t.Errorf("five writes took %v, want about 1.2 s", took)
+			}
+			if err := db.Ping(t.Context()); err != nil { // with all the time it needs
+				t.Errorf("another request = %v", err)
+			}
+
+			close(release)
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			budget.Lift() // the answer begins
+			for range 5 {
+				if err := touch(ctx); err != nil {
+					t.Errorf("a write after the answer began = %v", err)
+				}
+			}
+		})
+	}
+}

@@ -160,16 +160,18 @@ func (db *DB) Ping(ctx context.Context) error {
 // for requests that need a single row.
 func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 	if db.lite != nil {
-		return db.lite.rows.row(ctx, query, args, db.operation)
+		defer db.spend(ctx, db.now())
+		return db.lite.rows.row(ctx, query, args, db.limit(ctx))
 	}
 	return db.queryRow(ctx, query, args)
 }
 
 // Read runs fn on one consistent view of the database.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
+	defer db.spend(ctx, db.now())
 	fn = guarded(ctx, fn)
 	if db.lite != nil {
-		return classify(db.lite.view(ctx, db.operation, db.tx(), fn))
+		return classify(db.lite.view(ctx, db.limit(ctx), db.tx(), fn))
 	}
 	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	limited, cancel := db.bound(ctx)
@@ -188,6 +190,7 @@ const writeTries = 5
 // run again after a conflict, so it touches only tx and sets its results
 // afresh.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	defer db.spend(ctx, db.now())
 	fn = guarded(ctx, fn)
 	limited, cancel := db.bound(ctx)
 	defer cancel()
@@ -208,7 +211,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 
 func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	if db.lite != nil {
-		return db.lite.update(ctx, db.operation, tx, db.Now, fn)
+		return db.lite.update(ctx, db.limit(ctx), tx, db.Now, fn)
 	}
 	return db.transact(ctx, tx.limited, pgx.TxOptions{}, func(ptx pgx.Tx) error {
 		tx.pgx = ptx

@@ -1084,6 +1084,48 @@ type CreateGenerationRequest struct {
 // CredentialKind With what sort of credential runs were started.
 type CredentialKind = string
 
+// Device Something that a person is signed in with.
+type Device struct {
+	// Address The network address that it was last used from.
+	//
+	// Examples: 198.51.100.7
+	Address string `json:"address"`
+
+	// Created When it was signed in.
+	Created time.Time `json:"created"`
+
+	// Current Whether the request comes from it.
+	Current bool `json:"current"`
+
+	// ID Opaque. Pass it back as it came.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// Kind What it is. `DEVICE` is an app that signed in with the device flow; other kinds may come.
+	//
+	// Examples: DEVICE
+	Kind string `json:"kind"`
+
+	// LastUsed When it was last used; up to a minute may be missing.
+	LastUsed time.Time `json:"last_used"`
+
+	// Name How the app called itself when it signed in.
+	//
+	// Examples: atelier-blender/1.4
+	Name string `json:"name"`
+
+	// PluginKind The kind of app that it said to be; null where it did not.
+	//
+	// Examples: blender
+	PluginKind *string `json:"plugin_kind"`
+
+	// SignInProvider How the person who approved it had signed in.
+	//
+	// Examples: password
+	SignInProvider string `json:"sign_in_provider"`
+}
+
 // DeviceCodes How to sign the device in.
 type DeviceCodes struct {
 	// DeviceCode Secret; for polling only.
@@ -1108,6 +1150,15 @@ type DeviceCodes struct {
 	//
 	// Examples: https://atelier.example/device?code=BCDF-GHJK
 	VerificationURL string `json:"verification_url"`
+}
+
+// DeviceList A page of devices.
+type DeviceList struct {
+	Data    []Device `json:"data"`
+	HasMore bool     `json:"has_more"`
+
+	// NextCursor Where the next page begins; null on the last.
+	NextCursor *string `json:"next_cursor"`
 }
 
 // DevicePoll Which device asks.
@@ -1248,11 +1299,11 @@ type FieldDisplay struct {
 	// Advanced Whether to hide the field at first.
 	Advanced *bool `json:"advanced,omitempty"`
 
+	// Content The `content` of an `HTML` field once more.
+	Content *string `json:"content,omitempty"`
+
 	// Help A sentence or two below the field.
 	Help *string `json:"help,omitempty"`
-
-	// HTML Content of an `HTML` field.
-	HTML *string `json:"html,omitempty"`
 
 	// Image Options as pictures.
 	Image *OptionList `json:"image,omitempty"`
@@ -1284,7 +1335,7 @@ type FieldDisplay struct {
 	// Select Sizes of a `WIDTH_HEIGHT` field to choose from.
 	Select *SizeList `json:"select,omitempty"`
 
-	// Step How far a slider moves.
+	// Step How far a slider moves; fields of whole numbers always have it.
 	Step *float64 `json:"step,omitempty"`
 
 	// Text Options as a list.
@@ -1311,6 +1362,13 @@ type FieldGroupIsField bool
 
 // FieldLeaf A field of the form.
 type FieldLeaf struct {
+	// Content What an `HTML` field shows, as HTML that can be put into a page as it is: it was sanitized and has elements of
+	// running text and links only. Absent elsewhere.
+	//
+	//
+	// Examples: <p>Pictures are <b>not</b> kept.</p>
+	Content *string `json:"content,omitempty"`
+
 	// DefaultValue What the field has when it is left out; null for none.
 	DefaultValue interface{} `json:"defaultValue"`
 
@@ -1791,7 +1849,7 @@ type Kit struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// KitTags Words that the operator gave the kit.
+	// KitTags The tags that its tools have, in the operator's order. Clients make tabs of them.
 	KitTags []string `json:"kit_tags"`
 
 	// Label Display name.
@@ -2339,7 +2397,7 @@ type Option struct {
 	// Examples: Radial
 	Text string `json:"text"`
 
-	// Value What goes into a run's `inputs`.
+	// Value What goes into a run's `inputs`. A number can be given as its text, too.
 	//
 	// Examples: radial
 	Value OptionValue `json:"value"`
@@ -2350,7 +2408,7 @@ type OptionList struct {
 	Options []Option `json:"options"`
 }
 
-// OptionValue What goes into a run's `inputs`.
+// OptionValue What goes into a run's `inputs`. A number can be given as its text, too.
 //
 // Examples: radial
 type OptionValue = any
@@ -3672,6 +3730,15 @@ type ListTeamsParams struct {
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListDevicesParams defines parameters for ListDevices.
+type ListDevicesParams struct {
+	// Limit How many at the most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // CreateGenerationParams defines parameters for CreateGeneration.
 type CreateGenerationParams struct {
 	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
@@ -3883,7 +3950,7 @@ type ReportRunsParams struct {
 	// beginning in UTC. Left out, now.
 	EndUtc *ReportEnd `form:"end_utc,omitempty" json:"end_utc,omitempty"`
 
-	// TeamID Only those of this team.
+	// TeamID Only those of this team. One that is malformed, or several, is `ACCOUNT_SELECTION_INVALID`.
 	TeamID *ReportTeam `form:"team_id,omitempty" json:"team_id,omitempty"`
 
 	// ToolID Only those of this tool.
@@ -3921,7 +3988,7 @@ type ReportUsageParams struct {
 	// none of them twice. The rows come in that order.
 	GroupBy *string `form:"group_by,omitempty" json:"group_by,omitempty"`
 
-	// TeamID Only those of this team.
+	// TeamID Only those of this team. One that is malformed, or several, is `ACCOUNT_SELECTION_INVALID`.
 	TeamID *ReportTeam `form:"team_id,omitempty" json:"team_id,omitempty"`
 
 	// ToolID Only those of this tool.
