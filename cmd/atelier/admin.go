@@ -12,11 +12,11 @@ import (
 // adminCmd is what the operator does by hand. It works beside a running server.
 type adminCmd struct {
 	Person struct {
-		Create  personCreateCmd  `cmd:"" help:"Add a person."`
-		Link    personLinkCmd    `cmd:"" help:"Make a link to verify an address or to choose a new password, and print it."`
+		Create  personCreateCmd  `cmd:"" settings:"tokens.signup-grant" help:"Add a person."`
+		Link    personLinkCmd    `cmd:"" settings:"listen,base-url,app-url" help:"Make a link to verify an address or to choose a new password, and print it."`
 		Suspend personSuspendCmd `cmd:"" help:"Shut a person out of everything."`
 		Restore personRestoreCmd `cmd:"" help:"Let a suspended person in again."`
-		Export  personExportCmd  `cmd:"" help:"Write all that is kept about a person into a ZIP archive."`
+		Export  personExportCmd  `cmd:"" settings:"blobs,s3." help:"Write all that is kept about a person into a ZIP archive."`
 		Delete  personDeleteCmd  `cmd:"" help:"End a person's account for good and erase what it holds."`
 	} `cmd:"" help:"Manage people."`
 	Company struct {
@@ -32,23 +32,23 @@ type adminCmd struct {
 		Remove teamRemoveCmd `cmd:"" help:"Take a person out of a team."`
 	} `cmd:"" help:"Manage teams."`
 	Budget struct {
-		Set    budgetSetCmd    `cmd:"" help:"Say what a team plans to spend in a month, and how it hears of that."`
+		Set    budgetSetCmd    `cmd:"" settings:"listen,base-url,app-url" help:"Say what a team plans to spend in a month, and how it hears of that."`
 		Show   budgetShowCmd   `cmd:"" help:"Show a team's budget, and what is spent of it."`
 		Remove budgetRemoveCmd `cmd:"" help:"Take a team's budget away."`
 	} `cmd:"" help:"Manage the budgets of teams."`
 	Storage struct {
-		Set  storageSetCmd  `cmd:"" help:"Give an account a limit of its own on what it stores."`
-		Show storageShowCmd `cmd:"" help:"Show what an account or the installation stores."`
+		Set  storageSetCmd  `cmd:"" settings:"storage." help:"Give an account a limit of its own on what it stores."`
+		Show storageShowCmd `cmd:"" settings:"storage.,blobs" help:"Show what an account or the installation stores."`
 	} `cmd:"" help:"Manage what accounts store."`
 	Role struct {
 		Set roleSetCmd `cmd:"" help:"Change what a role of a team allows; makes the role where it is new."`
 	} `cmd:"" help:"Manage the roles of teams."`
 	Token struct {
-		Create tokenCreateCmd `cmd:"" help:"Make an access token for a person and print it, once."`
+		Create tokenCreateCmd `cmd:"" settings:"listen,base-url,app-url" help:"Make an access token for a person and print it, once."`
 		Revoke tokenRevokeCmd `cmd:"" help:"End the access token with this value, wherever it was found."`
 	} `cmd:"" help:"Manage access tokens."`
 	ScimToken struct {
-		Create scimTokenCreateCmd `cmd:"" help:"Connect a company's own directory and print its token, once; the one before is dead."`
+		Create scimTokenCreateCmd `cmd:"" settings:"listen,base-url" help:"Connect a company's own directory and print its token, once; the one before is dead."`
 		Delete scimTokenDeleteCmd `cmd:"" help:"End the token of a company's directory; people and teams stay."`
 	} `cmd:"" help:"Manage the tokens of companies' directories (SCIM)."`
 	Grant  grantCmd `cmd:"" help:"Give tokens to a person or a team."`

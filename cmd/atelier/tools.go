@@ -12,11 +12,11 @@ import (
 )
 
 type toolsCmd struct {
-	Lint   lintCmd   `cmd:"" help:"Report every problem in a folder of manifests."`
-	Apply  applyCmd  `cmd:"" help:"Make the catalog say what the manifests say."`
-	List   listCmd   `cmd:"" help:"List the tools of the catalog."`
-	Doctor doctorCmd `cmd:"" help:"Say which engines can work, and what is missing."`
-	Import importCmd `cmd:"" help:"Write a manifest for a model or workflow of a server."`
+	Lint   lintCmd   `cmd:"" settings:"tools,backends,catalog.,engines." help:"Report every problem in a folder of manifests."`
+	Apply  applyCmd  `cmd:"" settings:"tools,backends,catalog.,engines.,roles,connections,blobs,s3.,retention." help:"Make the catalog say what the manifests say."`
+	List   listCmd   `cmd:"" settings:"connections" help:"List the tools of the catalog."`
+	Doctor doctorCmd `cmd:"" settings:"tools,backends,catalog.,engines.,roles,runs." help:"Say which engines can work, and what is missing."`
+	Import importCmd `cmd:"" settings:"tools,backends,engines." help:"Write a manifest for a model or workflow of a server."`
 }
 
 var errProblems = errors.New("there are problems in the manifests")

@@ -62,9 +62,11 @@ func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	args = append(args, "--data", s.data)
-	if s.database != "" {
-		args = append(args, "--database", s.database)
+	if args[0] != "generate" { // which talks to a service, wherever its data is
+		args = append(args, "--data", s.data)
+		if s.database != "" {
+			args = append(args, "--database", s.database)
+		}
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	if s.files > 0 {
