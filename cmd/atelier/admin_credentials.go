@@ -161,9 +161,9 @@ func (c auditListCmd) Run(p *program) error {
 	if c.Act != "" && len(f.Acts) == 0 {
 		return usageError{fmt.Errorf("--act: %q is no act, nor a kind of them", c.Act)}
 	}
-	return p.withPeople(func(ctx context.Context, pp *people) error {
+	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
 		var all []audit.Record
-		err := pp.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 			all, err = audit.List(ctx, tx, f)
 			return err
 		})
@@ -219,15 +219,18 @@ func (c auditVerifyCmd) Run(p *program) error {
 		}
 		kept = &audit.Head{Seq: n, Hash: hash}
 	}
-	return p.withPeople(func(ctx context.Context, pp *people) error {
-		head, problems, err := audit.Verify(ctx, pp.db, kept)
+	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
+		if _, err := p.openSealKey(ctx, db); err != nil {
+			return err
+		}
+		head, problems, err := audit.Verify(ctx, db, kept)
 		if err != nil {
 			return err
 		}
 		if problems == nil {
 			problems = []string{}
 		}
-		text := fmt.Sprintf("%d entries, none was changed\nhead %d:%s", head.Seq, head.Seq, head.Hash)
+		text := fmt.Sprintf("%s, none was changed\nhead %d:%s", count(int(head.Seq), "entry", "entries"), head.Seq, head.Hash)
 		if len(problems) > 0 {
 			text = strings.Join(problems, "\n")
 		}

@@ -24,7 +24,7 @@ func (c personExportCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		blobs, err := p.openBlobs(ctx, -1)
+		blobs, err := p.openBlobsForReading(ctx)
 		if err != nil {
 			return err
 		}

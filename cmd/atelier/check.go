@@ -33,14 +33,11 @@ type checkCmd struct {
 }
 
 func (c checkCmd) Run(p *program) error {
-	db, err := p.openDatabase(p.ctx)
+	db, err := p.openForReading(p.ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if err := db.Migrated(p.ctx); err != nil {
-		return err
-	}
 	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
 		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, storage.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks,
 		run.LimitChecks(db.Dialect, run.Limits{PerMinute: p.cfg.Limits.CreatePerMinute, PerHour: p.cfg.Limits.CreatePerHour, Active: p.cfg.Limits.ActiveRuns}))
@@ -83,7 +80,7 @@ func (c checkCmd) Run(p *program) error {
 		held += ", every row is as it was sealed"
 	}
 
-	blobs, err := p.openBlobs(p.ctx, -1)
+	blobs, err := p.openBlobsForReading(p.ctx)
 	if err != nil {
 		return err
 	}

@@ -163,3 +163,11 @@ func (c migrateCmd) Run(p *program) error {
 }
 
 var errViolations = errors.New("the database breaks its invariants")
+
+// count writes a number with its noun.
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}

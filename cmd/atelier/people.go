@@ -99,10 +99,20 @@ func (p *program) sender() (mail.Sender, error) {
 
 const smtpTimeout = 30 * time.Second
 
+// withReading runs a command that only looks at the installation.
+func (p *program) withReading(do func(ctx context.Context, db *sqldb.DB) error) error {
+	db, err := p.openForReading(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return do(p.ctx, db)
+}
+
 // withPeople runs an admin command beside a running server: what it mails is
 // sent by whoever works.
 func (p *program) withPeople(do func(ctx context.Context, pp *people) error) error {
-	db, err := p.openMigrated(p.ctx)
+	db, err := p.openExisting(p.ctx)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (c applyCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	db, err := p.openMigrated(p.ctx)
+	db, err := p.openExisting(p.ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func problemRows(all []catalog.Problem) []map[string]any {
 type listCmd struct{ jsonFlag }
 
 func (c listCmd) Run(p *program) error {
-	db, err := p.openMigrated(p.ctx)
+	db, err := p.openForReading(p.ctx)
 	if err != nil {
 		return err
 	}
