@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"atelier/internal/company"
 )
 
 // helpWidth is where lines of help end at the latest, on wide terminals too.
@@ -14,6 +16,20 @@ const helpWidth = 100
 
 // helpColumns is where lines end that are not wrapped to the terminal's width.
 const helpColumns = 80
+
+// helpWords stand for themselves in the help of flags.
+var helpWords = kong.Vars{
+	"companyPermissions": joinPermissions(company.CompanyPermissions),
+	"teamPermissions":    joinPermissions(company.TeamPermissions),
+}
+
+func joinPermissions(all []company.Permission) string {
+	var words []string
+	for _, p := range all {
+		words = append(words, string(p))
+	}
+	return strings.Join(words, ", ")
+}
 
 type helpCmd struct {
 	Command []string `arg:"" optional:"" help:"The words of a command, such as admin person create."`

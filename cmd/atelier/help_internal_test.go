@@ -13,7 +13,7 @@ import (
 // commandLine is the model of the command line.
 func commandLine(t *testing.T) *kong.Application {
 	t.Helper()
-	parser, err := kong.New(new(cli))
+	parser, err := kong.New(new(cli), helpWords)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,7 @@ func launch(ctx context.Context, args []string, s streams) error {
 		kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),
 		kong.Help(printHelp),
+		helpWords,
 	)
 	if err != nil {
 		return fmt.Errorf("command line: %w", err)
