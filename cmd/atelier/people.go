@@ -70,7 +70,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 		Settings: identity.Settings{
 			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail,
 			SessionLifetime: time.Duration(c.Sessions.Lifetime), KnownLifetime: time.Duration(c.Sessions.Known),
-			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
+			SignupGrant: c.Tokens.SignupGrant, SetupGrant: c.Tokens.SetupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
 			Storage: storageLimits(c),
 		},
 	})

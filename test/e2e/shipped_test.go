@@ -179,6 +179,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+	if text := strings.TrimSpace(string(out)); !strings.HasSuffix(text, "The next command to type:\n\n    make run") {
+		t.Errorf("the demo ends without the next command: %s", text)
+	}
 	left, err := filepath.Glob(filepath.Join(dir, "*", "data"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
