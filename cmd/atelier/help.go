@@ -162,20 +162,26 @@ func describeSettings(node *kong.Node) string {
 		return "It takes no settings."
 	}
 	var flags []string
-	for i, name := range names {
+	for _, name := range names {
 		if strings.HasSuffix(name, ".") {
 			name += "…"
 		}
-		if i < len(names)-1 {
-			name += ","
-		}
 		flags = append(flags, "--"+name)
 	}
-	return "Settings it takes as flags (\"atelier help\" and \"atelier config\" explain them):\n  " + wrap(flags, "  ", helpColumns-2)
+	return "Settings it takes as flags (\"atelier help\" and \"atelier config\" explain them):\n  " + wrap(commas(flags), "  ", helpColumns-2)
+}
+
+// commas gives words as they stand in a list.
+func commas(words []string) []string {
+	list := slices.Clone(words)
+	for i := range len(list) - 1 {
+		list[i] += ","
+	}
+	return list
 }
 
 // wrap writes words in lines of at most width characters; all but the first
-// begin with indent.
+// begin with indent, which does not count.
 func wrap(words []string, indent string, width int) string {
 	var b strings.Builder
 	column := 0
@@ -185,7 +191,7 @@ func wrap(words []string, indent string, width int) string {
 		case i == 0:
 		case column+1+length > width:
 			b.WriteString("\n" + indent)
-			column = len(indent)
+			column = 0
 		default:
 			b.WriteByte(' ')
 			column++

@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"id":        keepID,
 			"revoke":    revokeValue,
+			"toolid":    keepToolID,
 			"unchanged": runUnchanged,
 		},
 	})
@@ -38,6 +39,20 @@ func keepID(ts *testscript.TestScript, _ bool, args []string) {
 	var made struct{ ID string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &made))
 	ts.Setenv(args[0], made.ID)
+}
+
+// keepToolID keeps the id of a tool in the list that the last command printed:
+// toolid SLUG NAME.
+func keepToolID(ts *testscript.TestScript, _ bool, args []string) {
+	var list struct {
+		Tools []struct{ ID, Slug string }
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
+	for _, t := range list.Tools {
+		if t.Slug == args[0] {
+			ts.Setenv(args[1], t.ID)
+		}
+	}
 }
 
 // revokeValue ends the token that is in a file: revoke FILE.
