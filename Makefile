@@ -15,7 +15,7 @@ help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/atelier
-	$(GO) build -o $(BIN) ./cmd/atelier
+	$(GO) build -buildvcs=auto -o $(BIN) ./cmd/atelier
 
 run: programs build ## serve on http://localhost:8080 with everything under ./data
 	$(BIN) serve

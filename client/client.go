@@ -55,7 +55,8 @@ func (e *Error) Error() string {
 // Tool is a tool, with its form where it was asked for alone.
 type Tool struct {
 	ID     string  `json:"id"`
-	Name   string  `json:"name"`
+	Slug   string  `json:"slug"` // what it is called in commands
+	Name   string  `json:"name"` // for display
 	Hash   string  `json:"tool_fields_hash"`
 	Fields []Field `json:"fields"`
 }

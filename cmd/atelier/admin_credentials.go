@@ -18,8 +18,8 @@ import (
 
 type tokenCreateCmd struct {
 	jsonFlag
-	Email   string `required:"" help:"Whose token it is."`
-	Name    string `required:"" help:"What it is for."`
+	Email   string `required:"" help:"Whose token it is." placeholder:"ADDRESS"`
+	Name    string `required:"" help:"What it is for." placeholder:"NAME"`
 	Company string `help:"Makes a company token for its teams." placeholder:"ID"`
 }
 
@@ -35,10 +35,17 @@ func (c tokenCreateCmd) Run(p *program) error {
 
 type tokenRevokeCmd struct {
 	jsonFlag
-	Token string `arg:"" help:"The token itself."`
+	Token string `arg:"" help:"The token itself, or - to read it from standard input."`
 }
 
 func (c tokenRevokeCmd) Run(p *program) error {
+	if c.Token == fromInput {
+		line, err := p.readLine()
+		if err != nil {
+			return err
+		}
+		c.Token = line
+	}
 	return p.withPeople(func(ctx context.Context, pp *people) error {
 		ended, err := pp.desk.DeleteTokenValue(ctx, c.Token)
 		if err != nil {
@@ -79,10 +86,10 @@ func (c scimTokenDeleteCmd) Run(p *program) error {
 
 type grantCmd struct {
 	jsonFlag
-	Email  string `help:"Whose personal account." xor:"account" required:""`
+	Email  string `help:"Whose personal account." xor:"account" required:"" placeholder:"ADDRESS"`
 	Team   string `help:"Which team." xor:"account" required:"" placeholder:"ID"`
-	Tokens int64  `required:"" help:"How many; below zero takes them back."`
-	Note   string `help:"Why."`
+	Tokens int64  `required:"" help:"How many; below zero takes them back." placeholder:"N"`
+	Note   string `help:"Why." placeholder:"TEXT"`
 }
 
 func (c grantCmd) Run(p *program) error {
@@ -95,40 +102,9 @@ func (c grantCmd) Run(p *program) error {
 	})
 }
 
-type deviceListCmd struct {
-	jsonFlag
-	Email string `required:"" help:"Whose devices."`
-}
-
-func (c deviceListCmd) Run(p *program) error {
-	return p.withPeople(func(ctx context.Context, pp *people) error {
-		all, err := pp.desk.DevicesOf(ctx, c.Email)
-		if err != nil {
-			return err
-		}
-		type device struct {
-			ID         string `json:"id"`
-			PluginKind string `json:"plugin_kind"`
-			Agent      string `json:"agent"`
-			Address    string `json:"address"`
-			Created    string `json:"created"`
-			LastUsed   string `json:"last_used"`
-		}
-		list, rows := []device{}, [][]string{{"ID", "KIND", "ADDRESS", "LAST USED", "AGENT"}}
-		for _, d := range all {
-			list = append(list, device{d.ID, d.PluginKind, d.Agent, d.Address, stamp(d.Created), stamp(d.LastUsed)})
-			rows = append(rows, []string{d.ID, d.PluginKind, d.Address, stamp(d.LastUsed), d.Agent})
-		}
-		if c.JSON {
-			return p.print(true, map[string]any{"devices": list}, "")
-		}
-		return p.table(rows)
-	})
-}
-
 type deviceRevokeCmd struct {
 	jsonFlag
-	Email  string `required:"" help:"Whose device."`
+	Email  string `required:"" help:"Whose device." placeholder:"ADDRESS"`
 	Device string `help:"The device's id." placeholder:"ID" xor:"which" required:""`
 	All    bool   `help:"Every device and browser." xor:"which" required:""`
 }
@@ -142,18 +118,15 @@ func (c deviceRevokeCmd) Run(p *program) error {
 	})
 }
 
-// stamp writes a time as the API does.
-func stamp(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }
-
 type auditListCmd struct {
 	jsonFlag
 	Company string    `help:"Only what concerns a company." placeholder:"ID"`
 	Person  string    `help:"Only what a person did or what concerns them." placeholder:"UID"`
-	Act     string    `help:"Only an act, such as token.created, or all of a kind, such as token."`
+	Act     string    `help:"Only an act, such as token.created, or all of a kind, such as token." placeholder:"ACT"`
 	Start   time.Time `help:"Only what was done then or later." placeholder:"TIME"`
 	End     time.Time `help:"Only what was done before." placeholder:"TIME"`
-	Before  int64     `help:"Only what came before this number."`
-	Limit   int       `help:"How many." default:"100"`
+	Before  int64     `help:"Only what came before this number." placeholder:"SEQ"`
+	Limit   int       `help:"How many." default:"100" placeholder:"N"`
 }
 
 func (c auditListCmd) Run(p *program) error {
@@ -161,9 +134,9 @@ func (c auditListCmd) Run(p *program) error {
 	if c.Act != "" && len(f.Acts) == 0 {
 		return usageError{fmt.Errorf("--act: %q is no act, nor a kind of them", c.Act)}
 	}
-	return p.withPeople(func(ctx context.Context, pp *people) error {
+	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
 		var all []audit.Record
-		err := pp.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 			all, err = audit.List(ctx, tx, f)
 			return err
 		})
@@ -173,7 +146,7 @@ func (c auditListCmd) Run(p *program) error {
 		type entry struct {
 			Seq       int64             `json:"seq"`
 			At        string            `json:"at"`
-			Act       string            `json:"act"`
+			Act       string            `json:"act" placeholder:"ACT"`
 			ActorID   string            `json:"actor_id"`
 			PersonID  string            `json:"person_id"`
 			CompanyID string            `json:"company_id"`
@@ -219,15 +192,18 @@ func (c auditVerifyCmd) Run(p *program) error {
 		}
 		kept = &audit.Head{Seq: n, Hash: hash}
 	}
-	return p.withPeople(func(ctx context.Context, pp *people) error {
-		head, problems, err := audit.Verify(ctx, pp.db, kept)
+	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
+		if _, err := p.openSealKey(ctx, db); err != nil {
+			return err
+		}
+		head, problems, err := audit.Verify(ctx, db, kept)
 		if err != nil {
 			return err
 		}
 		if problems == nil {
 			problems = []string{}
 		}
-		text := fmt.Sprintf("%d entries, none was changed\nhead %d:%s", head.Seq, head.Seq, head.Hash)
+		text := fmt.Sprintf("%s, none was changed\nhead %d:%s", count(int(head.Seq), "entry", "entries"), head.Seq, head.Hash)
 		if len(problems) > 0 {
 			text = strings.Join(problems, "\n")
 		}

@@ -14,7 +14,7 @@ import (
 
 type personExportCmd struct {
 	jsonFlag
-	Email string `required:"" help:"Whom."`
+	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
 	Out   string `required:"" help:"The file to write. It must not be there." placeholder:"FILE"`
 }
 
@@ -24,7 +24,7 @@ func (c personExportCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		blobs, err := p.openBlobs(ctx, -1)
+		blobs, err := p.openBlobsForReading(ctx)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func saveArchive(ctx context.Context, archive *dossier.Archive, name string) err
 
 type personDeleteCmd struct {
 	jsonFlag
-	Email string `required:"" help:"Whom."`
+	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
 	Yes   bool   `help:"Do it. Without it nothing is changed."`
 }
 

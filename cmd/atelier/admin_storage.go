@@ -13,7 +13,7 @@ import (
 
 type storageSetCmd struct {
 	jsonFlag
-	Email   string       `help:"Whose personal account." xor:"account" required:""`
+	Email   string       `help:"Whose personal account." xor:"account" required:"" placeholder:"ADDRESS"`
 	Team    string       `help:"Which team." xor:"account" required:"" placeholder:"ID"`
 	Bytes   *config.Size `help:"Limit of its own, such as 100GB; 0 for none." xor:"limit" required:"" placeholder:"N"`
 	Default bool         `help:"Go by storage.account_bytes again." xor:"limit" required:""`
@@ -36,7 +36,7 @@ func (c storageSetCmd) Run(p *program) error {
 
 type storageShowCmd struct {
 	jsonFlag
-	Email string `help:"Whose personal account; without it and --team, the installation." xor:"account"`
+	Email string `help:"Whose personal account; without it and --team, the installation." xor:"account" placeholder:"ADDRESS"`
 	Team  string `help:"Which team." xor:"account" placeholder:"ID"`
 }
 

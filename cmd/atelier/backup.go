@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -36,12 +35,11 @@ its server. With versioning a file that was deleted after the dump can be had ba
 )
 
 func (c backupCmd) Run(p *program) error {
-	database, err := p.embedded()
-	if err != nil {
+	if err := p.requireEmbedded(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(database); err != nil {
-		return fmt.Errorf("there is no installation in %s: %w", p.cfg.Data, err)
+	if err := p.findDatabase(); err != nil {
+		return err
 	}
 	db, err := p.openDatabase(p.ctx)
 	if err != nil {
@@ -104,20 +102,20 @@ func (c backupCmd) report(p *program, made backup.Report, took time.Duration) er
 	return nil
 }
 
-// embedded gives the file of the embedded database, or says what to do where the
-// installation has another, or files elsewhere.
-func (p *program) embedded() (path string, err error) {
-	address, inFile := strings.CutPrefix(p.cfg.DatabaseURL(), "sqlite://")
+// requireEmbedded says what to do instead where the installation has another
+// database than the embedded one, or files elsewhere.
+func (p *program) requireEmbedded() error {
+	inFile := strings.HasPrefix(p.cfg.DatabaseURL(), "sqlite://")
 	inFolder := strings.HasPrefix(p.cfg.BlobsURL(), "file://")
 	switch {
 	case !inFile && !inFolder:
-		return "", fmt.Errorf(adviceBoth+adviceS3, "database on a PostgreSQL server and its files in a bucket")
+		return fmt.Errorf(adviceBoth+adviceS3, "database on a PostgreSQL server and its files in a bucket")
 	case !inFile:
-		return "", fmt.Errorf(adviceBoth+advicePostgres, "database on a PostgreSQL server")
+		return fmt.Errorf(adviceBoth+advicePostgres, "database on a PostgreSQL server")
 	case !inFolder:
-		return "", fmt.Errorf(strings.Replace(adviceBoth, "pg_dump --format=custom --file=atelier.dump DATABASE", "sqlite3 DATA/atelier.db '.backup atelier.db'", 1)+adviceS3, "files in a bucket")
+		return fmt.Errorf(strings.Replace(adviceBoth, "pg_dump --format=custom --file=atelier.dump DATABASE", "sqlite3 DATA/atelier.db '.backup atelier.db'", 1)+adviceS3, "files in a bucket")
 	}
-	return url.PathUnescape(address)
+	return nil
 }
 
 // backupSource is this installation, to be copied.

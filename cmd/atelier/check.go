@@ -35,21 +35,18 @@ type checkCmd struct {
 }
 
 func (c checkCmd) Run(p *program) error {
-	db, err := p.openDatabase(p.ctx)
+	db, err := p.openForReading(p.ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if err := db.Migrated(p.ctx); err != nil {
-		return err
-	}
 	limits := run.Limits{PerMinute: p.cfg.Limits.CreatePerMinute, PerHour: p.cfg.Limits.CreatePerHour, Active: p.cfg.Limits.ActiveRuns}
 	list, held, err := p.verifyDatabase(p.ctx, db, run.LimitChecks(db.Dialect, limits))
 	if err != nil {
 		return err
 	}
 
-	blobs, err := p.openBlobs(p.ctx, -1)
+	blobs, err := p.openBlobsForReading(p.ctx)
 	if err != nil {
 		return err
 	}

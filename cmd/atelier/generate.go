@@ -27,7 +27,7 @@ import (
 
 type generateCmd struct {
 	jsonFlag
-	Tool    string   `arg:"" help:"Name or id of the tool."`
+	Tool    string   `arg:"" help:"The tool's name, as in atelier tools list, or its id."`
 	Inputs  []string `arg:"" optional:"" help:"key=value; key=@FILE sends a file, key=result:ID one made before. Lists are separated by commas, a size is 1280x720."`
 	Service string   `help:"Address of the service." default:"http://localhost:8080" env:"ATELIER_SERVICE" placeholder:"URL"`
 	Token   string   `help:"Access token (default: ATELIER_TOKEN)." placeholder:"TOKEN"`
@@ -53,12 +53,12 @@ func (c generateCmd) Run(p *program) error {
 		return err
 	}
 	id := run.ID
-	run, err = service.Follow(p.ctx, id, c.bar(p, tool.Name))
+	run, err = service.Follow(p.ctx, id, c.bar(p, nameOf(tool)))
 	if err != nil {
 		return fmt.Errorf("run %s, which goes on: %w", id, err)
 	}
 	if !c.JSON {
-		line := tool.Name + ": " + run.Status
+		line := nameOf(tool) + ": " + run.Status
 		if terminal(p.stderr) { // over the bar
 			line = fmt.Sprintf("\r%s%40s", line, "")
 		}
@@ -86,7 +86,7 @@ func (c generateCmd) begin(p *program, service *client.Client, tool *client.Tool
 		if !ok || !e.Retryable || e.RetryAfter <= 0 || e.RetryAfter > patience {
 			return run, err
 		}
-		fmt.Fprintf(p.stderr, "%s: waiting for %v: %s\n", tool.Name, e.RetryAfter, e.Message)
+		fmt.Fprintf(p.stderr, "%s: waiting for %v: %s\n", nameOf(tool), e.RetryAfter, e.Message)
 		select {
 		case <-p.ctx.Done():
 			return nil, p.ctx.Err()
@@ -105,31 +105,43 @@ func (c generateCmd) start(ctx context.Context, service *client.Client, req *cli
 	return service.Start(ctx, req)
 }
 
-// find gives the tool that is called so. Names that are not in Latin letters
-// have all the same slug, so a name itself comes first.
+// find gives the tool with this slug or id. A display name is no name: several
+// tools can have the same, and the next edit can change it.
 func (c generateCmd) find(ctx context.Context, service *client.Client) (*client.Tool, error) {
 	all, err := service.Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var names, alike []string
+	var slugs []string
+	var displayed []string // slugs of those with this display name
 	for _, t := range all {
-		slug := sketch.Slug(t.Name)
-		switch {
-		case t.ID == c.Tool || strings.EqualFold(t.Name, c.Tool):
+		name := nameOf(&t)
+		if t.ID == c.Tool || name == c.Tool {
 			return service.Tool(ctx, t.ID)
-		case slug == sketch.Slug(c.Tool) && slug != sketch.Slug(""):
-			alike = append(alike, t.ID)
 		}
-		names = append(names, slug)
+		if strings.EqualFold(t.Name, c.Tool) {
+			displayed = append(displayed, name)
+		}
+		slugs = append(slugs, name)
 	}
-	switch len(alike) {
-	case 0:
-		return nil, fmt.Errorf("there is no tool %s; there are %s", c.Tool, strings.Join(names, ", "))
-	case 1:
-		return service.Tool(ctx, alike[0])
+	switch {
+	case len(all) == 0:
+		return nil, errors.New("the service offers this account no tools")
+	case len(displayed) > 0:
+		return nil, usageError{fmt.Errorf("%q is a display name; the tool is called %s", c.Tool, strings.Join(displayed, " or "))}
 	}
-	return nil, fmt.Errorf("several tools are called %s; name one by its id: %s", c.Tool, strings.Join(alike, ", "))
+	slices.Sort(slugs)
+	return nil, usageError{fmt.Errorf("there is no tool %q; there are:\n  %s", c.Tool, wrap(commas(slugs), "  ", helpColumns-2))}
+}
+
+// nameOf is what a tool is called here. It becomes the name of files, so it is
+// made sure that it is a slug: nobody here knows the service.
+func nameOf(t *client.Tool) string {
+	isSlug := t.Slug != "" && strings.Trim(t.Slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+	if isSlug {
+		return t.Slug
+	}
+	return sketch.Slug(t.Slug)
 }
 
 // fill reads the inputs from the command line. It gives the files that it
@@ -248,7 +260,7 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 	var paths, ids, notes []string
 	said := false
 	for i, o := range run.Outputs {
-		name := cmp.Or(c.As, sketch.Slug(tool.Name))
+		name := cmp.Or(c.As, nameOf(tool))
 		if len(run.Outputs) > 1 {
 			name += "-" + strconv.Itoa(i+1)
 		}

@@ -13,10 +13,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"atelier/client"
 )
 
-// studio is a service with two tools whose names have no letter of a slug. The
-// second makes one picture.
+// studio is a service with two tools whose display names have no letter of a
+// slug. The second makes one picture.
 func studio(t *testing.T, picture, promised string, whole bool) *httptest.Server {
 	t.Helper()
 	digest := sha256.Sum256([]byte(promised))
@@ -30,8 +32,8 @@ func studio(t *testing.T, picture, promised string, whole bool) *httptest.Server
 			fmt.Fprintf(w, strings.ReplaceAll(format, "$AT", at), args...)
 		})
 	}
-	answer("GET /api/v2/tools", `{"data": [{"id": "one", "name": "画"}, {"id": "two", "name": "声"}]}`)
-	answer("GET /api/v2/tools/two", `{"id": "two", "name": "声", "fields": []}`)
+	answer("GET /api/v2/tools", `{"data": [{"id": "one", "slug": "picture", "name": "画"}, {"id": "two", "slug": "sound", "name": "声"}]}`)
+	answer("GET /api/v2/tools/two", `{"id": "two", "slug": "sound", "name": "声", "fields": []}`)
 	answer("POST /api/v2/generate", `{"request_id": "r", "status": "pending"}`)
 	answer("GET /api/v2/generate/r/events", "event: progress\ndata: {\"progress\": 1.5}\n\nevent: progress\ndata: {\"progress\": -1}\n\n"+
 		"event: done\ndata: {\"request_id\": \"r\", \"status\": \"succeeded\", \"outputs\": [{\"url\": \"$AT/file\", \"mime_type\": \"image/png\", \"sha256\": %q, \"note\": \"1 of 2 words\\n\\u001b is unknown.\"}]}\n\n",
@@ -66,14 +68,14 @@ func TestGenerateKeepsWholeFiles(t *testing.T) {
 	t.Run("a whole one", func(t *testing.T) {
 		t.Parallel()
 		out := t.TempDir()
-		stderr, err := generate(t, studio(t, "picture", "picture", true), "声", out)
+		stderr, err := generate(t, studio(t, "picture", "picture", true), "sound", out)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, err := os.ReadFile(filepath.Join(out, "tool.png")); err != nil || string(text) != "picture" {
+		if text, err := os.ReadFile(filepath.Join(out, "sound.png")); err != nil || string(text) != "picture" {
 			t.Errorf("file = %q, %v", text, err)
 		}
-		if strings.Contains(stderr, "\r") || strings.Count(stderr, "\n") != 3 || !strings.Contains(stderr, "tool.png: 1 of 2 words\ufffd\ufffd is unknown.\n") {
+		if strings.Contains(stderr, "\r") || strings.Count(stderr, "\n") != 3 || !strings.Contains(stderr, "sound.png: 1 of 2 words\ufffd\ufffd is unknown.\n") {
 			t.Errorf("stderr = %q, which is no terminal", stderr)
 		}
 	})
@@ -93,10 +95,30 @@ func TestGenerateKeepsWholeFiles(t *testing.T) {
 	}
 	t.Run("of a tool that is not there", func(t *testing.T) {
 		t.Parallel()
-		if _, err := generate(t, studio(t, "", "", true), "文", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no tool") {
-			t.Errorf("err = %v", err)
+		for name, want := range map[string]string{
+			"文":     "there is no tool \"文\"; there are:\n  picture, sound",
+			"Sound": "there is no tool \"Sound\"; there are:\n  picture, sound",
+			"声":     "\"声\" is a display name; the tool is called sound",
+		} {
+			if _, err := generate(t, studio(t, "", "", true), name, t.TempDir()); err == nil || err.Error() != want {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
 		}
 	})
+}
+
+// TestNamesOfTools takes what a service calls its tools, and nothing that leads
+// out of a folder or moves the cursor.
+func TestNamesOfTools(t *testing.T) {
+	t.Parallel()
+	for slug, want := range map[string]string{
+		"sketch": "sketch", "upscale-4-art": "upscale-4-art", strings.Repeat("long-", 30) + "x": strings.Repeat("long-", 30) + "x",
+		"../../evil": "evil", "/etc/passwd": "etc-passwd", "a\x1b[2J": "a-2j", "": "tool", "..": "tool",
+	} {
+		if got := nameOf(&client.Tool{Slug: slug}); got != want {
+			t.Errorf("%q is called %q, want %q", slug, got, want)
+		}
+	}
 }
 
 func TestProgressStaysOnItsLine(t *testing.T) {

@@ -6,13 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 
-	"atelier"
 	"atelier/internal/config"
 )
 
@@ -20,25 +17,28 @@ import (
 type streams struct {
 	getenv         func(string) string
 	environ        []string
+	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// cli is the whole command line. Settings are flags of every command.
+// cli is the whole command line. Settings are flags of the commands that use
+// them: see usedSettings for the tag "settings".
 type cli struct {
 	config.Config `embed:""`
 
-	Serve    serveCmd    `cmd:"" help:"Run the service."`
-	Migrate  migrateCmd  `cmd:"" help:"Bring the database to this version's schema."`
-	Check    checkCmd    `cmd:"" help:"Look for broken invariants in the database; writes nothing."`
-	Backup   backupCmd   `cmd:"" help:"Copy an installation into one file while it runs."`
-	Restore  restoreCmd  `cmd:"" help:"Make a new data folder of a backup."`
-	Admin    adminCmd    `cmd:"" help:"Manage people, companies and credentials."`
+	Serve    serveCmd    `cmd:"" settings:"all" help:"Run the service."`
+	Migrate  migrateCmd  `cmd:"" settings:"connections" help:"Bring the database to this version's schema; makes it where there is none."`
+	Check    checkCmd    `cmd:"" settings:"connections,secret,blobs,s3.,limits." help:"Look for broken invariants in the database; writes nothing."`
+	Backup   backupCmd   `cmd:"" settings:"connections,secret,blobs,s3.,limits." help:"Copy an installation into one file while it runs."`
+	Restore  restoreCmd  `cmd:"" settings:"secret" help:"Make a new data folder of a backup."`
+	Admin    adminCmd    `cmd:"" settings:"connections,secret" help:"Manage people, companies and credentials."`
 	Tools    toolsCmd    `cmd:"" help:"Check, apply, list and import the tools of the catalog."`
-	Generate generateCmd `cmd:"" help:"Run a tool of a service and keep the results."`
-	Keys     keysCmd     `cmd:"" help:"Manage the keys that sign ID tokens."`
-	Settings settingsCmd `cmd:"" name:"config" help:"Print the settings in force and where each comes from."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Generate generateCmd `cmd:"" settings:"none" help:"Run a tool of a service and keep the results."`
+	Keys     keysCmd     `cmd:"" settings:"connections,secret" help:"Manage the keys that sign ID tokens."`
+	Settings settingsCmd `cmd:"" name:"config" settings:"all" help:"Print the settings in force and where each comes from."`
+	Version  versionCmd  `cmd:"" help:"Print the version, its commit and date; so does --version."`
 	Notice   noticeCmd   `cmd:"" help:"Print whose work the picture model learned from."`
+	Help     helpCmd     `cmd:"" settings:"none" help:"Show all commands and settings, or how to use one command."`
 }
 
 // usageError is a command line that makes no sense; it exits with 2.
@@ -55,6 +55,13 @@ type program struct {
 
 // launch does what the arguments say.
 func launch(ctx context.Context, args []string, s streams) error {
+	switch {
+	case len(args) == 0:
+		args = []string{"help"}
+	case args[0] == "--version":
+		args = append([]string{"version"}, args[1:]...)
+	}
+
 	var c cli
 	sources, err := config.NewSources(args, s.getenv)
 	if err != nil {
@@ -68,7 +75,9 @@ func launch(ctx context.Context, args []string, s streams) error {
 		kong.Resolvers(sources),
 		kong.Writers(s.stdout, s.stderr),
 		kong.Exit(func(int) { exited = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: helpWidth}),
+		kong.Help(printHelp),
+		helpWords,
 	)
 	if err != nil {
 		return fmt.Errorf("command line: %w", err)
@@ -78,6 +87,9 @@ func launch(ctx context.Context, args []string, s streams) error {
 		return nil
 	}
 	if err != nil {
+		return usageError{err}
+	}
+	if err := refuseUnused(k); err != nil {
 		return usageError{err}
 	}
 	if err := sources.Locate(k, c.Config.Check()); err != nil {
@@ -120,36 +132,6 @@ func (p *program) table(rows [][]string) error {
 
 type jsonFlag struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
-}
-
-type versionCmd struct{ jsonFlag }
-
-func (c versionCmd) Run(p *program) error {
-	return p.print(c.JSON, map[string]string{"version": version()}, "atelier "+version())
-}
-
-type noticeCmd struct{ jsonFlag }
-
-func (c noticeCmd) Run(p *program) error {
-	return p.print(c.JSON, map[string]string{"notice": atelier.Notice}, strings.TrimSuffix(atelier.Notice, "\n"))
-}
-
-// release is set by the linker for releases.
-var release string
-
-// version names this build: the release, or the commit it was built from.
-func version() string {
-	if release != "" {
-		return release
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				return "devel-" + s.Value[:12]
-			}
-		}
-	}
-	return "devel"
 }
 
 type settingsCmd struct {
@@ -201,3 +183,11 @@ func (c migrateCmd) Run(p *program) error {
 }
 
 var errViolations = errors.New("the database breaks its invariants")
+
+// count writes a number with its noun.
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}

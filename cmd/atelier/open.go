@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -31,7 +32,8 @@ func (p *program) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: p.cfg.Connections, Now: time.Now, Follow: true})
 }
 
-// openMigrated opens the database at this version's schema.
+// openMigrated opens the database at this version's schema, and makes it where
+// there is none.
 func (p *program) openMigrated(ctx context.Context) (*sqldb.DB, error) {
 	db, err := p.openDatabase(ctx)
 	if err != nil {
@@ -44,12 +46,92 @@ func (p *program) openMigrated(ctx context.Context) (*sqldb.DB, error) {
 	return db, nil
 }
 
+// openExisting is openMigrated for commands that change an installation: where
+// there is none, it makes none.
+func (p *program) openExisting(ctx context.Context) (*sqldb.DB, error) {
+	if err := p.findDatabase(); err != nil {
+		return nil, err
+	}
+	db, err := p.openDatabase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Exists(ctx); err != nil {
+		db.Close()
+		return nil, explainNone(err)
+	}
+	if _, err := db.Migrate(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// openForReading opens the database of an installation for commands that only
+// look. It writes nothing, not even a file beside the database.
+func (p *program) openForReading(ctx context.Context) (*sqldb.DB, error) {
+	if err := p.findDatabase(); err != nil {
+		return nil, err
+	}
+	db, err := sqldb.Open(ctx, p.cfg.DatabaseURL(), sqldb.Options{MaxConns: p.cfg.Connections, Now: time.Now, Follow: true, ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Migrated(ctx); err != nil {
+		db.Close()
+		return nil, explainNone(err)
+	}
+	return db, nil
+}
+
+// findDatabase fails where the file of the embedded database is missing or was
+// never written to.
+func (p *program) findDatabase() error {
+	path, embedded, err := p.databaseFile()
+	if err != nil || !embedded {
+		return err
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no installation of atelier here: %s is missing\n%s", path, howToGetOne)
+	case err != nil:
+		return err
+	case info.Size() == 0:
+		return fmt.Errorf("there is no installation of atelier here: %s is empty\n%s", path, howToGetOne)
+	}
+	return nil
+}
+
+const howToGetOne = "Name the folder of one with --data, or make one with atelier serve or atelier migrate"
+
+// explainNone adds to sqldb.ErrNone what to do.
+func explainNone(err error) error {
+	if errors.Is(err, sqldb.ErrNone) {
+		return fmt.Errorf("%w\nName its address with --database, or make one with atelier serve or atelier migrate", err)
+	}
+	return err
+}
+
+// databaseFile is where the embedded database is.
+func (p *program) databaseFile() (path string, embedded bool, err error) {
+	address, embedded := strings.CutPrefix(p.cfg.DatabaseURL(), "sqlite://")
+	if !embedded {
+		return "", false, nil
+	}
+	path, err = url.PathUnescape(address)
+	if err != nil {
+		return "", true, fmt.Errorf("database address: %w", err)
+	}
+	return path, true, nil
+}
+
 // openKeys gives the keys of this installation and makes sure they are the
 // ones that the database knows.
 func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring, err error) {
 	if p.cfg.Secret != "" {
 		ring, err = keyring.New(p.cfg.Secret)
-	} else {
+	} else if err = p.findSecret(ctx, db); err == nil {
 		ring, err = keyring.Load(p.cfg.SecretFile())
 	}
 	if err != nil {
@@ -60,6 +142,24 @@ func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring
 	}
 	db.SetSealKey(ring.Key(sealPurpose))
 	return ring, inspect.BeginSeals(ctx, db)
+}
+
+// findSecret fails where the secret of an installation is missing: a new one
+// would fit nothing that is in the database.
+func (p *program) findSecret(ctx context.Context, db *sqldb.DB) error {
+	_, err := os.Stat(p.cfg.SecretFile())
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var settled bool
+	err = db.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		settled, err = keyring.Settled(ctx, tx)
+		return err
+	})
+	if err == nil && settled {
+		err = fmt.Errorf("the secret of this installation is missing: %s is not there; name the folder of the installation with --data, or set ATELIER_SECRET", p.cfg.SecretFile())
+	}
+	return err
 }
 
 // sealPurpose is what the key of seals is derived for.
@@ -73,8 +173,11 @@ func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, er
 	case p.cfg.Secret != "":
 		ring, err = keyring.New(p.cfg.Secret)
 	default:
+		if err := p.findSecret(ctx, db); err != nil {
+			return false, err
+		}
 		if _, err := os.Stat(p.cfg.SecretFile()); errors.Is(err, fs.ErrNotExist) {
-			return false, nil
+			return false, nil // nobody has used the installation yet
 		}
 		ring, err = keyring.Load(p.cfg.SecretFile())
 	}
@@ -88,10 +191,14 @@ func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, er
 	return true, nil
 }
 
-// openBlobs opens the store of files and sweeps what is as old as leftovers;
-// below zero it leaves all as it is.
+// openBlobs opens the store of files and sweeps what is as old as leftovers.
 func (p *program) openBlobs(ctx context.Context, leftovers time.Duration) (blob.Store, error) {
 	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, Leftovers: leftovers, Now: time.Now})
+}
+
+// openBlobsForReading opens the store of files as it is.
+func (p *program) openBlobsForReading(ctx context.Context) (blob.Store, error) {
+	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, ReadOnly: true, Now: time.Now})
 }
 
 // manifests are where tools are read from, the directory's after our own.

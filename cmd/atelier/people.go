@@ -70,7 +70,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 		Settings: identity.Settings{
 			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail, NoMail: c.SMTP.Address == "",
 			SessionLifetime: time.Duration(c.Sessions.Lifetime), KnownLifetime: time.Duration(c.Sessions.Known),
-			SignupGrant: c.Tokens.SignupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
+			SignupGrant: c.Tokens.SignupGrant, SetupGrant: c.Tokens.SetupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
 			Storage: storageLimits(c),
 		},
 	})
@@ -99,10 +99,20 @@ func (p *program) sender() (mail.Sender, error) {
 
 const smtpTimeout = 30 * time.Second
 
+// withReading runs a command that only looks at the installation.
+func (p *program) withReading(do func(ctx context.Context, db *sqldb.DB) error) error {
+	db, err := p.openForReading(p.ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return do(p.ctx, db)
+}
+
 // withPeople runs an admin command beside a running server: what it mails is
 // sent by whoever works.
 func (p *program) withPeople(do func(ctx context.Context, pp *people) error) error {
-	db, err := p.openMigrated(p.ctx)
+	db, err := p.openExisting(p.ctx)
 	if err != nil {
 		return err
 	}

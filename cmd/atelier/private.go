@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,11 +32,11 @@ func (p *program) tightenFiles() error {
 			return fmt.Errorf("make %s private: %w", folder, err)
 		}
 	}
-	if database, ok := strings.CutPrefix(p.cfg.DatabaseURL(), "sqlite://"); ok {
-		path, err := url.PathUnescape(database)
-		if err != nil {
-			return fmt.Errorf("make the database private: %w", err)
-		}
+	path, embedded, err := p.databaseFile()
+	if err != nil {
+		return fmt.Errorf("make the database private: %w", err)
+	}
+	if embedded {
 		for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
 			if err := restrict(path+suffix, 0o600, &refused); err != nil {
 				return fmt.Errorf("make the database private: %w", err)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,8 +26,10 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:   os.Getenv("UPDATE") != "",
 		ContinueOnError: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"id":     keepID,
-			"revoke": revokeValue,
+			"id":        keepID,
+			"revoke":    revokeValue,
+			"toolid":    keepToolID,
+			"unchanged": runUnchanged,
 		},
 	})
 }
@@ -36,7 +41,54 @@ func keepID(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], made.ID)
 }
 
+// keepToolID keeps the id of a tool in the list that the last command printed:
+// toolid SLUG NAME.
+func keepToolID(ts *testscript.TestScript, _ bool, args []string) {
+	var list struct {
+		Tools []struct{ ID, Slug string }
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
+	for _, t := range list.Tools {
+		if t.Slug == args[0] {
+			ts.Setenv(args[1], t.ID)
+		}
+	}
+}
+
 // revokeValue ends the token that is in a file: revoke FILE.
 func revokeValue(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("atelier", "admin", "token", "revoke", "--data", "d", "--json", strings.TrimSpace(ts.ReadFile(args[0]))))
+}
+
+// runUnchanged runs a command that must leave a folder as it is: unchanged DIR
+// COMMAND…
+func runUnchanged(ts *testscript.TestScript, _ bool, args []string) {
+	before := describeFolder(ts, args[0])
+	ts.Check(ts.Exec(args[1], args[2:]...))
+	if after := describeFolder(ts, args[0]); after != before {
+		ts.Fatalf("%s was changed; before:\n%safter:\n%s", args[0], before, after)
+	}
+}
+
+// describeFolder lists what is in a folder, with times and hashes.
+func describeFolder(ts *testscript.TestScript, dir string) string {
+	var list strings.Builder
+	ts.Check(filepath.WalkDir(ts.MkAbs(dir), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		var text []byte
+		if info.Mode().IsRegular() {
+			if text, err = os.ReadFile(path); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(&list, "%s %v %v %x\n", path, info.Mode(), info.ModTime().UnixNano(), sha256.Sum256(text))
+		return nil
+	}))
+	return list.String()
 }

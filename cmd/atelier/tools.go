@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,14 +11,16 @@ import (
 
 	"atelier/internal/catalog"
 	"atelier/internal/curator"
+	"atelier/internal/sqldb"
 )
 
 type toolsCmd struct {
-	Lint   lintCmd   `cmd:"" help:"Report every problem in a folder of manifests."`
-	Apply  applyCmd  `cmd:"" help:"Make the catalog say what the manifests say."`
-	List   listCmd   `cmd:"" help:"List the tools of the catalog."`
-	Doctor doctorCmd `cmd:"" help:"Say which engines can work, and what is missing."`
-	Import importCmd `cmd:"" help:"Write a manifest for a model or workflow of a server."`
+	Lint   lintCmd   `cmd:"" settings:"tools,backends,catalog.,engines." help:"Report every problem in a folder of manifests."`
+	Apply  applyCmd  `cmd:"" settings:"tools,backends,catalog.,engines.,roles,connections,blobs,s3.,retention." help:"Make the catalog say what the manifests say."`
+	List   listCmd   `cmd:"" settings:"connections" help:"List the tools of the catalog."`
+	Show   showCmd   `cmd:"" settings:"connections" help:"Show what a tool takes, makes and costs."`
+	Doctor doctorCmd `cmd:"" settings:"tools,backends,catalog.,engines.,roles,runs." help:"Say which engines can work on this machine, and what is missing."`
+	Import importCmd `cmd:"" settings:"tools,backends,engines." help:"Write a manifest for a model or workflow of a server."`
 }
 
 var errProblems = errors.New("there are problems in the manifests")
@@ -69,7 +72,7 @@ func (c applyCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	db, err := p.openMigrated(p.ctx)
+	db, err := p.openExisting(p.ctx)
 	if err != nil {
 		return err
 	}
@@ -132,30 +135,36 @@ func problemRows(all []catalog.Problem) []map[string]any {
 type listCmd struct{ jsonFlag }
 
 func (c listCmd) Run(p *program) error {
-	db, err := p.openMigrated(p.ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	cat := catalog.New(db, slog.New(slog.NewTextHandler(p.stderr, nil)))
-	if _, err := cat.Refresh(p.ctx); err != nil {
-		return err
-	}
-	table := [][]string{{"ID", "SLUG", "NAME", "PRICE", "ENGINE"}}
-	rows := []map[string]any{}
-	for _, t := range cat.Snapshot().Tools() {
-		rows = append(rows, map[string]any{
-			"id": t.ID, "slug": t.Slug, "name": t.Name, "tool_fields_hash": t.Hash,
-			"pricing_type": t.Price.Type, "tokens_per_result": t.Price.Tokens, "engine": t.Engine.Name,
-		})
-		price := "free"
-		if t.Price.Type == catalog.Cost {
-			price = strconv.FormatInt(t.Price.Tokens, 10)
+	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
+		all, err := p.readTools(ctx, db)
+		if err != nil {
+			return err
 		}
-		table = append(table, []string{t.ID, t.Slug, t.Name, price, t.Engine.Name})
+		table := [][]string{{"TOOL", "DISPLAY NAME", "PRICE", "ENGINE", "ID"}}
+		rows := []map[string]any{}
+		for _, t := range all {
+			rows = append(rows, map[string]any{
+				"id": t.ID, "slug": t.Slug, "name": t.Name, "tool_fields_hash": t.Hash,
+				"pricing_type": t.Price.Type, "tokens_per_result": t.Price.Tokens, "engine": t.Engine.Name,
+			})
+			price := "free"
+			if t.Price.Type == catalog.Cost {
+				price = strconv.FormatInt(t.Price.Tokens, 10)
+			}
+			table = append(table, []string{t.Slug, t.Name, price, t.Engine.Name, t.ID})
+		}
+		if c.JSON {
+			return p.print(true, map[string]any{"tools": rows}, "")
+		}
+		return p.table(table)
+	})
+}
+
+// readTools gives the tools of the catalog in its order.
+func (p *program) readTools(ctx context.Context, db *sqldb.DB) ([]*catalog.Tool, error) {
+	cat := catalog.New(db, slog.New(slog.NewTextHandler(p.stderr, nil)))
+	if _, err := cat.Refresh(ctx); err != nil {
+		return nil, err
 	}
-	if c.JSON {
-		return p.print(true, map[string]any{"tools": rows}, "")
-	}
-	return p.table(table)
+	return cat.Snapshot().Tools(), nil
 }

@@ -14,7 +14,7 @@ import (
 
 func (s *Server) asTool(v *catalog.View, t *catalog.Tool) wire.Tool {
 	return wire.Tool{
-		ID: t.ID, Name: t.Name, Description: orNull(t.Description), AvatarURL: s.pictureURL(t.Avatar),
+		ID: t.ID, Slug: t.Slug, Name: t.Name, Description: orNull(t.Description), AvatarURL: s.pictureURL(t.Avatar),
 		AverageGenInSeconds: seconds(t.Average), ToolTags: asTags(v.TagsOf(t)),
 		PricingType: wire.PricingType(t.Price.Type), TokensPerResult: t.Price.Tokens,
 	}
@@ -23,7 +23,7 @@ func (s *Server) asTool(v *catalog.View, t *catalog.Tool) wire.Tool {
 func (s *Server) asDetail(v *catalog.View, t *catalog.Tool) wire.ToolDetail {
 	list := s.asTool(v, t)
 	d := wire.ToolDetail{
-		ID: list.ID, Name: list.Name, Description: list.Description, AvatarURL: list.AvatarURL,
+		ID: list.ID, Slug: list.Slug, Name: list.Name, Description: list.Description, AvatarURL: list.AvatarURL,
 		AverageGenInSeconds: list.AverageGenInSeconds, ToolTags: list.ToolTags,
 		PricingType: list.PricingType, TokensPerResult: list.TokensPerResult,
 		ToolFieldsHash: t.Hash,

@@ -95,13 +95,17 @@ type Options struct {
 	AccessKey, SecretKey string
 
 	// Leftovers is the age at which an unfinished Put counts as abandoned: an
-	// hour. Below zero Open leaves all as it is.
+	// hour.
 	Leftovers time.Duration
 	Now       func() time.Time
 
 	// Unsynced leaves it to the caller to make what was Put into a folder
 	// durable: for many files at once.
 	Unsynced bool
+
+	// ReadOnly opens what is there: nothing is made or swept, and changes are
+	// refused.
+	ReadOnly bool
 }
 
 // Open opens the store at address: file:///folder, which is made where it does
@@ -112,8 +116,8 @@ func Open(ctx context.Context, address string, o Options) (Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open blob store: %w", err)
 	}
-	if o.Leftovers < 0 {
-		return s, nil
+	if o.ReadOnly {
+		return readOnly{s}, nil
 	}
 	if err := s.Sweep(ctx, o.Now().Add(-cmp.Or(o.Leftovers, leftoverAge))); err != nil {
 		return nil, fmt.Errorf("open blob store: %w", errors.Join(err, s.Close()))
@@ -131,6 +135,9 @@ func open(ctx context.Context, address string, o Options) (Store, error) {
 	case "file":
 		if u.Host != "" || u.User != nil || u.Path == "" || u.RawQuery != "" || u.Fragment != "" {
 			return nil, errors.New("the address of a folder is file:///path and nothing more")
+		}
+		if o.ReadOnly {
+			return openDiskReadOnly(u.Path)
 		}
 		return openDisk(u.Path, o.Unsynced)
 	case "s3":

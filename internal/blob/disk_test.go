@@ -132,7 +132,6 @@ func TestDiskSweepsAtOpen(t *testing.T) {
 		{"what a killed process left", 61 * time.Minute, 0, 0},
 		{"what is as old as the options say", 61 * time.Second, time.Minute, 0},
 		{"what is younger than the options say", 59 * time.Second, time.Minute, 1},
-		{"somebody who only looks", 61 * time.Minute, -1, 1},
 	} {
 		folder := t.TempDir()
 		openDisk(t, folder)
@@ -145,6 +144,52 @@ func TestDiskSweepsAtOpen(t *testing.T) {
 		if got := len(files(t, folder)); got != tt.left {
 			t.Errorf("%s: %d files, want %d", tt.name, got, tt.left)
 		}
+	}
+}
+
+// TestDiskReadOnly opens folders as they are, and finds what is in them.
+func TestDiskReadOnly(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if _, err := openDisk(t, folder).Put(t.Context(), "a", strings.NewReader("one")); err != nil {
+		t.Fatal(err)
+	}
+	leftover := filepath.Join(folder, "tmp", "LEFTOVER")
+	if err := os.WriteFile(leftover, []byte("half a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	later := func() time.Time { return time.Now().Add(24 * time.Hour) }
+	s := open(t, "file://"+folder, blob.Options{ReadOnly: true, Now: later})
+	if info, err := s.Stat(t.Context(), "a"); err != nil || info.Size != 3 {
+		t.Errorf("stat = %+v, %v", info, err)
+	}
+	if got := files(t, folder); len(got) != 2 {
+		t.Errorf("files = %q, want both", got)
+	}
+
+	missing := filepath.Join(folder, "missing")
+	none := open(t, "file://"+missing, blob.Options{ReadOnly: true, Now: later})
+	if _, err := none.Stat(t.Context(), "a"); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("stat in a folder that is missing = %v", err)
+	}
+	if _, _, err := none.Open(t.Context(), "a", 0, -1); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("open in a folder that is missing = %v", err)
+	}
+	if got := blobtest.Keys(t, none, ""); len(got) != 0 {
+		t.Errorf("keys of a folder that is missing = %q", got)
+	}
+	for name, change := range map[string]func(blob.Store) error{
+		"put":    func(s blob.Store) error { _, err := s.Put(t.Context(), "b", strings.NewReader("x")); return err },
+		"delete": func(s blob.Store) error { return s.Delete(t.Context(), "a") },
+		"sweep":  func(s blob.Store) error { return s.Sweep(t.Context(), later()) },
+		"ping":   func(s blob.Store) error { return s.Ping(t.Context()) },
+	} {
+		if change(s) == nil || change(none) == nil {
+			t.Errorf("%s was not refused", name)
+		}
+	}
+	if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the missing folder was made: %v", err)
 	}
 }
 

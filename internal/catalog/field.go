@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -111,7 +112,7 @@ func (f *Field) Problem(value any) string {
 		}
 	case selectShape:
 		if _, ok := f.option(value); !ok {
-			return "must be one of the options"
+			return "must be one of the options: " + f.optionList()
 		}
 	case multiShape:
 		return f.multiProblem(value)
@@ -171,7 +172,7 @@ func (f *Field) multiProblem(value any) string {
 	for _, v := range list {
 		own, ok := f.option(v)
 		if !ok {
-			return "must hold only the options"
+			return "must hold only the options: " + f.optionList()
 		}
 		if slices.Contains(chosen, own) {
 			return "must not repeat an option"
@@ -197,7 +198,7 @@ func (f *Field) sizeProblem(value any) string {
 	}
 	low, high := f.Display.Min, f.Display.Max
 	if low == nil || high == nil {
-		return "must be one of the sizes"
+		return "must be one of the sizes: " + f.sizeList()
 	}
 	if min(w, h) < *low || max(w, h) > *high {
 		return fmt.Sprintf("must be between %s and %s pixels each way", figure(*low), figure(*high))
@@ -206,6 +207,36 @@ func (f *Field) sizeProblem(value any) string {
 		return fmt.Sprintf("must be multiples of %v pixels", m)
 	}
 	return ""
+}
+
+// maxListed is how many options and sizes a problem names.
+const maxListed = 20
+
+// optionList names the values of the options, as a problem tells them.
+func (f *Field) optionList() string {
+	var words []string
+	for _, o := range f.Display.Options {
+		words = append(words, fmt.Sprint(o.Value))
+	}
+	return nameSome(words)
+}
+
+// sizeList is optionList for sizes.
+func (f *Field) sizeList() string {
+	var words []string
+	for _, s := range f.Display.Sizes {
+		words = append(words, fmt.Sprintf("%dx%d", s.Width, s.Height))
+	}
+	return nameSome(words)
+}
+
+// nameSome joins the first words and counts the rest.
+func nameSome(words []string) string {
+	text := strings.Join(words[:min(len(words), maxListed)], ", ")
+	if more := len(words) - maxListed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // option finds the option that a value stands for and gives the option's own

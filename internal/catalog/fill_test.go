@@ -94,7 +94,7 @@ inputs.amount: Must be a number.
 inputs.steps: Must be at most 50.
 inputs.seed: Must be at least 0.
 inputs.tile: Must be true or false.
-inputs.model: Must be one of the options.
+inputs.model: Must be one of the options: 1, 2.5.
 inputs.extras: Must be a list of options.
 inputs.size: Must be a width and a height in whole pixels.
 inputs.picture: There is no such file part.

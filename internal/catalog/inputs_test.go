@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,7 +124,7 @@ func lines(problems []fault.Field) string {
 // without a path.
 func outcome(f catalog.Filled, problems []fault.Field) string {
 	if len(problems) > 0 {
-		text := "\n" + lines(problems)
+		text := "\n" + choices.ReplaceAllString(lines(problems), "$1.") // see TestRefusedOptions
 		return strings.ReplaceAll(strings.ReplaceAll(text, "\ninputs.x: ", "\n"), "\ninputs.x.", "\nx.")[1:]
 	}
 	if v, ok := f.Values["x"]; ok {
@@ -135,6 +136,37 @@ func outcome(f catalog.Filled, problems []fault.Field) string {
 	}
 	return strings.Join(refs, ", ")
 }
+
+// TestRefusedOptions names the options and sizes there are, but not without end.
+func TestRefusedOptions(t *testing.T) {
+	t.Parallel()
+	var many []string
+	for n := range 23 {
+		many = append(many, fmt.Sprintf("{text: T%d, value: v%d}", n, n))
+	}
+	for settings, want := range map[string]string{
+		"type: SINGLE_SELECT, options: [{text: Light, value: light}, {text: Two, value: 2}, {text: Half, value: 0.5}]": "Must be one of the options: light, 2, 0.5.",
+		"type: MULTI_SELECT, options: [{text: A, value: a}, {text: B, value: b}]":                                      "Must be a list of options.",
+		"type: WIDTH_HEIGHT, sizes: [{text: S, width: 8, height: 9}, {text: L, width: 80, height: 90}]":                "Must be a width and a height in whole pixels.",
+		"type: SINGLE_SELECT, options: [" + strings.Join(many, ", ") + "]":                                             "Must be one of the options: v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18, v19 and 3 more.",
+	} {
+		if _, problems := form(t, "key: x, label: X, "+settings).Fill(inputs(t, `{"x":"dark"}`), catalog.FillOptions{}); len(problems) != 1 || problems[0].Message != want {
+			t.Errorf("%.60s: %v, want %s", settings, problems, want)
+		}
+	}
+	_, problems := form(t, "key: x, label: X, type: MULTI_SELECT, options: [{text: A, value: a}, {text: B, value: b}]").Fill(inputs(t, `{"x":["c"]}`), catalog.FillOptions{})
+	if len(problems) != 1 || problems[0].Message != "Must hold only the options: a, b." {
+		t.Errorf("problems = %v", problems)
+	}
+	_, problems = form(t, "key: x, label: X, type: WIDTH_HEIGHT, sizes: [{text: S, width: 8, height: 9}, {text: L, width: 80, height: 90}]").
+		Fill(inputs(t, `{"x":{"width":9,"height":8}}`), catalog.FillOptions{})
+	if len(problems) != 1 || problems[0].Message != "Must be one of the sizes: 8x9, 80x90." {
+		t.Errorf("problems = %v", problems)
+	}
+}
+
+// choices is what follows in a problem that names the options.
+var choices = regexp.MustCompile(`(the options|the sizes): [^\n]*\.`)
 
 // TestInputs has for each kind of field what comes in and what becomes of it:
 // a value, a sentence, or nothing where it was left out.

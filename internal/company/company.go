@@ -85,6 +85,16 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
 	return companyByID(ctx, tx, id)
 }
 
+// List gives companies by id, from the one after an id on.
+func List(ctx context.Context, tx *sqldb.Tx, afterID string, limit int) ([]Company, error) {
+	return listCompanies(ctx, tx, afterID, limit)
+}
+
+// Count tells how many members and teams a company has.
+func Count(ctx context.Context, tx *sqldb.Tx, companyID string) (members, teams int, err error) {
+	return countCompany(ctx, tx, companyID)
+}
+
 // Rename gives a company another name.
 func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	if err := checkName(name); err != nil {

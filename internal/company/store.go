@@ -116,6 +116,17 @@ func companyByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) 
 	return found(tx.QueryRow(ctx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id = $1`, id), scanCompany, errNoCompany)
 }
 
+func listCompanies(ctx context.Context, tx *sqldb.Tx, afterID string, limit int) ([]Company, error) {
+	return sqldb.All(ctx, tx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id > $1 ORDER BY c.id LIMIT $2`, []any{afterID, limit}, scanCompany)
+}
+
+func countCompany(ctx context.Context, tx *sqldb.Tx, companyID string) (members, teams int, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT (SELECT count(*) FROM company_member WHERE company_id = $1), (SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed)`, companyID).
+		Scan(&members, &teams)
+	return members, teams, err
+}
+
 func renameCompany(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	return do(ctx, tx, `UPDATE company SET name = $2 WHERE id = $1`, id, name)
 }
@@ -370,6 +381,21 @@ func removeTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return sealedDomains.Change(ctx, tx, domains, []any{id}, func() error {
 		return do(ctx, tx, `UPDATE company_domain SET team_id = NULL, team_role = '' WHERE team_id = $1`, id)
 	})
+}
+
+// listTeams gives teams by id, of one company or, for "", of all.
+func listTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, limit int) ([]Team, error) {
+	where := `NOT t.removed AND t.id > $1`
+	args := []any{afterID, limit}
+	if companyID != "" {
+		where += ` AND t.company_id = $3`
+		args = append(args, companyID)
+	}
+	return sqldb.All(ctx, tx, `SELECT `+teamColumns+` FROM team t WHERE `+where+` ORDER BY t.id LIMIT $2`, args, scanTeam)
+}
+
+func countTeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string) (int, error) {
+	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team_member WHERE team_id = $1`, teamID))
 }
 
 func teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Team, error) {

@@ -1,6 +1,7 @@
 package company_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -121,5 +122,76 @@ func TestTeamsPageByName(t *testing.T) {
 		if want := []string{"a", "b", "b", "b", "c"}; !slices.Equal(names, want) || len(ids) != len(want) {
 			w.Errorf("pages = %v with %d ids, want %v", names, len(ids), want)
 		}
+	})
+}
+
+// TestListsById reads companies and teams in pages.
+func TestListsById(t *testing.T) {
+	each(t, func(w world) {
+		var companies, teams, ofFirst []string
+		for _, name := range []string{"One", "Two", "Three"} {
+			c := w.company(name)
+			companies = append(companies, c.ID)
+			for range 2 {
+				id := w.team(c.ID, "Look").ID
+				teams = append(teams, id)
+				if name == "One" {
+					ofFirst = append(ofFirst, id)
+				}
+			}
+		}
+		removed := w.team(companies[0], "Gone")
+		w.Do(func(tx *sqldb.Tx) error { return company.RemoveTeam(w.Context(), tx, removed.ID) })
+		w.joinTeam(ofFirst[0], w.person("anna@example.com"), company.RoleMember)
+
+		pages := func(read func(tx *sqldb.Tx, after string) (ids []string, err error)) (all []string) {
+			for after := ""; ; {
+				var ids []string
+				w.Do(func(tx *sqldb.Tx) (err error) { ids, err = read(tx, after); return err })
+				all = append(all, ids...)
+				if len(ids) < 2 {
+					return all
+				}
+				after = ids[1]
+			}
+		}
+		ids := func(all []company.Team) (ids []string) {
+			for _, t := range all {
+				ids = append(ids, t.ID)
+			}
+			return ids
+		}
+		for name, c := range map[string]struct{ got, want []string }{
+			"companies": {pages(func(tx *sqldb.Tx, after string) (ids []string, err error) {
+				all, err := company.List(w.Context(), tx, after, 2)
+				for _, c := range all {
+					ids = append(ids, c.ID)
+				}
+				return ids, err
+			}), companies},
+			"teams": {pages(func(tx *sqldb.Tx, after string) ([]string, error) {
+				all, err := company.ListTeams(w.Context(), tx, "", after, 2)
+				return ids(all), err
+			}), teams},
+			"teams of one": {pages(func(tx *sqldb.Tx, after string) ([]string, error) {
+				all, err := company.ListTeams(w.Context(), tx, companies[0], after, 2)
+				return ids(all), err
+			}), ofFirst},
+		} {
+			if want := slices.Sorted(slices.Values(c.want)); !slices.Equal(slices.Sorted(slices.Values(c.got)), want) {
+				w.Errorf("%s = %q, want %q", name, c.got, want)
+			}
+		}
+		w.Do(func(tx *sqldb.Tx) error {
+			members, teams, err := company.Count(w.Context(), tx, companies[0])
+			if members != 1 || teams != 2 {
+				w.Errorf("%d members and %d teams, want 1 and 2", members, teams)
+			}
+			inTeam, err2 := company.CountTeamMembers(w.Context(), tx, ofFirst[0])
+			if inTeam != 1 {
+				w.Errorf("%d in the team, want 1", inTeam)
+			}
+			return errors.Join(err, err2)
+		})
 	})
 }

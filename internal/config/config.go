@@ -187,6 +187,7 @@ type Tokens struct {
 	RefreshRotateAfter Span  `hidden:"" help:"Age at which a refresh token is replaced." default:"24h" least:"0"`
 	RefreshGrace       Span  `hidden:"" help:"How long a replaced refresh token still works." default:"60s" least:"0"`
 	SignupGrant        int64 `hidden:"" help:"Tokens a new person gets." default:"0" least:"0"`
+	SetupGrant         int64 `hidden:"" help:"Tokens the first person gets who sets the service up with its link, besides." default:"1000" least:"0"`
 	MonthlyAllowance   int64 `hidden:"" help:"Free tokens per account and month." default:"0" least:"0"`
 	TopUp              int64 `hidden:"" help:"Tokens of a free top-up; 0 turns it off." default:"0" least:"0"`
 	TopUpWindow        Span  `hidden:"" help:"How often a top-up can be claimed." default:"24h" least:"1"`

@@ -65,7 +65,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		"limits.idempotency_wait": "10s", "limits.plugin_length": "64", "limits.plugin_kind_length": "32",
 		"device.expires_in": "10m0s", "device.interval": "5s", "device.max_interval": "1m0s",
 		"tokens.id_lifetime": "1h0m0s", "tokens.refresh_rotate_after": "24h0m0s", "tokens.refresh_grace": "1m0s",
-		"tokens.signup_grant": "0", "tokens.monthly_allowance": "0", "tokens.top_up": "0",
+		"tokens.signup_grant": "0", "tokens.setup_grant": "1000", "tokens.monthly_allowance": "0", "tokens.top_up": "0",
 		"runs.poll_min": "1s", "runs.poll_max": "10s", "media.url_lifetime": "168h0m0s",
 		"webhook.timeout": "15s", "webhook.retry_schedule": "5s,5m0s,30m0s,2h0m0s,5h0m0s,10h0m0s,10h0m0s", "webhook.secret_overlap": "24h0m0s",
 		"webhook.allow_networks": "", "signup": "open", "reporting.oauth": "allow", "require_verified_email": "false",

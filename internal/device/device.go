@@ -130,6 +130,24 @@ func (d *Devices) ListPage(ctx context.Context, tx *sqldb.Tx, personID string, a
 	return pageOfPerson(ctx, tx, personID, after, limit)
 }
 
+// ListLive gives devices that are signed in by id, of one person or, for "", of
+// all, from the one after an id on.
+func ListLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
+	return listLive(ctx, tx, personID, afterID, limit)
+}
+
+// ByID finds a device, also one that is signed out.
+func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
+	if !ident.Valid(id) {
+		return Device{}, errNoDevice
+	}
+	d, err := byID(ctx, tx, id)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Device{}, errNoDevice
+	}
+	return d, err
+}
+
 // All gives every device of a person, newest first, also those that are signed
 // out.
 func All(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {

@@ -3,6 +3,7 @@ package device_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -320,6 +321,61 @@ func TestChecksFindWhatIsBroken(t *testing.T) {
 			w.exec(`DELETE FROM refresh_token`)
 			w.exec(`DELETE FROM device_grant`)
 			w.exec(`DELETE FROM device`)
+		}
+	})
+}
+
+// TestListLive reads devices that are signed in, in pages.
+func TestListLive(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		anna, bert := w.person(), w.person()
+		var all, annas []string
+		for _, id := range []string{anna, anna, bert, anna} {
+			d, _ := w.signIn(id)
+			all = append(all, d.ID)
+			if id == anna {
+				annas = append(annas, d.ID)
+			}
+		}
+		ended, _ := w.signIn(anna)
+		if err := w.revoke(anna, ended.ID); err != nil {
+			t.Fatal(err)
+		}
+		for personID, want := range map[string][]string{"": all, anna: annas} {
+			var got []string
+			for after, size := "", 2; size == 2; {
+				err := w.write(func(tx *sqldb.Tx) error {
+					page, err := device.ListLive(t.Context(), tx, personID, after, 2)
+					size = len(page)
+					for _, d := range page {
+						got = append(got, d.ID)
+						after = d.ID
+					}
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("devices of %q = %q, want %q", personID, got, want)
+			}
+		}
+		err := w.write(func(tx *sqldb.Tx) error {
+			d, err := device.ByID(t.Context(), tx, ended.ID)
+			if d.PersonID != anna || d.Revoked == nil {
+				t.Errorf("device = %+v", d)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, id := range []string{"", "nonsense", anna} {
+			w.want("device "+id, w.write(func(tx *sqldb.Tx) error { _, err := device.ByID(t.Context(), tx, id); return err }), fault.NotFound)
 		}
 	})
 }

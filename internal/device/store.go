@@ -262,6 +262,22 @@ func pageOfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Aft
 	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scanDevice)
 }
 
+// listLive gives devices by id that are signed in, of one person or, for "", of
+// all.
+func listLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
+	where := `revoked IS NULL AND id > $1`
+	args := []any{afterID, limit}
+	if personID != "" {
+		where += ` AND person_id = $3`
+		args = append(args, personID)
+	}
+	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE `+where+` ORDER BY id LIMIT $2`, args, scanDevice)
+}
+
+func byID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
+	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1`, id))
+}
+
 func everyOf(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
 }

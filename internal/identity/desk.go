@@ -56,6 +56,7 @@ type Settings struct {
 	KnownLifetime time.Duration
 
 	SignupGrant      int64 // tokens of a new person
+	SetupGrant       int64 // tokens of whoever sets the service up, besides
 	MonthlyAllowance int64 // free tokens of every account
 	TopUp            int64 // tokens of a free top-up; 0: there is none
 	TopUpWindow      time.Duration

@@ -2,11 +2,13 @@ package identity
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"atelier/internal/audit"
 	"atelier/internal/company"
 	"atelier/internal/fault"
+	"atelier/internal/ledger"
 	"atelier/internal/mail"
 	"atelier/internal/person"
 	"atelier/internal/ratelog"
@@ -49,7 +51,8 @@ func (d *Desk) SignUp(ctx context.Context, a Application) (Entered, error) {
 	var in Entered
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		in = Entered{}
-		verified, err := d.setsUp(ctx, tx, a)
+		setsUp, err := d.setsUp(ctx, tx, a)
+		verified := setsUp
 		if err == nil && !verified {
 			verified, err = provesAddress(ctx, tx, a)
 		}
@@ -82,6 +85,11 @@ func (d *Desk) SignUp(ctx context.Context, a Application) (Entered, error) {
 		if err := act(ctx, tx, audit.PersonCreated, p.ID, a.Visitor.Address, nil); err != nil {
 			return err
 		}
+		if setsUp {
+			if err := d.equip(ctx, tx, p, a.Visitor); err != nil {
+				return err
+			}
+		}
 		if d.Settings.RequireVerified && !verified {
 			return nil
 		}
@@ -104,6 +112,28 @@ func (d *Desk) setsUp(ctx context.Context, tx *sqldb.Tx, a Application) (bool, e
 	}
 	a.Setup = ""
 	return false, d.maySignUp(ctx, tx, a)
+}
+
+// equip gives tokens to whoever sets the service up, so that they can use it. A
+// set-up token is good once, and none is offered when there is somebody.
+func (d *Desk) equip(ctx context.Context, tx *sqldb.Tx, p person.Person, v Visitor) error {
+	tokens := d.Settings.SetupGrant
+	if tokens == 0 {
+		return nil
+	}
+	const note = "set-up"
+	balance, err := ledger.Grant(ctx, tx, p.ID, tokens, ledger.Granted, note)
+	if err != nil {
+		return err
+	}
+	e := audit.Entry{
+		Act:      audit.TokensGranted,
+		ActorID:  p.ID,
+		PersonID: p.ID,
+		Address:  v.Address,
+		Details:  map[string]string{"account": p.ID, "tokens": strconv.FormatInt(tokens, 10), "note": note},
+	}
+	return audit.Add(ctx, tx, moved(e, tokens, balance))
 }
 
 // remind tells somebody who has an account that it was asked for again, but not

@@ -3,6 +3,7 @@ package identity_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -304,6 +305,48 @@ func TestSignUpGrantLandsOnce(t *testing.T) {
 			if got := w.balance(id); got != 100 {
 				w.Errorf("balance = %d, want 100", got)
 			}
+		}
+	})
+}
+
+// TestSetupGrant gives tokens to whoever sets the service up, and to nobody who
+// comes after or beside them.
+func TestSetupGrant(t *testing.T) {
+	each(t, identitytest.Options{Settings: identity.Settings{SignupGrant: 100, SetupGrant: 1000}}, func(w *world) {
+		token := w.offerSetup()
+		mark := w.mark()
+		in, err := w.signUp(identity.Application{Email: "anna@example.com", Setup: token})
+		w.ok(err)
+		w.recorded("the set-up", mark, audit.PersonCreated, audit.TokensGranted, audit.SessionSignedIn)
+		granted := w.records(mark)[1]
+		want := map[string]string{"account": in.Person.ID, "tokens": "1000", "note": "set-up", "from": "100", "to": "1100"}
+		if !maps.Equal(granted.Details, want) || granted.PersonID != in.Person.ID || granted.ActorID != in.Person.ID {
+			w.Errorf("entry = %+v, want %v", granted, want)
+		}
+
+		late, err := w.signUp(identity.Application{Email: "bert@example.com", Setup: token})
+		w.ok(err)
+		for id, tokens := range map[string]int64{in.Person.ID: 1100, late.Person.ID: 100, w.Person("cora@example.com"): 100} {
+			if got := w.balance(id); got != tokens {
+				w.Errorf("balance of %s = %d, want %d", id, got, tokens)
+			}
+		}
+		if n := w.times(audit.TokensGranted); n != 1 {
+			w.Errorf("%d grants, want 1", n)
+		}
+	})
+}
+
+// TestManySetUpAtOnce gives the tokens of the set-up once.
+func TestManySetUpAtOnce(t *testing.T) {
+	each(t, identitytest.Options{Settings: identity.Settings{SetupGrant: 1000}}, func(w *world) {
+		token := w.offerSetup()
+		dbtest.Together(6, func(i int) {
+			_, err := w.signUp(identity.Application{Email: fmt.Sprintf("p%d@example.com", i), Setup: token})
+			w.ok(err)
+		})
+		if people, grants := w.count(`person`), w.times(audit.TokensGranted); people != 6 || grants != 1 {
+			w.Errorf("%d people and %d grants, want 6 and 1", people, grants)
 		}
 	})
 }

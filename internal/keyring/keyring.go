@@ -104,6 +104,16 @@ func (r Ring) Confirm(ctx context.Context, tx *sqldb.Tx) error {
 	return compare(mine, theirs)
 }
 
+// Settled tells whether a ring was confirmed with the database: another one would
+// be refused.
+func Settled(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+	_, err := readFingerprint(ctx, tx)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Recognize is Confirm for those who change nothing: a database that nobody has
 // confirmed a ring with yet suits any.
 func (r Ring) Recognize(ctx context.Context, tx *sqldb.Tx) error {

@@ -87,6 +87,12 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Person, error) {
 	return one(ctx, tx, "id", id)
 }
 
+// List gives people who are not deleted by their addresses, from the one after
+// an address on.
+func List(ctx context.Context, tx *sqldb.Tx, afterEmail string, limit int) ([]Person, error) {
+	return list(ctx, tx, emailKey(afterEmail), limit)
+}
+
 // Lock keeps everybody else from deciding about a person until tx ends: what
 // signs a person in and what signs them out everywhere take turns. Whoever was
 // deleted is ErrDeleted, so that nothing begins for them after that.

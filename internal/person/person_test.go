@@ -2,6 +2,7 @@ package person_test
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -350,6 +351,36 @@ func TestChecksFind(t *testing.T) {
 			if len(found) != 1 || !found[check] {
 				w.Errorf("after %s the checks found %v, want %q", damage, found, check)
 			}
+		}
+	})
+}
+
+// TestListByAddress reads everybody in pages, whatever the case of an address.
+func TestListByAddress(t *testing.T) {
+	each(t, func(w world) {
+		for _, email := range []string{"cora@example.com", "Anna@example.com", "bert@example.com", "dora@example.com"} {
+			w.person(email)
+		}
+		gone := w.person("aaron@example.com")
+		w.Do(func(tx *sqldb.Tx) error { return person.Erase(w.Context(), tx, gone.ID) })
+		var emails []string
+		for after := ""; ; {
+			var page []person.Person
+			w.Do(func(tx *sqldb.Tx) (err error) {
+				page, err = person.List(w.Context(), tx, after, 3)
+				return err
+			})
+			for _, p := range page {
+				emails = append(emails, p.Email)
+			}
+			if len(page) < 3 {
+				break
+			}
+			after = page[2].Email
+		}
+		want := []string{"Anna@example.com", "bert@example.com", "cora@example.com", "dora@example.com"}
+		if !slices.Equal(emails, want) {
+			w.Errorf("people = %q, want %q", emails, want)
 		}
 	})
 }

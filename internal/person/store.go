@@ -19,20 +19,31 @@ func insert(ctx context.Context, tx *sqldb.Tx, p Person, hash string) (fresh boo
 	return n == 1, err
 }
 
-// one finds a person by a column that is unique.
-func one(ctx context.Context, tx *sqldb.Tx, column, value string) (p Person, err error) {
+const personQuery = `
+	SELECT p.id, p.email, p.email_verified, p.suspended, p.deleted IS NOT NULL, p.created, p.signed_in_before,
+		CASE WHEN p.password_hash <> '' THEN '` + Password + `' ELSE coalesce(
+			(SELECT i.provider FROM person_identity i WHERE i.person_id = p.id ORDER BY i.created DESC, i.issuer LIMIT 1), '` + Password + `') END
+	FROM person p WHERE `
+
+func scanPerson(row sqldb.Scanner) (p Person, err error) {
 	var created, before sqldb.Time
-	err = tx.QueryRow(ctx, `
-		SELECT p.id, p.email, p.email_verified, p.suspended, p.deleted IS NOT NULL, p.created, p.signed_in_before,
-			CASE WHEN p.password_hash <> '' THEN '`+Password+`' ELSE coalesce(
-				(SELECT i.provider FROM person_identity i WHERE i.person_id = p.id ORDER BY i.created DESC, i.issuer LIMIT 1), '`+Password+`') END
-		FROM person p WHERE p.`+column+` = $1`, value).
-		Scan(&p.ID, &p.Email, &p.EmailVerified, &p.Suspended, &p.Deleted, &created, &before, &p.Provider)
-	if errors.Is(err, sqldb.ErrNoRows) {
-		return p, errNobody
-	}
-	p.Created, p.SignedInBefore = created.Time, before.Time
+	err = row.Scan(&p.ID, &p.Email, &p.EmailVerified, &p.Suspended, &p.Deleted, &created, &before, &p.Provider)
+	p.Created = created.Time
+	p.SignedInBefore = before.Time
 	return p, err
+}
+
+// one finds a person by a column that is unique.
+func one(ctx context.Context, tx *sqldb.Tx, column, value string) (Person, error) {
+	p, err := scanPerson(tx.QueryRow(ctx, personQuery+`p.`+column+` = $1`, value))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Person{}, errNobody
+	}
+	return p, err
+}
+
+func list(ctx context.Context, tx *sqldb.Tx, afterKey string, limit int) ([]Person, error) {
+	return sqldb.All(ctx, tx, personQuery+`p.deleted IS NULL AND p.email_key > $1 ORDER BY p.email_key LIMIT $2`, []any{afterKey, limit}, scanPerson)
 }
 
 func lock(ctx context.Context, tx *sqldb.Tx, id string) error {

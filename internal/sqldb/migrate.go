@@ -35,6 +35,9 @@ var ErrNewer = errors.New("the database was made by a newer version of atelier")
 // wait. Each step is one transaction, so a crash leaves whole steps only and
 // the next call goes on from there.
 func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
+	if db.readOnly {
+		return 0, errReadOnly
+	}
 	pool, err := db.unlimitedPool(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("connect for migrations: %w", err)
@@ -84,25 +87,80 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	return steps + len(res.Versions), nil
 }
 
+// ErrNone says that the database holds no installation.
+var ErrNone = errors.New("there is no installation of atelier in this database")
+
 // Migrated fails unless the schema is exactly this release's. It writes
 // nothing.
 func (db *DB) Migrated(ctx context.Context) error {
-	p, conn, err := db.migrations(db.pool)
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
-	}
-	defer conn.Close()
-	if err := checkVersion(ctx, p); err != nil {
-		return err
-	}
-	pending, err := p.HasPending(ctx)
+	have, err := db.stepsTaken(ctx)
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)
 	}
-	if pending {
-		return errors.New("the database is older than this version of atelier: run atelier migrate")
+	if len(have) == 0 {
+		return ErrNone
+	}
+	want, err := stepNumbers(db.Dialect)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	newest := slices.Max(have)
+	if newest > slices.Max(want) {
+		return fmt.Errorf("%w (schema %d, this one knows %d)", ErrNewer, newest, slices.Max(want))
+	}
+	for _, step := range want {
+		if !slices.Contains(have, step) {
+			return errors.New("the database is older than this version of atelier: run atelier migrate")
+		}
 	}
 	return nil
+}
+
+// Exists fails with ErrNone where the database has no schema at all. It writes
+// nothing.
+func (db *DB) Exists(ctx context.Context) error {
+	have, err := db.stepsTaken(ctx)
+	if err == nil && len(have) == 0 {
+		err = ErrNone
+	}
+	return err
+}
+
+// stepsTaken gives the numbers of the steps that the database has taken. It does
+// not ask goose, which would make its table.
+func (db *DB) stepsTaken(ctx context.Context) (numbers []int64, err error) {
+	hasTable := `SELECT to_regclass('` + goose.DefaultTablename + `') IS NOT NULL`
+	if db.lite != nil {
+		hasTable = `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '` + goose.DefaultTablename + `')`
+	}
+	err = db.Read(ctx, func(tx *Tx) error {
+		numbers = nil
+		var found bool
+		if err := tx.QueryRow(ctx, hasTable).Scan(&found); err != nil || !found {
+			return err
+		}
+		// Number 0 says that there is a table.
+		numbers, err = All(ctx, tx, `SELECT version_id FROM `+goose.DefaultTablename+` WHERE is_applied AND version_id > 0`, nil,
+			func(row Scanner) (n int64, err error) { return n, row.Scan(&n) })
+		return err
+	})
+	return numbers, err
+}
+
+// stepNumbers gives the numbers of this release's steps.
+func stepNumbers(d Dialect) (numbers []int64, err error) {
+	files, err := fs.ReadDir(stepsFor(d), ".")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		n, err := goose.NumericComponent(f.Name())
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
 }
 
 // checkVersion refuses a database that a newer release has migrated.

@@ -64,6 +64,9 @@ type Options struct {
 	// that all nodes agree on it however their own clocks are set. SQLite is on
 	// this machine anyway.
 	Follow bool
+	// ReadOnly opens a database that is there and never writes to it: see
+	// readonly.go.
+	ReadOnly bool
 	// Limit bounds one operation, 0 for the usual: see limits.go.
 	Limit time.Duration
 	// Trace hears of every statement in a transaction before it is sent, nil for
@@ -82,6 +85,7 @@ type DB struct {
 	source string        // what Open was given, for the migrations' own connection
 	trace  func(query string, args []any)
 
+	readOnly  bool
 	sealKey   []byte        // see Tx.Seal
 	operation time.Duration // how long one may take
 	stalled   atomic.Bool   // the PostgreSQL server does not answer
@@ -90,7 +94,7 @@ type DB struct {
 
 // Open connects to sqlite:///path or postgres://….
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	db := &DB{now: o.Now, source: address, trace: o.Trace, operation: cmp.Or(o.Limit, operationLimit)}
+	db := &DB{now: o.Now, source: address, trace: o.Trace, readOnly: o.ReadOnly, operation: cmp.Or(o.Limit, operationLimit)}
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch scheme {
 	case "sqlite":
@@ -100,7 +104,11 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		}
 		db.Dialect = dialectSQLite
 		db.source = path
-		db.lite, err = openSQLite(ctx, path, o.MaxConns)
+		if o.ReadOnly {
+			db.lite, err = openSQLiteReadOnly(path, o.MaxConns)
+		} else {
+			db.lite, err = openSQLite(ctx, path, o.MaxConns)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("open database: %w", err)
 		}
@@ -190,6 +198,9 @@ const writeTries = 5
 // run again after a conflict, so it touches only tx and sets its results
 // afresh.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	if db.readOnly {
+		return errReadOnly
+	}
 	defer db.spend(ctx, db.now())
 	fn = guarded(ctx, fn)
 	limited, cancel := db.bound(ctx)
@@ -359,7 +370,7 @@ func All[T any](ctx context.Context, tx *Tx, query string, args []any, scan func
 // Maintain does the small upkeep that SQLite leaves to its users: statistics
 // for the planner, and the write-ahead log kept short. PostgreSQL does its own.
 func (db *DB) Maintain(ctx context.Context) error {
-	if db.lite == nil {
+	if db.lite == nil || db.readOnly {
 		return nil
 	}
 	return classify(db.lite.maintain(ctx, db.operation))

@@ -19,7 +19,9 @@ type sqlite struct {
 	rows    *readers // for one row each
 	readers *sql.DB  // for transactions
 
-	writers *sql.DB
+	files *stillFiles // that nobody else has open, where they were opened as such
+
+	writers *sql.DB       // nil for reading only, as is the writer
 	turn    chan struct{} // holds one token: whoever has it may write
 	writer  *sql.Conn     // guarded by turn, as are the statements
 	writing map[string]*sql.Stmt
@@ -34,10 +36,15 @@ const busyLimit = 5 * time.Second
 // begin immediate transactions: a deferred one that reads first and then
 // writes fails with SQLITE_BUSY under load.
 func sqliteDSN(path string, extra ...string) string {
-	v := url.Values{"_pragma": append([]string{
+	return fileDSN(path, append([]string{
 		"busy_timeout(" + milliseconds(busyLimit) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
 		"recursive_triggers(1)", // so that a REPLACE deletes like a DELETE, and append-only tables refuse it
-	}, extra...)}
+	}, extra...)...)
+}
+
+// fileDSN names a file with the pragmas that each of its connections runs.
+func fileDSN(path string, pragmas ...string) string {
+	v := url.Values{"_pragma": pragmas}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
 }
 
@@ -94,7 +101,9 @@ func (l *sqlite) close() {
 	if l.writer != nil {
 		l.writer.Close() // the last one out empties the write-ahead log
 	}
-	l.writers.Close()
+	if l.writers != nil {
+		l.writers.Close()
+	}
 }
 
 func (l *sqlite) view(ctx context.Context, limit time.Duration, tx *Tx, fn func(*Tx) error) error {
@@ -112,6 +121,9 @@ func (l *sqlite) view(ctx context.Context, limit time.Duration, tx *Tx, fn func(
 	err = fn(tx)
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if l.files != nil && l.files.changed() { // whatever fn found
+		return errDisturbed
 	}
 	return err
 }

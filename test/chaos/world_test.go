@@ -130,6 +130,7 @@ func newWorld(t *testing.T, engine string, servers int, seed uint64) *world {
 // populate makes people, and teams of which the last is poor.
 func (w *world) populate() {
 	w.t.Helper()
+	w.do("migrate")
 	company := w.do("admin", "company", "create", "--name", "Acme", "--plan", "TEAM")["id"].(string)
 	var teams []*account
 	for name, tokens := range map[string]int64{"Blue": 50000, "Red": 7 * unit} {

@@ -34,6 +34,7 @@ type site struct {
 	database string
 	env      []string
 	files    int // its servers may have open; 0 for as many as we
+	made     bool
 }
 
 // each runs fn on a fresh installation with either database.
@@ -62,9 +63,11 @@ func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	args = append(args, "--data", s.data)
-	if s.database != "" {
-		args = append(args, "--database", s.database)
+	if args[0] != "generate" { // which talks to a service, wherever its data is
+		args = append(args, "--data", s.data)
+		if s.database != "" {
+			args = append(args, "--database", s.database)
+		}
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	if s.files > 0 {
@@ -85,8 +88,14 @@ func (s *site) do(args ...string) map[string]any {
 	return v
 }
 
+// try is do for commands that may fail. The first one about the people of a site
+// that no server has made yet makes it.
 func (s *site) try(args ...string) (v map[string]any, err error) {
 	s.t.Helper()
+	if args[0] == "admin" && !s.made {
+		s.made = true
+		s.do("migrate")
+	}
 	cmd := s.command(s.t.Context(), append(args, "--json")...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -140,6 +149,7 @@ func (s *site) launch(cmd *exec.Cmd) (*node, *bufio.Scanner) {
 	if err := n.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
+	s.made = true
 	s.t.Cleanup(func() {
 		n.cmd.Process.Kill()
 		<-n.exited

@@ -9,15 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"atelier/internal/engine/sketch"
 )
 
 // kinds are what ffprobe calls results.
 var kinds = map[string]string{".png": "png", ".jpg": "mjpeg", ".gif": "gif", ".wav": "pcm_s16le", ".mp4": "h264"}
 
 // learned are the tools whose results come from a model.
-var learned = map[string]bool{"sketch": true, "sketch-from-picture": true, "upscale-4-art": true}
+var learned = map[string]bool{"sketch": true, "sketch-from-picture": true, "upscale-art": true}
 
 // gallery gives the commands of the README's gallery, as words.
 func gallery(t *testing.T) [][]string {
@@ -69,7 +67,7 @@ func TestEveryShippedTool(t *testing.T) {
 	listed := map[string]bool{}
 	for _, item := range n.json("/api/v2/tools")["data"].([]any) {
 		tool := item.(map[string]any)
-		listed[sketch.Slug(tool["name"].(string))] = true
+		listed[tool["slug"].(string)] = true
 		if tool["avatar_url"] == nil || tool["description"] == "" {
 			t.Errorf("%v has no picture or no description: %v", tool["name"], tool)
 		}
@@ -178,6 +176,9 @@ func TestDemo(t *testing.T) {
 		if info, err := os.Stat(path); err != nil || info.Size() < 1000 {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+	if text := strings.TrimSpace(string(out)); !strings.HasSuffix(text, "The next command to type:\n\n    make run") {
+		t.Errorf("the demo ends without the next command: %s", text)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "*", "data"))
 	if err != nil || len(left) > 0 {

@@ -2865,6 +2865,11 @@ type Tool struct {
 	// PricingType Whether runs are deducted from the account's balance.
 	PricingType PricingType `json:"pricing_type"`
 
+	// Slug What the tool is called in commands and manifests. It stays the same when the display name changes.
+	//
+	// Examples: gradient
+	Slug string `json:"slug"`
+
 	// TokensPerResult List price of one result in whole tokens.
 	//
 	// Examples: 2
@@ -2916,6 +2921,11 @@ type ToolDetail struct {
 
 	// PricingType Whether runs are deducted from the account's balance.
 	PricingType PricingType `json:"pricing_type"`
+
+	// Slug As in `Tool`.
+	//
+	// Examples: gradient
+	Slug string `json:"slug"`
 
 	// TokensPerResult As in `Tool`.
 	//

@@ -1,0 +1,388 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/company"
+	"atelier/internal/device"
+	"atelier/internal/ledger"
+	"atelier/internal/person"
+	"atelier/internal/sqldb"
+)
+
+// balanceRow is what an account has, with the names that the interface uses.
+type balanceRow struct {
+	Tokens            int64 `json:"tokens"`
+	Held              int64 `json:"held"`
+	FreeAllowanceLeft int64 `json:"free_allowance_left"`
+}
+
+func (p *program) balances(ctx context.Context, tx *sqldb.Tx, accountIDs ...string) (map[string]balanceRow, error) {
+	all, err := ledger.Balances(ctx, tx, accountIDs, p.cfg.Tokens.MonthlyAllowance)
+	rows := map[string]balanceRow{}
+	for id, b := range all {
+		rows[id] = balanceRow{b.Tokens, b.Held, b.FreeAllowanceLeft}
+	}
+	return rows, err
+}
+
+// personRow is a person in a list.
+type personRow struct {
+	UID           string     `json:"uid" placeholder:"UID"`
+	Email         string     `json:"email" placeholder:"ADDRESS"`
+	EmailVerified bool       `json:"email_verified"`
+	Suspended     bool       `json:"suspended"`
+	Role          string     `json:"role,omitempty"` // in the company or team that was asked for
+	Balance       balanceRow `json:"balance"`
+	Created       string     `json:"created"`
+
+	place string
+}
+
+func newPersonRow(who person.Person) personRow {
+	return personRow{
+		UID:           who.ID,
+		Email:         who.Email,
+		EmailVerified: who.EmailVerified,
+		Suspended:     who.Suspended,
+		Created:       stamp(who.Created),
+		place:         who.Email,
+	}
+}
+
+// state is what a person may do, in a word.
+func (r personRow) state() string {
+	switch {
+	case r.Suspended:
+		return "suspended"
+	case !r.EmailVerified:
+		return "unverified"
+	}
+	return "active"
+}
+
+type personListCmd struct {
+	jsonFlag
+	pageFlags
+	Company string `help:"Only the members of a company, with their roles." xor:"group" placeholder:"ID"`
+	Team    string `help:"Only the members of a team, with their roles." xor:"group" placeholder:"ID"`
+}
+
+func (c personListCmd) Run(p *program) error {
+	columns := []string{"UID", "EMAIL", "STATE", "TOKENS", "CREATED"}
+	grouped := c.Company != "" || c.Team != ""
+	if grouped {
+		columns = append(columns, "ROLE")
+	}
+	people := listing[personRow]{
+		name:    "people",
+		columns: columns,
+		read: func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) ([]personRow, error) {
+			rows, err := c.read(ctx, tx, cursor, limit)
+			if err != nil {
+				return nil, err
+			}
+			ids := make([]string, len(rows))
+			for i, r := range rows {
+				ids[i] = r.UID
+			}
+			balances, err := p.balances(ctx, tx, ids...)
+			for i := range rows {
+				rows[i].Balance = balances[rows[i].UID]
+			}
+			return rows, err
+		},
+		place: func(r personRow) string { return r.place },
+		cells: func(r personRow) []string {
+			cells := []string{r.UID, r.Email, r.state(), strconv.FormatInt(r.Balance.Tokens, 10), day(r.Created)}
+			if grouped {
+				cells = append(cells, r.Role)
+			}
+			return cells
+		},
+	}
+	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
+		return people.print(ctx, p, db, c.JSON, c.pageFlags)
+	})
+}
+
+// read gives people of the whole installation, or of a group.
+func (c personListCmd) read(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) (rows []personRow, err error) {
+	var members []company.Member
+	switch {
+	case c.Company != "":
+		if _, err := company.ByID(ctx, tx, c.Company); err != nil {
+			return nil, err
+		}
+		members, err = company.Members(ctx, tx, c.Company, readPlace(cursor), limit)
+	case c.Team != "":
+		if _, err := company.TeamByID(ctx, tx, c.Team); err != nil {
+			return nil, err
+		}
+		var all []company.TeamMember
+		all, err = company.TeamMembers(ctx, tx, c.Team, readPlace(cursor), limit)
+		for _, m := range all {
+			members = append(members, m.Member)
+		}
+	default:
+		all, err := person.List(ctx, tx, cursor, limit)
+		for _, who := range all {
+			rows = append(rows, newPersonRow(who))
+		}
+		return rows, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		who, err := person.ByID(ctx, tx, m.PersonID)
+		if err != nil {
+			return nil, err
+		}
+		row := newPersonRow(who)
+		row.Role = m.Role
+		row.place = writePlace(m.Key())
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// writePlace and readPlace turn where a member stands into a cursor and back.
+func writePlace(k company.Key) string { return k.Text + " " + k.ID }
+
+func readPlace(cursor string) company.Key {
+	text, id, _ := strings.Cut(cursor, " ") // no address has a space
+	return company.Key{Text: text, ID: id}
+}
+
+// day is the date of a time as stamp writes it.
+func day(stamp string) string {
+	date, _, _ := strings.Cut(stamp, "T")
+	return date
+}
+
+type personShowCmd struct {
+	jsonFlag
+	Email string `help:"Whose mail address it is." xor:"who" required:"" placeholder:"ADDRESS"`
+	UID   string `name:"uid" help:"Whose uid it is." xor:"who" required:"" placeholder:"UID"`
+}
+
+// groupRow is a company or a team that somebody is in.
+type groupRow struct {
+	ID        string      `json:"id"`
+	Name      string      `json:"name" placeholder:"NAME"`
+	CompanyID string      `json:"company_id,omitempty"` // of a team
+	Role      string      `json:"role"`
+	Balance   *balanceRow `json:"balance,omitempty"` // of a team
+}
+
+func (c personShowCmd) Run(p *program) error {
+	type shown struct {
+		personRow
+		Provider  string     `json:"sign_in_provider"`
+		Companies []groupRow `json:"companies"`
+		Teams     []groupRow `json:"teams"`
+		Devices   int        `json:"devices"`
+	}
+	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
+		var out shown
+		err := db.Read(ctx, func(tx *sqldb.Tx) error {
+			find := func() (person.Person, error) { return person.ByID(ctx, tx, c.UID) }
+			if c.Email != "" {
+				find = func() (person.Person, error) { return person.ByEmail(ctx, tx, c.Email) }
+			}
+			who, err := find()
+			if err != nil {
+				return err
+			}
+			out = shown{personRow: newPersonRow(who), Provider: who.Provider, Companies: []groupRow{}, Teams: []groupRow{}}
+
+			companies, err := company.OfPerson(ctx, tx, who.ID)
+			if err != nil {
+				return err
+			}
+			for _, m := range companies {
+				out.Companies = append(out.Companies, groupRow{ID: m.Company.ID, Name: m.Company.Name, Role: m.Role.Name})
+			}
+
+			teams, err := company.Accounts(ctx, tx, who.ID)
+			if err != nil {
+				return err
+			}
+			ids := []string{who.ID}
+			for _, a := range teams {
+				ids = append(ids, a.Team.ID)
+			}
+			balances, err := p.balances(ctx, tx, ids...)
+			if err != nil {
+				return err
+			}
+			out.Balance = balances[who.ID]
+			for _, a := range teams {
+				balance := balances[a.Team.ID]
+				out.Teams = append(out.Teams, groupRow{a.Team.ID, a.Team.Name, a.Team.CompanyID, a.Role.Name, &balance})
+			}
+
+			devices, err := device.All(ctx, tx, who.ID)
+			for _, d := range devices {
+				if d.Revoked == nil {
+					out.Devices++
+				}
+			}
+			return err
+		})
+		if err != nil || c.JSON {
+			return orPrint(p, err, out)
+		}
+		rows := [][]string{
+			{"uid", out.UID},
+			{"email", out.Email},
+			{"state", out.state()},
+			{"signs in with", out.Provider},
+			{"tokens", describeBalance(out.Balance)},
+			{"devices", strconv.Itoa(out.Devices)},
+			{"created", out.Created},
+		}
+		for _, g := range out.Companies {
+			rows = append(rows, []string{"company", g.ID + "  " + g.Name + ", " + g.Role})
+		}
+		for _, g := range out.Teams {
+			rows = append(rows, []string{"team", g.ID + "  " + g.Name + ", " + g.Role + ", " + describeBalance(*g.Balance) + " tokens"})
+		}
+		return p.table(rows)
+	})
+}
+
+// orPrint prints v as JSON unless there is an error.
+func orPrint(p *program, err error, v any) error {
+	if err != nil {
+		return err
+	}
+	return p.print(true, v, "")
+}
+
+// describeBalance tells what an account has on one line.
+func describeBalance(b balanceRow) string {
+	text := strconv.FormatInt(b.Tokens, 10)
+	if b.Held > 0 {
+		text += ", and " + strconv.FormatInt(b.Held, 10) + " held for runs"
+	}
+	if b.FreeAllowanceLeft > 0 {
+		text += ", and " + strconv.FormatInt(b.FreeAllowanceLeft, 10) + " free this month"
+	}
+	return text
+}
+
+// deviceRow is a device on which somebody is signed in.
+type deviceRow struct {
+	ID         string  `json:"id"`
+	UID        string  `json:"uid" placeholder:"UID"`
+	PluginKind string  `json:"plugin_kind"`
+	Agent      string  `json:"agent"`
+	Address    string  `json:"address"`
+	Created    string  `json:"created"`
+	LastUsed   string  `json:"last_used"`
+	Revoked    *string `json:"revoked,omitempty"`
+}
+
+func newDeviceRow(d device.Device) deviceRow {
+	row := deviceRow{
+		ID:         d.ID,
+		UID:        d.PersonID,
+		PluginKind: d.PluginKind,
+		Agent:      d.Agent,
+		Address:    d.Address,
+		Created:    stamp(d.Created),
+		LastUsed:   stamp(d.LastUsed),
+	}
+	if d.Revoked != nil {
+		at := stamp(*d.Revoked)
+		row.Revoked = &at
+	}
+	return row
+}
+
+type deviceListCmd struct {
+	jsonFlag
+	pageFlags
+	Email string `help:"Only the devices of a person." placeholder:"ADDRESS"`
+}
+
+func (c deviceListCmd) Run(p *program) error {
+	devices := listing[deviceRow]{
+		name:    "devices",
+		columns: []string{"ID", "KIND", "UID", "LAST USED", "ADDRESS", "AGENT"},
+		read: func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) ([]deviceRow, error) {
+			uid := ""
+			if c.Email != "" {
+				who, err := person.ByEmail(ctx, tx, c.Email)
+				if err != nil {
+					return nil, err
+				}
+				uid = who.ID
+			}
+			all, err := device.ListLive(ctx, tx, uid, cursor, limit)
+			var rows []deviceRow
+			for _, d := range all {
+				rows = append(rows, newDeviceRow(d))
+			}
+			return rows, err
+		},
+		place: func(r deviceRow) string { return r.ID },
+		cells: func(r deviceRow) []string {
+			return []string{r.ID, r.PluginKind, r.UID, r.LastUsed, r.Address, r.Agent}
+		},
+	}
+	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
+		return devices.print(ctx, p, db, c.JSON, c.pageFlags)
+	})
+}
+
+type deviceShowCmd struct {
+	jsonFlag
+	Device string `required:"" help:"The device's id." placeholder:"ID"`
+}
+
+func (c deviceShowCmd) Run(p *program) error {
+	type shown struct {
+		deviceRow
+		Email    string `json:"email" placeholder:"ADDRESS"`
+		Provider string `json:"sign_in_provider"`
+	}
+	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
+		var out shown
+		err := db.Read(ctx, func(tx *sqldb.Tx) error {
+			d, err := device.ByID(ctx, tx, c.Device)
+			if err != nil {
+				return err
+			}
+			who, err := person.ByID(ctx, tx, d.PersonID)
+			out = shown{newDeviceRow(d), who.Email, d.Provider}
+			return err
+		})
+		if err != nil || c.JSON {
+			return orPrint(p, err, out)
+		}
+		state := "signed in"
+		if out.Revoked != nil {
+			state = "signed out at " + *out.Revoked
+		}
+		return p.table([][]string{
+			{"id", out.ID},
+			{"person", out.UID + "  " + out.Email},
+			{"state", state},
+			{"kind", out.PluginKind},
+			{"agent", out.Agent},
+			{"address", out.Address},
+			{"signed in with", out.Provider},
+			{"created", out.Created},
+			{"last used", out.LastUsed},
+		})
+	})
+}
+
+// stamp writes a time as the API does.
+func stamp(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }

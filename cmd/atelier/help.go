@@ -1,0 +1,203 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"atelier/internal/company"
+)
+
+// helpWidth is where lines of help end at the latest, on wide terminals too.
+const helpWidth = 100
+
+// helpColumns is where lines end that are not wrapped to the terminal's width.
+const helpColumns = 80
+
+// helpWords stand for themselves in the help of flags.
+var helpWords = kong.Vars{
+	"companyPermissions": joinPermissions(company.CompanyPermissions),
+	"teamPermissions":    joinPermissions(company.TeamPermissions),
+}
+
+func joinPermissions(all []company.Permission) string {
+	var words []string
+	for _, p := range all {
+		words = append(words, string(p))
+	}
+	return strings.Join(words, ", ")
+}
+
+type helpCmd struct {
+	Command []string `arg:"" optional:"" help:"The words of a command, such as admin person create."`
+}
+
+func (c helpCmd) Run(p *program) error {
+	return launch(p.ctx, append(c.Command, "--help"), p.streams)
+}
+
+// printHelp shows the settings once, in the help of the program. Help of a
+// command has its own flags and the names of the settings it takes.
+func printHelp(o kong.HelpOptions, k *kong.Context) error {
+	node := k.Selected()
+	if node == nil {
+		o.NoExpandSubcommands = true
+		return kong.DefaultHelpPrinter(o, k)
+	}
+	for _, f := range k.Model.Node.Flags {
+		f.Hidden = f.Name != helpFlag
+	}
+	o.NoAppSummary = true
+	if _, err := fmt.Fprint(k.Stdout, "Usage: ", wrap(usage(node), "    ", helpColumns-len("Usage: ")), "\n"); err != nil {
+		return err
+	}
+	if err := kong.DefaultHelpPrinter(o, k); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(k.Stdout, "\n", describeSettings(node), "\n")
+	return err
+}
+
+// usage gives the words of a command line. Of flags that exclude each other, one
+// is needed.
+func usage(node *kong.Node) []string {
+	words := []string{"atelier " + node.Path()}
+	if !node.Leaf() {
+		return append(words, "<command>")
+	}
+	var groups []string
+	alternatives := map[string][]string{}
+	for _, f := range node.Flags {
+		switch {
+		case !f.Required:
+		case len(f.Xor) == 0:
+			words = append(words, f.Summary())
+		default:
+			group := f.Xor[0]
+			if len(alternatives[group]) == 0 {
+				groups = append(groups, group)
+			}
+			alternatives[group] = append(alternatives[group], f.Summary())
+		}
+	}
+	for _, group := range groups {
+		words = append(words, "("+strings.Join(alternatives[group], " | ")+")")
+	}
+	for _, p := range node.Positional {
+		words = append(words, p.Summary())
+	}
+	return append(words, "[flags]")
+}
+
+const helpFlag = "help"
+
+// The values of the tag "settings" that are no list.
+const (
+	allSettings = "all"
+	noSettings  = "none"
+)
+
+// commonSettings say which installation is meant. All commands take them that
+// do not say settings:"none", so that scripts need not know which one uses them.
+var commonSettings = []string{"config", "data", "database"}
+
+// usedSettings names the settings that a command takes as flags: the common ones
+// and those in the tag "settings" of the command and its parents, separated by
+// commas. A name that ends with a dot stands for all that begin with it.
+func usedSettings(node *kong.Node) (names []string, all bool) {
+	names = slices.Clone(commonSettings)
+	for n := node; n != nil && n.Tag != nil; n = n.Parent {
+		switch tag := n.Tag.Get("settings"); tag {
+		case "":
+		case allSettings:
+			return nil, true
+		case noSettings:
+			return nil, false
+		default:
+			names = append(names, strings.Split(tag, ",")...)
+		}
+	}
+	return names, false
+}
+
+// refuseUnused reports a setting that was given as a flag to a command that does
+// not use it. Settings of the environment and the file are for all commands.
+func refuseUnused(k *kong.Context) error {
+	node := k.Selected()
+	names, all := usedSettings(node)
+	if all {
+		return nil
+	}
+	isSetting := map[*kong.Flag]bool{}
+	for _, f := range k.Model.Node.Flags {
+		isSetting[f] = true
+	}
+	for _, p := range k.Path {
+		if p.Flag == nil || p.Resolved || !isSetting[p.Flag] || p.Flag.Name == helpFlag {
+			continue
+		}
+		used := slices.ContainsFunc(names, func(name string) bool {
+			return p.Flag.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(p.Flag.Name, name)
+		})
+		if !used {
+			return fmt.Errorf("--%s: atelier %s has no use for this setting; atelier help %[2]s lists what it takes", p.Flag.Name, node.Path())
+		}
+	}
+	return nil
+}
+
+// describeSettings is the line below a command's help.
+func describeSettings(node *kong.Node) string {
+	if !node.Leaf() {
+		return fmt.Sprintf("Run \"atelier help %s <command>\" for more information on a command.", node.Path())
+	}
+	names, all := usedSettings(node)
+	switch {
+	case all:
+		return "It takes every setting as a flag: \"atelier help\" and \"atelier config\" list them."
+	case len(names) == 0:
+		return "It takes no settings."
+	}
+	var flags []string
+	for _, name := range names {
+		if strings.HasSuffix(name, ".") {
+			name += "…"
+		}
+		flags = append(flags, "--"+name)
+	}
+	return "Settings it takes as flags (\"atelier help\" and \"atelier config\" explain them):\n  " + wrap(commas(flags), "  ", helpColumns-2)
+}
+
+// commas gives words as they stand in a list.
+func commas(words []string) []string {
+	list := slices.Clone(words)
+	for i := range len(list) - 1 {
+		list[i] += ","
+	}
+	return list
+}
+
+// wrap writes words in lines of at most width characters; all but the first
+// begin with indent, which does not count.
+func wrap(words []string, indent string, width int) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range words {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+length > width:
+			b.WriteString("\n" + indent)
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += length
+	}
+	return b.String()
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"atelier/internal/sqldb"
+)
+
+// pageFlags choose a part of a list. An installation may have a million people.
+type pageFlags struct {
+	Limit  *int   `help:"How many at most (default: 100)." placeholder:"N" xor:"part"`
+	Cursor string `help:"Go on after this place, which the page before named." placeholder:"PLACE"`
+	All    bool   `help:"All of them, however many." xor:"part"`
+}
+
+const (
+	rowsUnlessAsked = 100
+	rowsAtOnce      = 500 // that --all reads in one transaction
+)
+
+// listing is a list that is printed page by page, as it is read.
+type listing[T any] struct {
+	name    string   // in the JSON object
+	columns []string // for a person
+	// read gives at most limit rows after a place.
+	read func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) ([]T, error)
+	// place is where a row stands; reading goes on after it.
+	place func(T) string
+	// cells are a row's columns.
+	cells func(T) []string
+}
+
+// print reads the pages that the flags ask for and prints each.
+func (l listing[T]) print(ctx context.Context, p *program, db *sqldb.DB, asJSON bool, f pageFlags) error {
+	limit := rowsUnlessAsked
+	switch {
+	case f.All:
+		limit = rowsAtOnce
+	case f.Limit != nil && *f.Limit < 1:
+		return usageError{errors.New("--limit: must be above 0")}
+	case f.Limit != nil:
+		limit = *f.Limit
+	}
+	out := p.openList(asJSON, l.name, l.columns)
+	cursor := f.Cursor
+	for {
+		var rows []T
+		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
+			rows, err = l.read(ctx, tx, cursor, limit+1) // one more tells whether there is more
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		more := len(rows) > limit
+		rows = rows[:min(len(rows), limit)]
+		for _, row := range rows {
+			if err := out.add(row, l.cells(row)); err != nil {
+				return err
+			}
+		}
+		if more {
+			cursor = l.place(rows[len(rows)-1])
+		}
+		if !more || !f.All {
+			return out.end(more, cursor)
+		}
+	}
+}
+
+// listWriter writes a list of any length: as one JSON object, or as tables of at
+// most rowsAtOnce rows under one header.
+type listWriter struct {
+	p      *program
+	asJSON bool
+	name   string
+	count  int
+	cells  [][]string // not written yet
+}
+
+func (p *program) openList(asJSON bool, name string, header []string) *listWriter {
+	return &listWriter{p: p, asJSON: asJSON, name: name, cells: [][]string{header}}
+}
+
+// add writes a row.
+func (w *listWriter) add(row any, cells []string) error {
+	w.count++
+	if !w.asJSON {
+		w.cells = append(w.cells, cells)
+		if w.count%rowsAtOnce == 0 {
+			return w.flush()
+		}
+		return nil
+	}
+	before := ","
+	if w.count == 1 {
+		before = w.begin()
+	}
+	text, err := marshal(row)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.p.stdout, "%s%s", before, text)
+	return err
+}
+
+func (w *listWriter) begin() string { return fmt.Sprintf("{%q:[", w.name) }
+
+func (w *listWriter) flush() error {
+	cells := w.cells
+	w.cells = nil
+	return w.p.table(cells)
+}
+
+// end closes the list and tells where it goes on.
+func (w *listWriter) end(more bool, cursor string) error {
+	if !w.asJSON {
+		if err := w.flush(); err != nil || !more {
+			return err
+		}
+		_, err := fmt.Fprintf(w.p.stderr, "There is more: go on with --cursor %q, or see all with --all.\n", cursor)
+		return err
+	}
+	before := ""
+	if w.count == 0 {
+		before = w.begin()
+	}
+	var next *string
+	if more {
+		next = &cursor
+	}
+	text, err := marshal(next)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.p.stdout, "%s],\"next_cursor\":%s}\n", before, text)
+	return err
+}
+
+// marshal is json.Marshal with characters as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// fromInput is the value of a flag that has its secret read from standard input:
+// command lines are kept in histories and seen by others on the machine.
+const fromInput = "-"
+
+// maxSecret bounds what is read as a secret.
+const maxSecret = 4096
+
+// readPassword gives the password of a flag. For "-" it is the first line of
+// standard input; where the flag is missing, it is asked for twice at a
+// terminal.
+func (p *program) readPassword(given *string) (string, error) {
+	if given != nil && *given != fromInput {
+		return *given, nil
+	}
+	if f, ok := p.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return p.askPassword(f)
+	}
+	if given == nil {
+		return "", usageError{errors.New("missing flags: --password=PASSWORD; --password - reads it from standard input")}
+	}
+	return p.readLine()
+}
+
+// readLine gives the first line of standard input.
+func (p *program) readLine() (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(p.stdin, maxSecret)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read standard input: %w", err)
+	}
+	line = strings.TrimRight(line, "\r\n")
+	if line == "" {
+		return "", usageError{errors.New("standard input has no line to read")}
+	}
+	return line, nil
+}
+
+// askPassword asks at a terminal, without showing what is typed.
+func (p *program) askPassword(terminal *os.File) (string, error) {
+	ask := func(prompt string) (string, error) {
+		fmt.Fprint(p.stderr, prompt)
+		text, err := term.ReadPassword(int(terminal.Fd()))
+		fmt.Fprintln(p.stderr)
+		return string(text), err
+	}
+	password, err := ask("Password: ")
+	if err != nil {
+		return "", err
+	}
+	again, err := ask("The same again: ")
+	if err != nil {
+		return "", err
+	}
+	if again != password {
+		return "", errors.New("the two passwords are not the same")
+	}
+	return password, nil
+}

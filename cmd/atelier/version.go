@@ -1,0 +1,72 @@
+package main
+
+import (
+	"cmp"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"atelier"
+)
+
+// release is set by the linker for releases.
+var release string
+
+// build is what this program was built from.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`   // "" where it was built without one
+	Date     string `json:"date"`     // of the commit
+	Modified bool   `json:"modified"` // there were changes on top of the commit
+	Go       string `json:"go"`
+}
+
+// readBuild reads what the Go tool noted when it built the program.
+func readBuild() build {
+	b := build{Go: runtime.Version()}
+	info, ok := debug.ReadBuildInfo()
+	if ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Commit = s.Value
+			case "vcs.time":
+				b.Date = s.Value
+			case "vcs.modified":
+				b.Modified = s.Value == "true"
+			}
+		}
+	}
+
+	b.Version = "devel"
+	if len(b.Commit) >= 12 {
+		b.Version += "-" + b.Commit[:12]
+	}
+	b.Version = cmp.Or(release, b.Version)
+	return b
+}
+
+// version names this build: the release, or the commit it was built from.
+func version() string { return readBuild().Version }
+
+type versionCmd struct{ jsonFlag }
+
+func (c versionCmd) Run(p *program) error {
+	b := readBuild()
+	return p.print(c.JSON, b, "atelier "+b.Version+"\n"+b.describe())
+}
+
+// describe tells a person what the build was made from.
+func (b build) describe() string {
+	commit := cmp.Or(b.Commit, "unknown")
+	if b.Modified {
+		commit += ", with changes"
+	}
+	return "commit " + commit + "\ndate   " + cmp.Or(b.Date, "unknown") + "\ngo     " + b.Go
+}
+
+type noticeCmd struct{ jsonFlag }
+
+func (c noticeCmd) Run(p *program) error {
+	return p.print(c.JSON, map[string]string{"notice": atelier.Notice}, strings.TrimSuffix(atelier.Notice, "\n"))
+}
