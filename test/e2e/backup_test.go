@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"image/color"
 	"math/rand/v2"
@@ -157,9 +158,10 @@ func TestBackupsUnderLoad(t *testing.T) {
 			t.Errorf("round %d: %v", round, made)
 		}
 		files = made["files"].(float64)
-		s.restore(archive).checkFiles()
+		restored := s.restore(archive)
+		restored.checkFiles()
 		t.Logf("round %d: %v files, %v bytes in %v s", round, made["files"], made["bytes"], made["seconds"])
-		if err := os.Remove(archive); err != nil {
+		if err := errors.Join(os.Remove(archive), os.RemoveAll(restored.data)); err != nil {
 			t.Fatal(err)
 		}
 	}
