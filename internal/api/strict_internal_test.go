@@ -236,7 +236,11 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 		for k, v := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "X-Trace-Id": strings.Repeat("0", 32), "Allow": "GET"} {
 			rec.Header().Set(k, v)
 		}
-		writeError(rec, strings.Repeat("0", 32), fault.New(c, "m").After(time.Millisecond))
+		failure := fault.New(c, "m").After(time.Millisecond)
+		if c == fault.RateLimited {
+			failure = fault.TooMany("m", 1, time.Minute, time.Millisecond)
+		}
+		writeError(rec, strings.Repeat("0", 32), failure)
 		if err := contract.Judge("GET", "/api/v2/nowhere", rec.Code, rec.Header(), rec.Body.Bytes()); err != nil {
 			t.Errorf("%s: %v", c, err)
 		}
