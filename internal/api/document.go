@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -14,7 +15,9 @@ import (
 
 // documentJSON is the OpenAPI document as it is served: in the order in which it
 // is written, without the extensions that only our own code generator reads.
-func documentJSON() ([]byte, error) {
+var documentJSON = sync.OnceValues(makeDocument)
+
+func makeDocument() ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(openapi.Document, &doc); err != nil {
 		return nil, fmt.Errorf("read openapi document: %w", err)
