@@ -46,14 +46,15 @@ func (p *program) setSandbox() error {
 	return nil
 }
 
-// logSandbox says at the start where programs of engines have no sandbox.
+// logSandbox says at the start what keeps programs of engines from files that are
+// not theirs: its name, or at length why there is nothing.
 func (p *program) logSandbox(log *slog.Logger) {
 	name := child.SandboxName()
 	if name == "" || p.cfg.Engines.Sandbox == string(child.SandboxOff) {
 		log.Info("programs of engines", "sandbox", p.describeSandbox().Detail)
 		return
 	}
-	log.Debug("programs of engines", "sandbox", name)
+	log.Info("programs of engines", "sandbox", name)
 }
 
 // describeSandbox says what keeps programs from files that are not theirs.

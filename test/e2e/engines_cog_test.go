@@ -83,7 +83,7 @@ func newParlour(t *testing.T, env ...string) *parlour {
 		p.do("tools", "import", name, "--backends", file, "--into", manifests)
 	}
 	priced(t, filepath.Join(manifests, "model.yaml"), filepath.Join(manifests, "far.yaml"))
-	if v := p.do("tools", "lint", manifests); v["tools"] != 2.0 {
+	if v := p.do("tools", "lint", manifests, "--backends", file); v["tools"] != 2.0 {
 		t.Fatalf("lint = %v", v)
 	}
 	p.env = append(p.env, "ATELIER_TOOLS="+manifests, "ATELIER_BACKENDS="+file)
