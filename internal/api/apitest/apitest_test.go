@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 	}
 	trace := strings.Repeat("a", 32)
 	missing := `{"error":{"code":"NOT_FOUND","message":"m","retryable":false,"details":{},"trace_id":"` + trace + `"}}`
-	tool := `{"id":"abcdefghij0123456789","name":"n","description":null,"avatar_url":null,"average_gen_in_seconds":null,"tool_tags":[],"pricing_type":"FREE","tokens_per_result":0}`
+	tool := `{"id":"abcdefghij0123456789","slug":"gradient","name":"n","description":null,"avatar_url":null,"average_gen_in_seconds":null,"tool_tags":[],"pricing_type":"FREE","tokens_per_result":0}`
 	limited := strings.NewReplacer("NOT_FOUND", "RATE_LIMITED", `"details":{}`, `"details":{"limit":10,"window_seconds":60,"retry_after_seconds":7}`).Replace(missing)
 	page := `{"data":[` + tool + `],"has_more":false,"next_cursor":null}`
 	for _, x := range []struct {
