@@ -256,9 +256,9 @@ func TestEveryActIsRecordedOnce(t *testing.T) {
 		if err != nil || len(bad) != 0 || head.Seq != int64(len(s.acts)) {
 			w.Errorf("verify = %+v, %q, %v", head, bad, err)
 		}
-		// What a provider or a company's directory does is in the tests of that, and so are the end of a person and the
-		// first start with seals.
-		elsewhere := []audit.Act{audit.SealsBegun, audit.IdentityLinked, audit.IdentityLost, audit.PersonEmailChanged, audit.PersonExported, audit.PersonDeleted}
+		// What a provider or a company's directory does is in the tests of that, and so are the end of a person, the
+		// first start with seals, and backups.
+		elsewhere := []audit.Act{audit.SealsBegun, audit.BackupMade, audit.BackupRestored, audit.IdentityLinked, audit.IdentityLost, audit.PersonEmailChanged, audit.PersonExported, audit.PersonDeleted}
 		for _, act := range audit.Acts {
 			ours := !slices.ContainsFunc([]string{"company.", "team.", "budget.", "domain.", "invitation.", "scim_"}, func(p string) bool { return strings.HasPrefix(string(act), p) })
 			if ours && !slices.Contains(elsewhere, act) && !slices.Contains(s.acts, act) {

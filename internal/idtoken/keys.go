@@ -151,6 +151,9 @@ func (i *Issuer) key(ctx context.Context, kid string) (ed25519.PublicKey, error)
 // look reads the keys, once for all who want to at that time, and tells whether
 // there were others. It is no request's own, so nobody calls it off by leaving.
 func (i *Issuer) look(ctx context.Context, kid string) (set *keySet, shared bool, err error) {
+	if ctx.Err() != nil {
+		return nil, false, outOfTime(ctx)
+	}
 	name := "known"
 	if _, known := i.known.Load().public[kid]; !known {
 		name = "strange"
@@ -169,8 +172,12 @@ func (i *Issuer) look(ctx context.Context, kid string) (set *keySet, shared bool
 		}
 		return one.Val.(*keySet), one.Shared, nil
 	case <-ctx.Done():
-		return nil, false, fault.New(fault.Unavailable, "The keys of the service could not be read in time. Try again.").Because(ctx.Err())
+		return nil, false, outOfTime(ctx)
 	}
+}
+
+func outOfTime(ctx context.Context) error {
+	return fault.New(fault.Unavailable, "The keys of the service could not be read in time. Try again.").Because(ctx.Err())
 }
 
 // learn reads the keys that verify.
