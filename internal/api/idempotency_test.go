@@ -96,8 +96,8 @@ func TestSameFiles(t *testing.T) {
 	makes(t, func(t *testing.T, m *maker) {
 		body, red, blue := m.body("one", named(2)), file(picture(3, 3)), file(picture(4, 4))
 		original := m.createForm([]part{payload(body), red, blue}, "Idempotency-Key", "k").want(t, "the first", 202, "")
-		if n := m.blobs(); n != 4 {
-			t.Errorf("there are %d files, want two and their thumbnails", n)
+		if n := m.blobs(); n != 2 { // inputs have no thumbnail
+			t.Errorf("there are %d files, want two", n)
 		}
 		renamed := red
 		renamed.file, renamed.kind = "other.png", "image/png"
@@ -175,8 +175,8 @@ func TestOneKeyAtOnce(t *testing.T) {
 		if len(bodies) != 1 || first != 1 {
 			t.Errorf("there are %d answers, %d of them first", len(bodies), first)
 		}
-		if n := m.blobs(); n != 2 {
-			t.Errorf("%d files are left, want one and its thumbnail", n)
+		if n := m.blobs(); n != 1 { // inputs have no thumbnail
+			t.Errorf("%d files are left, want one", n)
 		}
 	})
 }

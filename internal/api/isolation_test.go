@@ -83,7 +83,7 @@ func TestNobodySeesOthersThings(t *testing.T) {
 		}
 		ids := map[string][]string{
 			"company_id": {c, d}, "team_id": {team, other}, "uid": slices.Collect(maps.Values(people)), "tool_id": {m.made["one"].ID}, "role": {"member"}, "invitation_id": {ident.New()}, "token_id": {ident.New()},
-			"picture": {"x.png"}, "kind": {"u", "r", "p"}, "variant": {"file", "thumb", "preview"},
+			"picture": {"x.png"}, "kind": {"u", "r", "p"}, "name": {"any.png"}, "variant": {"file", "thumb", "preview"},
 		}
 		for _, x := range tenants {
 			for name, some := range x {
