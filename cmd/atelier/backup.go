@@ -107,15 +107,19 @@ func (c backupCmd) report(p *program, made backup.Report, took time.Duration) er
 func (p *program) requireEmbedded() error {
 	inFile := strings.HasPrefix(p.cfg.DatabaseURL(), "sqlite://")
 	inFolder := strings.HasPrefix(p.cfg.BlobsURL(), "file://")
+	var advice string
 	switch {
-	case !inFile && !inFolder:
-		return fmt.Errorf(adviceBoth+adviceS3, "database on a PostgreSQL server and its files in a bucket")
-	case !inFile:
-		return fmt.Errorf(adviceBoth+advicePostgres, "database on a PostgreSQL server")
-	case !inFolder:
-		return fmt.Errorf(strings.Replace(adviceBoth, "pg_dump --format=custom --file=atelier.dump DATABASE", "sqlite3 DATA/atelier.db '.backup atelier.db'", 1)+adviceS3, "files in a bucket")
+	case inFile && inFolder:
+		return nil
+	case inFolder:
+		advice = fmt.Sprintf(adviceBoth, "database on a PostgreSQL server") + advicePostgres
+	case inFile:
+		advice = strings.Replace(adviceBoth, "pg_dump --format=custom --file=atelier.dump DATABASE", "sqlite3 DATA/atelier.db '.backup atelier.db'", 1)
+		advice = fmt.Sprintf(advice, "files in a bucket") + adviceS3
+	default:
+		advice = fmt.Sprintf(adviceBoth, "database on a PostgreSQL server and its files in a bucket") + adviceS3
 	}
-	return nil
+	return errors.New(advice)
 }
 
 // backupSource is this installation, to be copied.

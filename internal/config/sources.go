@@ -159,10 +159,11 @@ func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (
 	value := s.getenv(Variable(flag.Name))
 	source := "environment"
 	if value == "" {
-		inFile := false
-		if value, inFile = s.file[name]; !inFile {
+		written, ok := s.file[name]
+		if !ok {
 			return nil, nil
 		}
+		value = written
 		source = "file"
 	}
 	s.found[flag.Name] = source
