@@ -20,7 +20,7 @@ import (
 var layers = []map[string][]string{
 	{ // ground
 		".": nil, "api": nil, "client": nil, "tools": nil,
-		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/plain": nil, "internal/config": nil, "internal/telemetry": nil,
+		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/plain": nil, "internal/config": {"internal/plain"}, "internal/telemetry": nil,
 		"internal/border": nil, "internal/memory": {"internal/background"}, "internal/background": nil,
 		"internal/sqldb": {"internal/fault", "internal/failpoint"}, "internal/seal": {"internal/sqldb"},
 	},

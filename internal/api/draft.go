@@ -91,35 +91,13 @@ func nearlyEqual(name, known string) bool {
 	if len(name) > 2*len(known) {
 		return false
 	}
-	return min(editDistance(foldName(name), foldName(known)), editDistance(name, known)) <= most
+	return min(plain.EditDistance(foldName(name), foldName(known)), plain.EditDistance(name, known)) <= most
 }
 
 // foldName gives a name without what writers of names differ in.
 func foldName(name string) string { return separators.Replace(strings.ToLower(name)) }
 
 var separators = strings.NewReplacer("_", "", "-", "")
-
-// editDistance is how many letters have to be put in, taken out or changed to
-// make b of a (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
 
 func (r *bodyReader) value(name string) jsontext.Value {
 	v := r.fields[name]

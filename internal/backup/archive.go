@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"atelier/internal/blob"
 	"atelier/internal/failpoint"
 )
 
@@ -58,7 +59,7 @@ func (w *writer) put(ctx context.Context, name string, size int64, r io.Reader) 
 		return "", fmt.Errorf("write %s: %w", name, err)
 	}
 	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(w.tar, hash), during(ctx, r))
+	n, err := io.Copy(io.MultiWriter(w.tar, hash), blob.ReaderWithContext(ctx, r))
 	if err == nil && n != size {
 		err = io.ErrUnexpectedEOF
 	}
@@ -111,20 +112,6 @@ func (w *writer) end(ctx context.Context, spool *os.File) error {
 	return w.tar.Close()
 }
 
-// during gives the bytes of r until ctx ends.
-func during(ctx context.Context, r io.Reader) io.Reader {
-	return readerFunc(func(p []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		return r.Read(p)
-	})
-}
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
 // ErrDamaged says that an archive is not one, or not as it was written.
 var ErrDamaged = errors.New("not an intact backup")
 
@@ -140,7 +127,7 @@ type entryTaker func(name string, size int64, r io.Reader) error
 // plain file, and where the manifest does not fit: take must not be believed
 // before walk has returned. begin hears of the header first.
 func walk(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) error, take entryTaker) error {
-	archive := tar.NewReader(bufio.NewReaderSize(during(ctx, r), 1<<20))
+	archive := tar.NewReader(bufio.NewReaderSize(blob.ReaderWithContext(ctx, r), 1<<20))
 	list := bufio.NewWriter(spool)
 	var header Header
 	before := ""

@@ -179,8 +179,8 @@ func checkRange(offset int64) error {
 	return nil
 }
 
-// during gives the bytes of r until ctx ends.
-func during(ctx context.Context, r io.Reader) io.Reader {
+// ReaderWithContext gives the bytes of r until ctx ends.
+func ReaderWithContext(ctx context.Context, r io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err

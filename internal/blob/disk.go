@@ -56,7 +56,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 		return 0, err
 	}
 	tmp := path.Join(tmpDir, rand.Text())
-	source := &sourceReader{from: during(ctx, r)}
+	source := &sourceReader{from: ReaderWithContext(ctx, r)}
 	n, err := d.write(tmp, source)
 	if err == nil {
 		failpoint.Hit("upload.after_tmp")

@@ -80,7 +80,7 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
-	r = during(ctx, r)
+	r = ReaderWithContext(ctx, r)
 	part := newSpool()
 	defer part.close()
 	last, err := part.fill(r, partSize)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
+
+	"atelier/internal/plain"
 )
 
 // Sources finds settings that no flag gave, in the environment and the file.
@@ -132,14 +134,19 @@ func (s *Sources) Validate(app *kong.Application) error {
 	for _, f := range app.Node.Flags {
 		names = append(names, Name(f.Name))
 	}
+	slices.Sort(names)
 	problems := slices.Clone(s.problems)
 	for name := range s.lines {
 		_, hasValue := s.file[name]
 		isGroup := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+".") })
 		if !slices.Contains(names, name) && (hasValue || !isGroup) {
+			text := "not a setting"
+			if meant := plain.Nearest(name, names); meant != "" {
+				text += "; did you mean " + meant + "?"
+			}
 			problems = append(problems, Problem{
 				Name: name,
-				Text: "not a setting" + suggest(name, names),
+				Text: text,
 				From: s.path,
 				Line: s.lines[name],
 			})

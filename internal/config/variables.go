@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"atelier/internal/plain"
 )
 
 // prefix begins the names of all variables of the program.
@@ -44,7 +46,7 @@ func UnknownVariables(environ []string, app *kong.Application, others []string) 
 		}
 		warning := name + " is not a setting"
 		// The prefix has no part in how much names are alike.
-		if meant, ok := nearest(strings.TrimPrefix(name, prefix), rest); ok {
+		if meant := plain.Nearest(strings.TrimPrefix(name, prefix), rest); meant != "" {
 			warning += "; did you mean " + prefix + meant + "?"
 		}
 		warnings = append(warnings, warning)

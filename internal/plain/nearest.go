@@ -9,7 +9,7 @@ func Nearest(word string, among []string) string {
 	best := ""
 	least := max(len([]rune(word))/3, 1) + 1
 	for _, one := range among {
-		if d := distance(strings.ToLower(word), strings.ToLower(one)); d < least {
+		if d := EditDistance(strings.ToLower(word), strings.ToLower(one)); d < least {
 			best = one
 			least = d
 		}
@@ -17,9 +17,9 @@ func Nearest(word string, among []string) string {
 	return best
 }
 
-// distance counts the characters to add, drop, replace or swap with the next
-// (the optimal string alignment distance).
-func distance(from, to string) int {
+// EditDistance counts the characters to add, drop, replace or swap with the next
+// one to make to of from (the optimal string alignment distance).
+func EditDistance(from, to string) int {
 	a, b := []rune(from), []rune(to)
 	var before []int // the row before the last
 	last := make([]int, len(b)+1)
