@@ -29,8 +29,8 @@ type cli struct {
 	Serve    serveCmd    `cmd:"" settings:"all" help:"Run the service."`
 	Migrate  migrateCmd  `cmd:"" settings:"connections" help:"Bring the database to this version's schema; makes it where there is none."`
 	Check    checkCmd    `cmd:"" settings:"connections,secret,blobs,s3.,limits." help:"Look for broken invariants in the database; writes nothing."`
-	Backup   backupCmd   `cmd:"" settings:"connections,secret,blobs,s3.,limits." help:"Copy an installation into one file while it runs."`
-	Restore  restoreCmd  `cmd:"" settings:"secret" help:"Make a new data folder of a backup."`
+	Backup   backupCmd   `cmd:"" settings:"connections,secret,blobs,s3." help:"Copy an installation into one file while it runs."`
+	Restore  restoreCmd  `cmd:"" settings:"connections,secret,blobs,runs." help:"Make a new data folder of a backup."`
 	Admin    adminCmd    `cmd:"" settings:"connections,secret" help:"Manage people, companies and credentials."`
 	Tools    toolsCmd    `cmd:"" help:"Check, apply, list and import the tools of the catalog."`
 	Generate generateCmd `cmd:"" settings:"none" help:"Run a tool of a service and keep the results."`
