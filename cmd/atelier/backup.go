@@ -90,7 +90,7 @@ func (c backupCmd) report(p *program, made backup.Report, took time.Duration) er
 	default:
 		answer := map[string]any{
 			"file": c.File, "files": made.Files, "bytes": made.Bytes, "made": stamp(made.Made), "has_secret": made.HasSecret,
-			"seconds": took.Round(time.Millisecond).Seconds(), "problems": append([]string{}, made.Problems...),
+			"seconds": float64(took.Milliseconds()) / 1000, "problems": append([]string{}, made.Problems...),
 		}
 		if err := p.print(c.JSON, answer, text); err != nil {
 			return err
@@ -136,7 +136,7 @@ func (p *program) backupSource(ctx context.Context, db *sqldb.DB) (s backup.Sour
 			return s, err
 		}
 	}
-	if s.Blobs, err = p.openBlobs(ctx, -1); err != nil {
+	if s.Blobs, err = p.openBlobsForReading(ctx); err != nil {
 		return s, err
 	}
 	s.DB = db

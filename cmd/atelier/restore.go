@@ -87,7 +87,7 @@ func (c restoreCmd) open() (io.ReadCloser, error) {
 
 // extract writes the archive into the data folder.
 func (p *program) extract(ctx context.Context, archive io.Reader) (backup.Header, int, error) {
-	blobs, err := blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{Leftovers: -1, Now: time.Now, Unsynced: true})
+	blobs, err := blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{Now: time.Now, Unsynced: true})
 	if err != nil {
 		return backup.Header{}, 0, err
 	}
@@ -132,7 +132,7 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 	if err != nil {
 		return s, err
 	}
-	blobs, err := p.openBlobs(ctx, -1)
+	blobs, err := p.openBlobs(ctx, time.Duration(p.cfg.Retention.Orphans))
 	if err != nil {
 		return s, err
 	}

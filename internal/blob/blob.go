@@ -119,6 +119,9 @@ func Open(ctx context.Context, address string, o Options) (Store, error) {
 	if o.ReadOnly {
 		return readOnly{s}, nil
 	}
+	if o.Leftovers < 0 { // what others are writing now would be swept
+		return nil, errors.Join(errors.New("open blob store: leftovers cannot have an age below 0"), s.Close())
+	}
 	if err := s.Sweep(ctx, o.Now().Add(-cmp.Or(o.Leftovers, leftoverAge))); err != nil {
 		return nil, fmt.Errorf("open blob store: %w", errors.Join(err, s.Close()))
 	}
