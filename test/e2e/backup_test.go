@@ -70,7 +70,7 @@ func (c *creates) at(beside bool, quantile float64) time.Duration {
 
 // load has people create runs, and upload and delete files, until ctx ends. It
 // keeps to a pace, so that the installation does not outgrow the test.
-func load(ctx context.Context, n *node, token string) (seen *creates, wait func()) {
+func load(ctx context.Context, n *node, token string, pace time.Duration) (seen *creates, wait func()) {
 	n.t.Helper()
 	n.token = token
 	seen = &creates{took: map[bool][]time.Duration{}}
@@ -80,7 +80,7 @@ func load(ctx context.Context, n *node, token string) (seen *creates, wait func(
 	var group sync.WaitGroup
 	for range 2 {
 		group.Go(func() {
-			for tick := time.Tick(40 * time.Millisecond); ctx.Err() == nil; <-tick {
+			for tick := time.Tick(pace); ctx.Err() == nil; <-tick {
 				beside, began := seen.backing.Load(), time.Now()
 				a, err := n.create(token, "", what, photo)
 				if err != nil { // of a connection, on a busy machine; what was answered counts
@@ -98,7 +98,7 @@ func load(ctx context.Context, n *node, token string) (seen *creates, wait func(
 		})
 		group.Go(func() {
 			who := caller{n: n, token: token, client: &http.Client{Timeout: 30 * time.Second}}
-			for tick := time.Tick(40 * time.Millisecond); ctx.Err() == nil; <-tick {
+			for tick := time.Tick(pace); ctx.Err() == nil; <-tick {
 				status, _, id, err := who.upload(context.WithoutCancel(ctx), photo)
 				if err != nil {
 					n.t.Logf("upload: %v", err)
@@ -142,7 +142,7 @@ func TestBackupsUnderLoad(t *testing.T) {
 	s, token := embeddedStage(t)
 	n := s.serve()
 	ctx, stop := context.WithCancel(t.Context())
-	seen, wait := load(ctx, n, token)
+	seen, wait := load(ctx, n, token, max(40, 5*time.Duration(rounds))*time.Millisecond)
 	defer wait()
 	defer stop()
 
