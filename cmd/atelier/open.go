@@ -191,9 +191,15 @@ func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, er
 	return true, nil
 }
 
-// openBlobs opens the store of files and sweeps what is as old as leftovers.
-func (p *program) openBlobs(ctx context.Context, leftovers time.Duration) (blob.Store, error) {
-	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, Leftovers: leftovers, Now: time.Now})
+// openBlobs opens the store of files and sweeps unfinished ones of
+// retention.orphans and older.
+func (p *program) openBlobs(ctx context.Context) (blob.Store, error) {
+	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{
+		AccessKey: p.cfg.S3.AccessKey,
+		SecretKey: p.cfg.S3.SecretKey,
+		Leftovers: time.Duration(p.cfg.Retention.Orphans),
+		Now:       time.Now,
+	})
 }
 
 // openBlobsForReading opens the store of files as it is.

@@ -132,7 +132,7 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 	if err != nil {
 		return s, err
 	}
-	blobs, err := p.openBlobs(ctx, time.Duration(p.cfg.Retention.Orphans))
+	blobs, err := p.openBlobs(ctx)
 	if err != nil {
 		return s, err
 	}

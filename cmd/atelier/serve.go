@@ -83,7 +83,7 @@ func (serveCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	blobs, err := p.openBlobs(ctx, time.Duration(cfg.Retention.Orphans))
+	blobs, err := p.openBlobs(ctx)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"time"
 
 	"atelier/internal/catalog"
 	"atelier/internal/curator"
@@ -77,7 +76,7 @@ func (c applyCmd) Run(p *program) error {
 		return err
 	}
 	defer db.Close()
-	blobs, err := p.openBlobs(p.ctx, time.Duration(p.cfg.Retention.Orphans))
+	blobs, err := p.openBlobs(p.ctx)
 	if err != nil {
 		return err
 	}
