@@ -17,6 +17,7 @@ import (
 
 	"atelier/internal/fault"
 	"atelier/internal/policy"
+	"atelier/internal/witness"
 )
 
 // endpoint is a moderator's other side.
@@ -184,8 +185,7 @@ func TestAbsentModerators(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	// A body must be read for the server to notice that the caller left.
-	slow := endpoint(t, func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body); <-r.Context().Done() })
+	slow := endpoint(t, witness.Hang)
 	trickle := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, `{"results": [{"flagged": `)

@@ -23,9 +23,9 @@ import (
 // test waits, so that what is delivered was not waiting for one of them.
 func TestHungReceiversDelayNobody(t *testing.T) {
 	each(t, func(w world) {
-		r := newReceiver(w, func(_ http.ResponseWriter, req *http.Request) {
+		r := newReceiver(w, func(w http.ResponseWriter, req *http.Request) {
 			if strings.HasPrefix(req.Host, "hung") {
-				<-req.Context().Done()
+				witness.Hang(w, req)
 			}
 		})
 		for i := range 20 {
@@ -145,7 +145,7 @@ func TestSlowAnswers(t *testing.T) {
 		"drip-body": {func(w http.ResponseWriter, _ *http.Request) {
 			raw(w, func(c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"); drip(c, "a") })
 		}, "delivered", 200, ""},
-		"silent": {func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }, "failing", 0, "timeout"},
+		"silent": {witness.Hang, "failing", 0, "timeout"},
 	})
 }
 

@@ -194,12 +194,11 @@ func TestALostSenderIsTakenOver(t *testing.T) {
 func TestRunEndsInTime(t *testing.T) {
 	each(t, func(w world) {
 		arrived, slow := make(chan string, 2), make(chan struct{})
-		r := newReceiver(w, func(_ http.ResponseWriter, req *http.Request) {
+		r := newReceiver(w, func(w http.ResponseWriter, req *http.Request) {
 			host, _, _ := strings.Cut(req.Host, ".")
 			arrived <- host
 			if host == "hung" {
-				<-req.Context().Done()
-				return
+				witness.Hang(w, req)
 			}
 			<-slow
 		})

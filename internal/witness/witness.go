@@ -3,6 +3,8 @@ package witness
 
 import (
 	"bytes"
+	"io"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -36,4 +38,13 @@ func Until(t testing.TB, what string, ok func() bool) {
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}
+}
+
+// Hang is a handler that never answers. It waits for the client to leave and
+// then aborts the connection: a handler that returns at that moment sends a 200,
+// which a client that is just closing its connection can still read.
+func Hang(_ http.ResponseWriter, r *http.Request) {
+	io.Copy(io.Discard, r.Body) // the server notices a client that leaves only after the body was read
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
 }

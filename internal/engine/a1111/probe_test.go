@@ -9,11 +9,12 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/engine/a1111"
 	"atelier/internal/engine/backend"
+	"atelier/internal/witness"
 )
 
 func TestAProbeDoesNotWaitForLong(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	s := httptest.NewServer(http.HandlerFunc(witness.Hang))
 	t.Cleanup(s.Close)
 	c, err := backend.New(backend.Options{URL: s.URL, Timeout: 50 * time.Millisecond})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"atelier/internal/border"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
+	"atelier/internal/witness"
 )
 
 // site is a server that remembers who came.
@@ -215,7 +216,7 @@ func TestAnswersWithoutFilesAreSmall(t *testing.T) {
 func TestShort(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.mux.HandleFunc("/hangs", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	s.mux.HandleFunc("/hangs", witness.Hang)
 	c, err := backend.New(backend.Options{URL: s.URL, Timeout: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

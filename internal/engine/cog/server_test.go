@@ -13,6 +13,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/enginetest"
+	"atelier/internal/witness"
 )
 
 // server does what no healthy Cog server does. Answers are taken from the
@@ -99,7 +100,7 @@ func gives(output string) answer {
 }
 
 // hangs says nothing.
-func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+func hangs(w http.ResponseWriter, r *http.Request) { witness.Hang(w, r) }
 
 // at gives a file of the server itself.
 func at(path string) answer {
