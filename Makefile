@@ -3,13 +3,17 @@
 GO      ?= go
 BIN     := bin/atelier
 TOOL    := $(GO) tool -modfile=build/tools/go.mod
-# The race detector watches our code and the libraries that share memory with it. SQLite (C translated to Go, behind
-# its own locks) and the YAML parser only compute; watched, they took most of the suite's time.
-UNWATCHED := modernc.org go.yaml.in
+# The race detector slows code down three to twenty times. It does not watch what only computes: SQLite (C translated to
+# Go, behind its own locks), the YAML parser, codecs and ciphers.
+UNWATCHED := modernc.org go.yaml.in image compress hash crypto golang.org/x/image golang.org/x/crypto
 RACE    := $(shell command -v gcc >/dev/null 2>&1 && echo "-race $(patsubst %,'-gcflags=%/...=-race=false',$(UNWATCHED))")
+# Tests that drive the program from outside, and tests of pixels, sound and models: make test runs them without the race
+# detector, make race with it.
+PLAIN   := . ./api/... ./build/... ./cmd/... ./test/... ./tools/... $(patsubst %,./internal/engine/%/...,music pixels raster sketch sound speech tiny video)
+GOTEST  := $(GO) test -vet=off -timeout 30m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo programs test check generate bench chaos clean
+.PHONY: help build run demo programs test race check generate bench chaos clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,7 +32,11 @@ programs: ## install what the tools for speech, music and video need, where that
 
 test: ## all tests, on SQLite and on PostgreSQL
 	@test -n "$(RACE)" || echo "without the race detector: it needs gcc (apt-get install gcc)"
-	$(GO) run ./test/report $(GO) test -timeout 30m $(RACE) ./test/... ./...
+	@plain=$$($(GO) list $(PLAIN)) && watched=$$($(GO) list ./... | grep -vxF "$$plain") && \
+		$(GO) run ./test/report $(GOTEST) -p 1 $$plain -- $(GOTEST) $(RACE) $$watched
+
+race: ## all tests with the race detector, those of pixels, sound and models too
+	$(GO) run ./test/report $(GOTEST) -timeout 90m $(RACE) ./test/... ./...
 
 check: ## format, vet, staticcheck, lint, and whether generated files are fresh
 	@test -z "$$(gofmt -l api build client cmd internal test tools)" || { echo "not formatted:"; gofmt -l api build client cmd internal test tools; exit 1; }

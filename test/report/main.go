@@ -1,9 +1,14 @@
-// Command report runs "go test" and tells how it went: a line a package, the
-// failures in full, and how many tests ran on each database.
+// Command report runs "go test" and reports: a line for each package, the
+// failures in full, the slowest tests, and how many tests ran on each database.
+//
+//	report go test ARGUMENTS [-- go test ARGUMENTS]
+//
+// Several commands run at the same time and make one report.
 package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -11,6 +16,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -40,7 +46,48 @@ func (c counts) String() string {
 
 func main() {
 	start := time.Now()
-	args := os.Args[1:]
+	r := reader{output: map[string][]string{}, skips: map[string]bool{}}
+
+	var commands sync.WaitGroup
+	for _, args := range split(os.Args[1:]) {
+		commands.Go(func() { r.run(args) })
+	}
+	commands.Wait()
+
+	for _, s := range slices.Sorted(maps.Keys(r.skips)) {
+		fmt.Println("skipped:", s)
+	}
+	fmt.Println("\nslowest tests:")
+	for _, e := range r.slowest() {
+		fmt.Printf("%6.1fs  %s %s\n", e.Elapsed, e.Package, e.Test)
+	}
+	fmt.Printf("\nin %v\nSQLite: %v\nPostgreSQL: %v\n%v\n", time.Since(start).Round(time.Second), r.sqlite, r.postgres, r.all)
+	if r.broken || r.all.failed > 0 {
+		os.Exit(1)
+	}
+}
+
+// split separates commands at "--".
+func split(args []string) [][]string {
+	i := slices.Index(args, "--")
+	if i < 0 {
+		return [][]string{args}
+	}
+	return append([][]string{args[:i]}, split(args[i+1:])...)
+}
+
+// reader follows the events of all commands.
+type reader struct {
+	mu                    sync.Mutex
+	all, sqlite, postgres counts
+	output                map[string][]string // by package and test, until it passed
+	skips                 map[string]bool     // the reasons
+	top                   []event             // tests that passed or failed
+	broken                bool                // a command did not end well
+}
+
+// run runs one command and reads its events.
+func (r *reader) run(args []string) {
 	args = slices.Insert(slices.Clone(args), slices.Index(args, "test")+1, "-json")
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stderr = os.Stderr
@@ -50,37 +97,40 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
-		os.Exit(1)
+		r.fail()
+		return
 	}
-	r := reader{output: map[string][]string{}, skips: map[string]bool{}}
+
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var e event
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			fmt.Println(lines.Text()) // what the compiler says
+			fmt.Println(lines.Text()) // the compiler's messages
 			continue
 		}
 		r.take(e)
 	}
-	err = cmd.Wait()
-	for _, s := range slices.Sorted(maps.Keys(r.skips)) {
-		fmt.Println("skipped:", s)
-	}
-	fmt.Printf("\nin %v\nSQLite: %v\nPostgreSQL: %v\n%v\n", time.Since(start).Round(time.Second), r.sqlite, r.postgres, r.all)
-	if err != nil || r.all.failed > 0 {
-		os.Exit(1)
+	if cmd.Wait() != nil {
+		r.fail()
 	}
 }
 
-// reader follows the events of a run.
-type reader struct {
-	all, sqlite, postgres counts
-	output                map[string][]string // by package and test, until it passed
-	skips                 map[string]bool     // the reasons
+func (r *reader) fail() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = true
+}
+
+// slowest returns the ten tests that took longest.
+func (r *reader) slowest() []event {
+	slices.SortFunc(r.top, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	return r.top[:min(10, len(r.top))]
 }
 
 func (r *reader) take(e event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "output", "build-output":
@@ -104,6 +154,9 @@ func (r *reader) take(e event) {
 		return
 	}
 	r.all.add(e.Action)
+	if e.Action != "skip" {
+		r.top = append(r.top, e)
+	}
 	for part := range strings.SplitSeq(e.Test, "/") {
 		switch part {
 		case "sqlite":
