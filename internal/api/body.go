@@ -77,7 +77,11 @@ func (b *largeBody) Read(p []byte) (int, error) {
 	case b.n > b.most:
 		b.err = tooLarge(b.most)
 		return 0, b.err
-	case err != nil && !errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF):
+		// The server now waits on the connection for the client to leave. A
+		// deadline set after this would end that wait and cancel the request.
+		b.err = io.EOF
+	case err != nil:
 		b.err = httpd.NotWhole(err)
 		return n, b.err
 	}
