@@ -98,12 +98,20 @@ func (w *world) order(r record) *order {
 	return nil
 }
 
+// wasPaused reports whether the server of a call was paused during it. The
+// database ends the transactions of a process that stands still for too long.
+func (w *world) wasPaused(c *call) bool {
+	return slices.ContainsFunc(w.faults, func(f fault) bool {
+		return f.paused == c.Server && f.from.Before(c.Had) && f.to.After(c.Invoked)
+	})
+}
+
 // judgeAnswers holds what clients were told against the runs there are.
 func (w *world) judgeAnswers(runs map[string]record) {
 	good := map[string][]int{"create": {202, 402, 409, 429}, "poll": {200, 429}, "cancel": {200, 202}, "upload": {201}}
 	first, fresh, unknown, accepted := map[string]*call{}, map[string]int{}, map[string]bool{}, 0
 	for _, c := range w.log.all() {
-		if c.Status == 0 {
+		if c.Status == 0 || c.Status == http.StatusServiceUnavailable && w.wasPaused(c) {
 			unknown[c.Order] = true
 			continue
 		}

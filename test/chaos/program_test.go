@@ -133,13 +133,17 @@ func (p *server) end() {
 }
 
 // fault is a time in which a process was stopped or died.
-type fault struct{ from, to time.Time }
+type fault struct {
+	from   time.Time
+	to     time.Time
+	paused string // the address of the process, if it went on afterwards
+}
 
 // kill ends a process as a power cut would.
 func (w *world) kill(p *server) {
 	from := time.Now()
 	p.end()
-	w.faults = append(w.faults, fault{from, time.Now()})
+	w.faults = append(w.faults, fault{from: from, to: time.Now()})
 	w.kills++
 }
 
@@ -154,7 +158,7 @@ func (w *world) pause(p *server, d time.Duration) {
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		w.t.Fatal(err)
 	}
-	w.faults = append(w.faults, fault{from, time.Now()})
+	w.faults = append(w.faults, fault{from: from, to: time.Now(), paused: p.address})
 	w.pauses++
 	// What it held goes on for a moment before it is killed.
 	<-time.After(300 * time.Millisecond)

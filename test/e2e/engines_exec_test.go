@@ -170,7 +170,7 @@ func (w *workshop) start(tool string, results int) *client.Run {
 // end waits for a run's end.
 func (w *workshop) end(id string) *client.Run {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	run, err := w.client.Follow(ctx, id, nil)
 	if err != nil {

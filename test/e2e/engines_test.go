@@ -81,7 +81,7 @@ func (st *studio) begin(prompt string, steps int) *client.Run {
 // follow waits for the end of a run and gives the steps of its progress.
 func (st *studio) follow(id string, each func(float64)) (*client.Run, []float64) {
 	st.t.Helper()
-	ctx, cancel := context.WithTimeout(st.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(st.t.Context(), 5*time.Minute)
 	defer cancel()
 	var seen []float64
 	run, err := st.client.Follow(ctx, id, func(f float64) {

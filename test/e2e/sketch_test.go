@@ -67,7 +67,7 @@ func (e *easel) begin(tool string, results int, inputs map[string]any, files ...
 // draw runs a tool to its end and gives the bytes of the results.
 func (e *easel) draw(tool string, results int, inputs map[string]any, files ...[]byte) (*client.Run, [][]byte) {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(e.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(e.t.Context(), 5*time.Minute)
 	defer cancel()
 	run, err := e.client.Follow(ctx, e.begin(tool, results, inputs, files...).ID, func(float64) {})
 	if err != nil || run.Status != "succeeded" || len(run.Outputs) != results {
@@ -142,7 +142,7 @@ func TestACancelledDrawing(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		e := newEasel(t, s)
 		run := e.begin("Sketch", 8, map[string]any{"prompt": "cat", "steps": 12, "guidance": 4})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		var asked time.Time
 		run, err := e.client.Follow(ctx, run.ID, func(progress float64) {
@@ -173,7 +173,7 @@ func TestADrawingGoesOnElsewhere(t *testing.T) {
 		inputs := func() map[string]any {
 			return map[string]any{"prompt": "narwhal in the snow", "seed": 7, "steps": 12, "guidance": 4, "size": map[string]any{"width": 128, "height": 128}}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		begun, stop := context.WithCancel(ctx)
 		defer stop()

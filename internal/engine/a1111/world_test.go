@@ -35,7 +35,7 @@ func begin(t *testing.T, o a1111test.Options) world {
 func client(t *testing.T, url, credentials string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{
-		URL: url, Timeout: 5 * time.Second,
+		URL:    url,
 		Header: http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))}},
 	})
 	if err != nil {

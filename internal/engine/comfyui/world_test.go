@@ -40,7 +40,7 @@ func connect(t *testing.T, s *comfyuitest.Server) rig {
 // to points the engine at an address.
 func (r rig) to(t *testing.T, url string) rig {
 	t.Helper()
-	c, err := backend.New(backend.Options{URL: url, Timeout: 5 * time.Second})
+	c, err := backend.New(backend.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}

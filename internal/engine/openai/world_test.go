@@ -36,7 +36,7 @@ func begin(t *testing.T, o openaitest.Options) world {
 func client(t *testing.T, url, key string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{
-		URL: url, Header: http.Header{"Authorization": {"Bearer " + key}}, Timeout: 5 * time.Second,
+		URL: url, Header: http.Header{"Authorization": {"Bearer " + key}},
 		Border: border.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 	})
 	if err != nil {
