@@ -372,6 +372,12 @@ func TestAnySchema(t *testing.T) {
 	})
 }
 
+// TestMergeKeys has a name that YAML takes for a merge key unless it is quoted.
+func TestMergeKeys(t *testing.T) {
+	t.Parallel()
+	draft(t, document(t, `"prompt":{"type":"string"},"<<":{"type":"string","description":"<<","enum":["<<","a"],"default":"<<"}`, `["prompt"]`, `{"type":"string","format":"uri"}`, ""))
+}
+
 // TestCirclesHaveAnEnd: a schema may refer to itself, in as many ways as its
 // server likes.
 func TestCirclesHaveAnEnd(t *testing.T) {

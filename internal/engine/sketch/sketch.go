@@ -92,12 +92,29 @@ func (t Tool) YAML(head ...string) ([]byte, error) {
 	for _, line := range head {
 		fmt.Fprintf(&b, "# %s\n", strings.TrimSpace(line))
 	}
+	var document yaml.Node
+	if err := document.Encode(t); err != nil {
+		return nil, err
+	}
+	quoteMergeKeys(&document)
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
-	if err := e.Encode(t); err != nil {
+	if err := e.Encode(&document); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), e.Close()
+}
+
+// quoteMergeKeys puts the text "<<" in quotes. The encoder leaves it bare, and
+// bare it is YAML's merge key and no text.
+func quoteMergeKeys(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Value == "<<" {
+		n.Tag = "!!str"
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, child := range n.Content {
+		quoteMergeKeys(child)
+	}
 }
 
 var notWord = regexp.MustCompile(`[^A-Za-z0-9]+`)
