@@ -10,7 +10,7 @@ UNWATCHED := modernc.org go.yaml.in
 RACE    := $(shell command -v gcc >/dev/null 2>&1 && echo "-race $(patsubst %,'-gcflags=%/...=-race=false',$(UNWATCHED))")
 # Tests that drive the program from outside, and tests of pixels, sound and models: make test runs them without the race
 # detector, make race with it.
-PLAIN   := . ./api/... ./build/... ./cmd/... ./test/... ./tools/... $(patsubst %,./internal/engine/%/...,music pixels raster sketch sound speech tiny video)
+PLAIN   := . ./api/... ./build/... ./cmd/... ./test/... ./tools/... $(patsubst %,./internal/engine/%/...,music pixels raster sound speech tiny video)
 GOTEST  := $(GO) test -vet=off -timeout 30m
 
 .DEFAULT_GOAL := help
