@@ -25,7 +25,7 @@ const drawing = `{"results":"num_outputs","seed":"seed","seed_max":2147483647}`
 // client calls the server.
 func client(t testing.TB, address string) *backend.Client {
 	t.Helper()
-	c, err := backend.New(backend.Options{URL: address, Timeout: 10 * time.Second})
+	c, err := backend.New(backend.Options{URL: address})
 	if err != nil {
 		t.Fatal(err)
 	}

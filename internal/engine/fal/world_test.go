@@ -50,7 +50,7 @@ func (w *world) settle() {
 func call(t *testing.T, url, key string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{
-		URL: url, Header: http.Header{"Authorization": {"Key " + key}}, Timeout: 10 * time.Second,
+		URL: url, Header: http.Header{"Authorization": {"Key " + key}},
 		Border: border.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 	})
 	if err != nil {

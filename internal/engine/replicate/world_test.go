@@ -41,7 +41,7 @@ func (w *world) another() *replicate.Engine {
 func call(t *testing.T, url, token string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{
-		URL: url, Header: http.Header{"Authorization": {"Bearer " + token}}, Timeout: 10 * time.Second,
+		URL: url, Header: http.Header{"Authorization": {"Bearer " + token}},
 		Border: border.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 	})
 	if err != nil {
