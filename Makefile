@@ -10,7 +10,7 @@ UNWATCHED := modernc.org go.yaml.in
 RACE    := $(shell command -v gcc >/dev/null 2>&1 && echo "-race $(patsubst %,'-gcflags=%/...=-race=false',$(UNWATCHED))")
 # Tests that drive the program from outside, and tests of pixels, sound and models: make test runs them without the race
 # detector, make race with it.
-PLAIN   := . ./api/... ./build/... ./cmd/... ./test/... ./tools/... $(patsubst %,./internal/engine/%/...,music pixels raster sound speech tiny video)
+PLAIN   := . ./api/... ./build/... ./cmd/... ./test/... ./tools/... ./internal/engine/builtin/...
 GOTEST  := $(GO) test -vet=off -timeout 30m
 
 .DEFAULT_GOAL := help
@@ -42,7 +42,7 @@ race: ## all tests with the race detector, those of pixels, sound and models too
 check: ## format, vet, staticcheck, lint, and whether generated files are fresh
 	@test -z "$$(gofmt -l api build client cmd internal test tools)" || { echo "not formatted:"; gofmt -l api build client cmd internal test tools; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags failpoint ./internal/failpoint
+	$(GO) vet -tags failpoint ./internal/base/failpoint
 	$(TOOL) staticcheck ./...
 	$(GO) tool -modfile=build/lint/go.mod golangci-lint run ./...
 	@build/fresh

@@ -20,64 +20,84 @@ import (
 var layers = []map[string][]string{
 	{ // ground
 		".": nil, "api": nil, "client": nil, "tools": nil,
-		"internal/fault": nil, "internal/failpoint": nil, "internal/ident": nil, "internal/plain": nil, "internal/config": {"internal/plain"}, "internal/telemetry": nil,
-		"internal/border": nil, "internal/memory": {"internal/background"}, "internal/background": nil,
-		"internal/sqldb": {"internal/fault", "internal/failpoint"}, "internal/seal": {"internal/sqldb"},
+		"internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/ident": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
+		"internal/base/netguard": nil, "internal/base/memory": {"internal/base/background"}, "internal/base/background": nil,
+		"internal/base/sqldb": {"internal/base/fault", "internal/base/failpoint"}, "internal/base/seal": {"internal/base/sqldb"},
 	},
 	{ // capabilities, which do not know each other
-		"internal/asset": nil, "internal/audit": nil, "internal/blob": nil, "internal/catalog": nil, "internal/certificate": nil, "internal/company": nil, "internal/credential": nil, "internal/cursor": nil,
-		"internal/device": nil, "internal/idtoken": nil, "internal/keyring": nil, "internal/ledger": nil, "internal/mail": nil, "internal/oidc": nil,
-		"internal/media": nil, "internal/person": nil, "internal/policy": nil, "internal/queue": nil, "internal/ratelog": nil, "internal/report": nil, "internal/run": nil, "internal/storage": nil,
-		"internal/session": nil, "internal/throttle": nil, "internal/webhook": nil,
-		"internal/hub": nil, "internal/engine": nil, "internal/engine/pixels": {"internal/engine"}, "internal/engine/raster": {"internal/engine", "internal/engine/pixels"}, "internal/engine/script": {"internal/engine"},
-		"internal/engine/tiny":   {"internal/engine", "internal/engine/pixels", "internal/engine/tiny/neural"},
-		"internal/engine/sketch": nil, "internal/engine/backend": {"internal/engine"}, "internal/engine/child": {"internal/engine"}, "internal/engine/sound": nil,
-		"internal/engine/cog":         {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
-		"internal/engine/comfyui":     {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
-		"internal/engine/openai":      {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
-		"internal/engine/a1111":       {"internal/engine", "internal/engine/backend"},
-		"internal/engine/replicate":   {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
-		"internal/engine/fal":         {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
-		"internal/engine/command":     {"internal/engine", "internal/engine/child"},
-		"internal/engine/speech":      {"internal/engine", "internal/engine/child", "internal/engine/sound"},
-		"internal/engine/music":       {"internal/engine", "internal/engine/child", "internal/engine/sound"},
-		"internal/engine/video":       {"internal/engine", "internal/engine/child", "internal/engine/pixels"},
-		"internal/engine/tiny/kernel": nil, "internal/engine/tiny/neural": {"internal/engine/tiny/kernel"},
-		"internal/provenance": nil,
+		"internal/file/asset": nil, "internal/base/audit": nil, "internal/file/blob": nil, "internal/catalog/catalog": nil, "internal/web/certificate": nil, "internal/people/company": nil, "internal/people/credential": nil, "internal/base/cursor": nil,
+		"internal/people/device": nil, "internal/people/idtoken": nil, "internal/base/keyring": nil, "internal/money/ledger": nil, "internal/notify/mail": nil, "internal/people/oidc": nil,
+		"internal/file/media": nil, "internal/people/person": nil, "internal/run/policy": nil, "internal/base/queue": nil, "internal/base/ratelimit": nil, "internal/money/report": nil, "internal/run/run": nil, "internal/file/storage": nil,
+		"internal/people/session": nil, "internal/base/throttle": nil, "internal/notify/webhook": nil,
+		"internal/base/pubsub": nil, "internal/engine": nil, "internal/engine/builtin/pixels": {"internal/engine"}, "internal/engine/builtin/raster": {"internal/engine", "internal/engine/builtin/pixels"}, "internal/engine/script": {"internal/engine"},
+		"internal/engine/builtin/tiny": {"internal/engine", "internal/engine/builtin/pixels", "internal/engine/builtin/tiny/neural"},
+		"internal/engine/sketch":       nil, "internal/engine/backend": {"internal/engine"}, "internal/engine/child": {"internal/engine"}, "internal/engine/builtin/sound": nil,
+		"internal/engine/cog":                 {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/comfyui":             {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/openai":              {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/a1111":               {"internal/engine", "internal/engine/backend"},
+		"internal/engine/replicate":           {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/fal":                 {"internal/engine", "internal/engine/backend", "internal/engine/sketch"},
+		"internal/engine/command":             {"internal/engine", "internal/engine/child"},
+		"internal/engine/builtin/speech":      {"internal/engine", "internal/engine/child", "internal/engine/builtin/sound"},
+		"internal/engine/builtin/music":       {"internal/engine", "internal/engine/child", "internal/engine/builtin/sound"},
+		"internal/engine/builtin/video":       {"internal/engine", "internal/engine/child", "internal/engine/builtin/pixels"},
+		"internal/engine/builtin/tiny/kernel": nil, "internal/engine/builtin/tiny/neural": {"internal/engine/builtin/tiny/kernel"},
+		"internal/file/provenance": nil,
 	},
 	{ // coordinators
-		"internal/access": nil, "internal/curator": nil, "internal/intake": nil, "internal/post": nil,
-		"internal/budget": {"internal/post"}, "internal/board": {"internal/library"}, "internal/library": {"internal/intake"},
-		"internal/generation": {"internal/budget", "internal/intake", "internal/library"},
-		"internal/runner":     {"internal/generation", "internal/intake"},
-		"internal/directory":  {"internal/budget", "internal/post"}, "internal/identity": {"internal/post"}, "internal/dossier": {"internal/board", "internal/library"},
-		"internal/inspect": {"internal/budget"},
-		"internal/backup":  {"internal/library"},
-		"internal/metrics": {"internal/post"},
-		"internal/worker":  {"internal/dossier", "internal/identity", "internal/post"},
+		"internal/web/access": nil, "internal/catalog/curator": nil, "internal/file/ingest": nil, "internal/notify/mailqueue": nil,
+		"internal/money/budget": {"internal/notify/mailqueue"}, "internal/board": {"internal/file/library"}, "internal/file/library": {"internal/file/ingest"},
+		"internal/run/generation":    {"internal/money/budget", "internal/file/ingest", "internal/file/library"},
+		"internal/run/runner":        {"internal/run/generation", "internal/file/ingest"},
+		"internal/account/directory": {"internal/money/budget", "internal/notify/mailqueue"}, "internal/account/identity": {"internal/notify/mailqueue"}, "internal/account/dossier": {"internal/board", "internal/file/library"},
+		"internal/operate/inspect": {"internal/money/budget"},
+		"internal/operate/backup":  {"internal/file/library"},
+		"internal/operate/metrics": {"internal/notify/mailqueue"},
+		"internal/operate/worker":  {"internal/account/dossier", "internal/account/identity", "internal/notify/mailqueue"},
 	},
 	{ // edges
-		"internal/httpd": nil, "internal/api/wire": nil,
-		"internal/api": {"internal/api/wire", "internal/httpd"}, "internal/docs": {"internal/httpd"}, "internal/scim": {"internal/httpd"}, "internal/signin": {"internal/httpd"},
+		"internal/web/httpd": nil, "internal/web/api/wire": nil,
+		"internal/web/api": {"internal/web/api/wire", "internal/web/httpd"}, "internal/web/docs": {"internal/web/httpd"}, "internal/web/scim": {"internal/web/httpd"}, "internal/web/pages": {"internal/web/httpd"},
 	},
 	{"cmd/atelier": nil},
 }
 
 // supports are packages that serve tests only: no program may be built with them.
-var supports = []string{"internal/sqldb/dbtest", "internal/blob/blobtest", "internal/certificate/acmetest", "internal/certificate/certificatetest", "internal/queue/queuetest", "internal/api/apitest", "internal/companion", "internal/witness",
-	"internal/browser", "internal/identity/identitytest", "internal/mail/mailtest", "internal/post/posttest", "internal/oidc/oidctest",
+var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobtest", "internal/web/certificate/acmetest", "internal/web/certificate/certificatetest", "internal/base/queue/queuetest", "internal/web/api/apitest", "internal/testkit/companion", "internal/testkit/witness",
+	"internal/testkit/browser", "internal/account/identity/identitytest", "internal/notify/mail/mailtest", "internal/notify/mailqueue/mailqueuetest", "internal/people/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
-	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/generation/generationtest",
+	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/run/generation/generationtest",
 	"test/report", "test/bench", "test/clients", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor", "test/generated", "test/generated/go"}
 
 // https are the packages that may use net/http: to serve, or, blob, certificate,
 // oidc, policy, webhook and the engines of model servers, to call.
-var https = []string{"internal/api", "internal/blob", "internal/certificate", "internal/docs", "internal/httpd", "internal/oidc", "internal/policy", "internal/scim", "internal/signin",
-	"internal/telemetry", "internal/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
+var https = []string{"internal/web/api", "internal/file/blob", "internal/web/certificate", "internal/web/docs", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages",
+	"internal/base/telemetry", "internal/notify/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
 	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
 
 // configs are the packages that may read settings.
 var configs = []string{"cmd/atelier"}
+
+// groups are the folders of internal/, each with the groups that it may import.
+// Since every group names only groups above its own line, there is no circle.
+var groups = []struct {
+	name    string
+	imports []string
+}{
+	{"base", nil},
+	{"people", []string{"base"}},
+	{"notify", []string{"base"}},
+	{"file", []string{"base", "people"}},
+	{"catalog", []string{"base", "file"}},
+	{"engine", []string{"base"}},
+	{"money", []string{"base", "people", "notify"}},
+	{"run", []string{"base", "people", "notify", "file", "catalog", "engine", "money"}},
+	{"board", []string{"base", "file", "run"}},
+	{"account", []string{"base", "people", "notify", "file", "money", "run", "board"}},
+	{"operate", []string{"base", "people", "notify", "file", "catalog", "money", "run", "account"}},
+	{"web", []string{"base", "people", "notify", "file", "catalog", "money", "run", "board", "account"}},
+}
 
 type source struct {
 	dir, name string
@@ -141,7 +161,7 @@ func TestImportsGoDownward(t *testing.T) {
 			case !ours:
 			case slices.Contains(supports, dep):
 				t.Errorf("%s/%s imports %s, which is for tests", s.dir, s.name, dep)
-			case dep == "internal/config" && !slices.Contains(configs, s.dir):
+			case dep == "internal/base/config" && !slices.Contains(configs, s.dir):
 				t.Errorf("%s/%s reads settings; hand it what it needs", s.dir, s.name)
 			case layer(dep) > own, layer(dep) == own && !slices.Contains(layers[own][s.dir], dep):
 				t.Errorf("%s/%s imports %s, which is not below it", s.dir, s.name, dep)
@@ -150,12 +170,54 @@ func TestImportsGoDownward(t *testing.T) {
 	}
 }
 
+// TestGroupsImportDownward holds the arrows between the folders of internal/.
+func TestGroupsImportDownward(t *testing.T) {
+	t.Parallel()
+	allowed := map[string][]string{}
+	for _, g := range groups {
+		for _, other := range g.imports {
+			if _, above := allowed[other]; !above {
+				t.Errorf("group %s imports %s, which is not listed before it", g.name, other)
+			}
+		}
+		allowed[g.name] = g.imports
+	}
+	for _, s := range sources(t) {
+		own := groupOf(s.dir)
+		if own == "" || s.test() {
+			continue
+		}
+		imports, known := allowed[own]
+		if !known {
+			t.Errorf("internal/%s is in no group: add it to arch_test.go and ARCHITECTURE.md", own)
+			continue
+		}
+		for _, spec := range s.file.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			other := groupOf(strings.TrimPrefix(name, "atelier/"))
+			if other != "" && other != own && !slices.Contains(imports, other) {
+				t.Errorf("%s/%s imports %s: group %s may not import group %s", s.dir, s.name, name, own, other)
+			}
+		}
+	}
+}
+
+// groupOf returns the first folder below internal/, or nothing.
+func groupOf(dir string) string {
+	rest, ok := strings.CutPrefix(dir, "internal/")
+	if !ok {
+		return ""
+	}
+	group, _, _ := strings.Cut(rest, "/")
+	return group
+}
+
 var statement = regexp.MustCompile(`^\s*(SELECT\s|INSERT INTO\s|UPDATE\s+\w+\s+SET\s|DELETE FROM\s|CREATE (TABLE|INDEX)|WITH \w+ AS)`)
 
 func TestSQLStaysInStores(t *testing.T) {
 	t.Parallel()
 	for _, s := range sources(t) {
-		if s.test() || s.dir == "internal/sqldb" || s.name == "store.go" {
+		if s.test() || s.dir == "internal/base/sqldb" || s.name == "store.go" {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

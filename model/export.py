@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Make the files that the program embeds out of what training wrote (numpy only).
 
-  export.py --model DIR --words DIR --out internal/engine/tiny/neural/weights
-  export.py --upscaler DIR --out internal/engine/tiny/neural/weights
+  export.py --model DIR --words DIR --out internal/engine/builtin/tiny/neural/weights
+  export.py --upscaler DIR --out internal/engine/builtin/tiny/neural/weights
 
 --model DIR holds model.json and the files it names, in float16 (train.py); --words DIR
 holds vocab.json and glove_i8.npy; --upscaler DIR holds upscale.npz (upscaler.py). What is written:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write what PyTorch makes of the embedded weights, for the Go tests to compare with.
 
-  reference.py        (reads internal/engine/tiny/neural/weights, writes .../testdata)
+  reference.py        (reads internal/engine/builtin/tiny/neural/weights, writes .../testdata)
 
 The weights are taken as the program has them, after export, so that only the arithmetic differs.
 Run it again whenever the weights change.
@@ -16,7 +16,7 @@ from network import Net, unit_rows
 from upscaler import Upscaler
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGE = os.path.join(HERE, '..', 'internal', 'engine', 'tiny', 'neural')
+PACKAGE = os.path.join(HERE, '..', 'internal', 'engine', 'builtin', 'tiny', 'neural')
 PROMPT = 'a red apple next to two zzzunknown cats'
 
 

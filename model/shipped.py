@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-WEIGHTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'internal', 'engine', 'tiny', 'neural', 'weights')
+WEIGHTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'internal', 'engine', 'builtin', 'tiny', 'neural', 'weights')
 PANEL = 32
 
 

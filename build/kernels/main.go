@@ -1,4 +1,4 @@
-// Command kernels writes the assembly of internal/engine/tiny/kernel.
+// Command kernels writes the assembly of internal/engine/builtin/tiny/kernel.
 //
 // A function is described once, in vectors of sixteen lanes, and written for
 // three instruction sets: AVX-512 holds such a vector in one register, AVX2 in

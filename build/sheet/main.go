@@ -21,8 +21,8 @@ import (
 	"runtime"
 	"strings"
 
-	"atelier/internal/engine/tiny/kernel"
-	"atelier/internal/engine/tiny/neural"
+	"atelier/internal/engine/builtin/tiny/kernel"
+	"atelier/internal/engine/builtin/tiny/neural"
 )
 
 const (

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"atelier/internal/company"
-	"atelier/internal/directory"
-	"atelier/internal/fault"
-	"atelier/internal/person"
+	"atelier/internal/account/directory"
+	"atelier/internal/base/fault"
+	"atelier/internal/people/company"
+	"atelier/internal/people/person"
 )
 
 // adminCmd is what the operator does by hand. It works beside a running server.

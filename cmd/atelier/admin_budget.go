@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"atelier/internal/budget"
-	"atelier/internal/directory"
+	"atelier/internal/account/directory"
+	"atelier/internal/money/budget"
 )
 
 type budgetSetCmd struct {

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"atelier/internal/company"
-	"atelier/internal/fault"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/company"
 )
 
 // companyRow is a company in a list.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/audit"
-	"atelier/internal/directory"
-	"atelier/internal/scim"
-	"atelier/internal/sqldb"
+	"atelier/internal/account/directory"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/web/scim"
 )
 
 type tokenCreateCmd struct {

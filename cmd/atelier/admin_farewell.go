@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"os"
 
-	"atelier/internal/dossier"
-	"atelier/internal/person"
-	"atelier/internal/sqldb"
+	"atelier/internal/account/dossier"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/person"
 )
 
 type personExportCmd struct {

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/company"
-	"atelier/internal/device"
-	"atelier/internal/ledger"
-	"atelier/internal/person"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/money/ledger"
+	"atelier/internal/people/company"
+	"atelier/internal/people/device"
+	"atelier/internal/people/person"
 )
 
 // balanceRow is what an account has, with the names that the interface uses.

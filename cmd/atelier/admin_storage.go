@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"atelier/internal/config"
-	"atelier/internal/sqldb"
-	"atelier/internal/storage"
+	"atelier/internal/base/config"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/file/storage"
 )
 
 type storageSetCmd struct {

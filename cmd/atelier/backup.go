@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/audit"
-	"atelier/internal/backup"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/operate/backup"
 )
 
 type backupCmd struct {

@@ -5,28 +5,28 @@ import (
 	"fmt"
 	"slices"
 
-	"atelier/internal/asset"
-	"atelier/internal/audit"
+	"atelier/internal/account/dossier"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
-	"atelier/internal/budget"
-	"atelier/internal/catalog"
-	"atelier/internal/company"
-	"atelier/internal/credential"
-	"atelier/internal/device"
-	"atelier/internal/dossier"
-	"atelier/internal/idtoken"
-	"atelier/internal/inspect"
-	"atelier/internal/ledger"
-	"atelier/internal/library"
-	"atelier/internal/person"
-	"atelier/internal/queue"
-	"atelier/internal/ratelog"
-	"atelier/internal/report"
-	"atelier/internal/run"
-	"atelier/internal/session"
-	"atelier/internal/sqldb"
-	"atelier/internal/storage"
-	"atelier/internal/webhook"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/file/asset"
+	"atelier/internal/file/library"
+	"atelier/internal/file/storage"
+	"atelier/internal/money/budget"
+	"atelier/internal/money/ledger"
+	"atelier/internal/money/report"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/operate/inspect"
+	"atelier/internal/people/company"
+	"atelier/internal/people/credential"
+	"atelier/internal/people/device"
+	"atelier/internal/people/idtoken"
+	"atelier/internal/people/person"
+	"atelier/internal/people/session"
+	"atelier/internal/run/run"
 )
 
 type checkCmd struct {
@@ -86,7 +86,7 @@ type violation struct {
 // verifyDatabase holds the rows of a database to every check, and to their seals
 // where there are some; more are checks that not every database has to pass. held says what was found to hold where nothing is wrong.
 func (p *program) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
-	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelog.Checks,
+	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
 		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, storage.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
 	found, err := db.Verify(ctx, checks)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"atelier/internal/httpd"
+	"atelier/internal/web/httpd"
 )
 
 // How many open files are kept free for everything but clients' connections.

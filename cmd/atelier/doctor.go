@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/catalog"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
-	"atelier/internal/engine/tiny/kernel"
-	"atelier/internal/engine/tiny/neural"
+	"atelier/internal/engine/builtin/tiny/kernel"
+	"atelier/internal/engine/builtin/tiny/neural"
 )
 
 // probeTime is how long a server may take to say that it is there.

@@ -11,26 +11,26 @@ import (
 	"slices"
 	"time"
 
-	"atelier/internal/border"
-	"atelier/internal/catalog"
-	"atelier/internal/config"
+	"atelier/internal/base/config"
+	"atelier/internal/base/netguard"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/engine/a1111"
 	"atelier/internal/engine/backend"
+	"atelier/internal/engine/builtin/music"
+	"atelier/internal/engine/builtin/raster"
+	"atelier/internal/engine/builtin/speech"
+	"atelier/internal/engine/builtin/tiny"
+	"atelier/internal/engine/builtin/tiny/kernel"
+	"atelier/internal/engine/builtin/tiny/neural"
+	"atelier/internal/engine/builtin/video"
 	"atelier/internal/engine/child"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/comfyui"
 	"atelier/internal/engine/command"
 	"atelier/internal/engine/fal"
-	"atelier/internal/engine/music"
 	"atelier/internal/engine/openai"
-	"atelier/internal/engine/raster"
 	"atelier/internal/engine/replicate"
-	"atelier/internal/engine/speech"
-	"atelier/internal/engine/tiny"
-	"atelier/internal/engine/tiny/kernel"
-	"atelier/internal/engine/tiny/neural"
-	"atelier/internal/engine/video"
 )
 
 // Engines that ship with the program; the last three need other programs.
@@ -229,6 +229,6 @@ func (p *program) client(b config.Backend, at string) (*backend.Client, error) {
 		header.Set("Authorization", "Bearer "+b.Key)
 	}
 	return backend.New(backend.Options{
-		URL: at, Header: header, Timeout: time.Duration(b.Timeout), Border: border.New(p.cfg.Engines.AllowNetworks),
+		URL: at, Header: header, Timeout: time.Duration(b.Timeout), Border: netguard.New(p.cfg.Engines.AllowNetworks),
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/engine/tiny/kernel"
-	"atelier/internal/engine/tiny/neural"
+	"atelier/internal/engine/builtin/tiny/kernel"
+	"atelier/internal/engine/builtin/tiny/neural"
 )
 
 func TestThreadsOfTheModel(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 	"github.com/google/uuid"
 
 	"atelier/client"
+	"atelier/internal/base/sanitize"
 	"atelier/internal/engine"
 	"atelier/internal/engine/sketch"
-	"atelier/internal/plain"
 )
 
 type generateCmd struct {
@@ -271,7 +271,7 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 		paths, ids, notes = append(paths, path), append(ids, o.ID), append(notes, o.Note)
 		if o.Note != "" {
 			said = true
-			fmt.Fprintf(p.stderr, "%s: %s\n", path, plain.Line(o.Note, engine.MaxRemark)) // of a service that nobody here knows
+			fmt.Fprintf(p.stderr, "%s: %s\n", path, sanitize.Line(o.Note, engine.MaxRemark)) // of a service that nobody here knows
 		}
 	}
 	answer := map[string]any{

@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"atelier/internal/company"
+	"atelier/internal/people/company"
 )
 
 // helpWidth is where lines of help end at the latest, on wide terminals too.

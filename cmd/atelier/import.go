@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/catalog"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/comfyui"

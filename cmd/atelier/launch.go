@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"atelier/internal/config"
+	"atelier/internal/base/config"
 )
 
 // streams are how a run of the program meets the outside.

@@ -7,23 +7,23 @@ import (
 	"strconv"
 	"strings"
 
-	"atelier/internal/catalog"
-	"atelier/internal/config"
+	"atelier/internal/base/config"
+	"atelier/internal/base/sanitize"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/engine/a1111"
+	"atelier/internal/engine/builtin/music"
+	"atelier/internal/engine/builtin/raster"
+	"atelier/internal/engine/builtin/speech"
+	"atelier/internal/engine/builtin/tiny"
+	"atelier/internal/engine/builtin/video"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/comfyui"
 	"atelier/internal/engine/command"
 	"atelier/internal/engine/fal"
-	"atelier/internal/engine/music"
 	"atelier/internal/engine/openai"
-	"atelier/internal/engine/raster"
 	"atelier/internal/engine/replicate"
-	"atelier/internal/engine/speech"
-	"atelier/internal/engine/tiny"
-	"atelier/internal/engine/video"
-	"atelier/internal/media"
-	"atelier/internal/plain"
+	"atelier/internal/file/media"
 )
 
 // shippedManuals are of the engines that ship, by the names that manifests have,
@@ -106,7 +106,7 @@ func (in *inspector) inspect(t *catalog.Tool) (all []catalog.Remark) {
 // unknownEngine says that nothing has the name, and which names there are.
 func (in *inspector) unknownEngine(name string) string {
 	text := "there is no engine " + name
-	if near := plain.Nearest(name, slices.Concat(in.shipped, in.backends)); near != "" {
+	if near := sanitize.Nearest(name, slices.Concat(in.shipped, in.backends)); near != "" {
 		text += " (did you mean " + near + "?)"
 	}
 	text += "; shipped are " + strings.Join(in.shipped, ", ")
@@ -140,7 +140,7 @@ func inspectMime(path []string, name string) []catalog.Remark {
 		return nil
 	}
 	text := fmt.Sprintf("no files of type %s are taken or made here", name)
-	if near := plain.Nearest(name, known); near != "" {
+	if near := sanitize.Nearest(name, known); near != "" {
 		text += " (did you mean " + near + "?)"
 	}
 	return []catalog.Remark{{Path: path, Message: text + "; there are " + strings.Join(known, ", ")}}

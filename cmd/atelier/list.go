@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
 )
 
 // pageFlags choose a part of a list. An installation may have a million people.

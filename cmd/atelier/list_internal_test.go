@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/sqldb"
-	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
 )
 
 // TestListAll prints a list that is longer than what is read at once: every row

@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"atelier/internal/certificate"
-	"atelier/internal/config"
-	"atelier/internal/httpd"
-	"atelier/internal/keyring"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/config"
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/web/certificate"
+	"atelier/internal/web/httpd"
 )
 
 // listeners are the addresses that the service listens on, and their certificates.

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/blob"
-	"atelier/internal/catalog"
-	"atelier/internal/config"
-	"atelier/internal/inspect"
-	"atelier/internal/keyring"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/config"
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/file/blob"
+	"atelier/internal/operate/inspect"
 	"atelier/tools"
 )
 

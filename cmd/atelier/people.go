@@ -5,21 +5,21 @@ import (
 	"net"
 	"time"
 
-	"atelier/internal/api"
-	"atelier/internal/blob"
-	"atelier/internal/budget"
-	"atelier/internal/device"
-	"atelier/internal/directory"
-	"atelier/internal/dossier"
-	"atelier/internal/identity"
-	"atelier/internal/idtoken"
-	"atelier/internal/keyring"
-	"atelier/internal/mail"
-	"atelier/internal/oidc"
-	"atelier/internal/post"
-	"atelier/internal/queue"
-	"atelier/internal/sqldb"
-	"atelier/internal/webhook"
+	"atelier/internal/account/directory"
+	"atelier/internal/account/dossier"
+	"atelier/internal/account/identity"
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/file/blob"
+	"atelier/internal/money/budget"
+	"atelier/internal/notify/mail"
+	"atelier/internal/notify/mailqueue"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/people/device"
+	"atelier/internal/people/idtoken"
+	"atelier/internal/people/oidc"
+	"atelier/internal/web/api"
 )
 
 // people are the parts that know who is who. The service and the commands
@@ -64,7 +64,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 		})
 	}
 	pp.jobs = jobs
-	office := post.Office{Queue: jobs, Box: pp.mailBox()}
+	office := mailqueue.Office{Queue: jobs, Box: pp.mailBox()}
 	pp.desk = identity.New(identity.Parts{
 		DB: pp.db, Devices: pp.devices, Tokens: pp.tokens, Post: office, Provider: pp.provider, Box: pp.keys.Box("person_identity"), Now: pp.db.Now,
 		Settings: identity.Settings{

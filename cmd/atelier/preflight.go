@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"atelier/internal/certificate"
-	"atelier/internal/config"
-	"atelier/internal/keyring"
+	"atelier/internal/base/config"
+	"atelier/internal/base/keyring"
+	"atelier/internal/web/certificate"
 )
 
 // unknownVariables warns of ATELIER_… variables that nothing reads. Backends may

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"atelier/internal/config"
+	"atelier/internal/base/config"
 )
 
 func TestTightenFiles(t *testing.T) {

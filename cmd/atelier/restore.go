@@ -12,16 +12,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/audit"
-	"atelier/internal/backup"
-	"atelier/internal/blob"
-	"atelier/internal/catalog"
-	"atelier/internal/directory"
+	"atelier/internal/account/directory"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
-	"atelier/internal/generation"
-	"atelier/internal/queue"
-	"atelier/internal/run"
-	"atelier/internal/sqldb"
+	"atelier/internal/file/blob"
+	"atelier/internal/operate/backup"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/run"
 )
 
 type restoreCmd struct {

@@ -14,36 +14,36 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"atelier/internal/api"
-	"atelier/internal/asset"
-	"atelier/internal/blob"
+	"atelier/internal/account/identity"
+	"atelier/internal/base/config"
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/memory"
+	"atelier/internal/base/pubsub"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
-	"atelier/internal/budget"
-	"atelier/internal/catalog"
-	"atelier/internal/config"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine/child"
-	"atelier/internal/generation"
-	"atelier/internal/hub"
-	"atelier/internal/identity"
-	"atelier/internal/intake"
-	"atelier/internal/keyring"
-	"atelier/internal/library"
-	"atelier/internal/media"
-	"atelier/internal/memory"
-	"atelier/internal/policy"
-	"atelier/internal/queue"
-	"atelier/internal/run"
-	"atelier/internal/runner"
-	"atelier/internal/sqldb"
-	"atelier/internal/storage"
-	"atelier/internal/webhook"
+	"atelier/internal/file/asset"
+	"atelier/internal/file/blob"
+	"atelier/internal/file/ingest"
+	"atelier/internal/file/library"
+	"atelier/internal/file/media"
+	"atelier/internal/file/storage"
+	"atelier/internal/money/budget"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/policy"
+	"atelier/internal/run/run"
+	"atelier/internal/run/runner"
+	"atelier/internal/web/api"
 )
 
 // runs are the parts that make, run and keep generations.
 type runs struct {
-	hub     *hub.Hub
+	hub     *pubsub.Hub
 	service *generation.Service
-	intake  *intake.Intake
+	intake  *ingest.Intake
 	library *library.Library
 	boards  *board.Boards
 	links   library.Links
@@ -80,15 +80,15 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	budget := p.openMemory(log)
 	lab := media.NewLab(media.Limits{Pixels: c.Media.Pixels, Frames: c.Media.Frames, Duration: time.Duration(c.Media.Duration), Memory: budget})
 	rs := &runs{
-		hub:    hub.New(),
-		intake: &intake.Intake{Blobs: blob.WithSpace(blobs, space.Check), Lab: lab},
+		hub:    pubsub.New(),
+		intake: &ingest.Intake{Blobs: blob.WithSpace(blobs, space.Check), Lab: lab},
 		space:  space,
 		memory: budget,
 		library: &library.Library{
 			DB: db, Blobs: blobs, OrphanAge: time.Duration(c.Retention.Orphans), Storage: storageLimits(c),
 			Retention: library.Retention{Uploads: time.Duration(c.Retention.Uploads), Results: time.Duration(c.Retention.Results)},
 		},
-		boards:  &board.Boards{DB: db, Hub: hub.New(), Keep: time.Duration(c.Retention.Boards)},
+		boards:  &board.Boards{DB: db, Hub: pubsub.New(), Keep: time.Duration(c.Retention.Boards)},
 		links:   library.Links{Key: keys.Key("media"), BaseURL: c.Media.URL, Lifetime: time.Duration(c.Media.URLLifetime), Now: db.Now},
 		secrets: webhook.NewSecrets(keys.Box("webhook"), time.Duration(c.Webhook.SecretOverlap)),
 	}

@@ -17,22 +17,22 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	openapi "atelier/api"
-	"atelier/internal/access"
-	"atelier/internal/api"
-	"atelier/internal/catalog"
-	"atelier/internal/config"
-	"atelier/internal/curator"
-	"atelier/internal/cursor"
-	"atelier/internal/docs"
-	"atelier/internal/httpd"
-	"atelier/internal/metrics"
-	"atelier/internal/person"
-	"atelier/internal/queue"
-	"atelier/internal/scim"
-	"atelier/internal/signin"
-	"atelier/internal/sqldb"
-	"atelier/internal/telemetry"
-	"atelier/internal/worker"
+	"atelier/internal/base/config"
+	"atelier/internal/base/cursor"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/telemetry"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/catalog/curator"
+	"atelier/internal/operate/metrics"
+	"atelier/internal/operate/worker"
+	"atelier/internal/people/person"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api"
+	"atelier/internal/web/docs"
+	"atelier/internal/web/httpd"
+	"atelier/internal/web/pages"
+	"atelier/internal/web/scim"
 )
 
 type serveCmd struct{}
@@ -161,7 +161,7 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		pages, err := signin.New(signin.Parts{
+		pages, err := pages.New(pages.Parts{
 			Desk: who.desk, Dossier: who.dossier(blobs), Provider: who.provider, Box: keys.Box("oidc pending"), Key: keys.Key("form"),
 			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: db.Now, Wall: time.Now,
 		})

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strconv"
 
-	"atelier/internal/catalog"
-	"atelier/internal/curator"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/catalog/curator"
 )
 
 type toolsCmd struct {

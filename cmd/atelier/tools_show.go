@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"atelier/internal/catalog"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/catalog"
 )
 
 type showCmd struct {

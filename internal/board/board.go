@@ -29,10 +29,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"atelier/internal/fault"
-	"atelier/internal/hub"
-	"atelier/internal/ident"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/pubsub"
+	"atelier/internal/base/sqldb"
 )
 
 const (
@@ -47,7 +47,7 @@ const (
 // Boards are the boards of an installation.
 type Boards struct {
 	DB  *sqldb.DB
-	Hub *hub.Hub // hears of every change, by the board's id
+	Hub *pubsub.Hub // hears of every change, by the board's id
 	// Keep is how long a deleted board can be restored, 0 for ever.
 	Keep time.Duration
 }

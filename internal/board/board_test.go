@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/board"
-	"atelier/internal/fault"
-	"atelier/internal/ident"
-	"atelier/internal/sqldb"
-	"atelier/internal/sqldb/dbtest"
 )
 
 func TestALifeOfABoard(t *testing.T) {

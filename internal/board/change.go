@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"atelier/internal/fault"
-	"atelier/internal/ident"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
 )
 
 // MaxChanges is how many nodes one call can change.

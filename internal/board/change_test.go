@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
 	"atelier/internal/board"
-	"atelier/internal/fault"
-	"atelier/internal/ident"
-	"atelier/internal/library"
+	"atelier/internal/file/library"
 )
 
 func TestWhatNodesShow(t *testing.T) {

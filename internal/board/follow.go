@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"atelier/internal/ident"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
 )
 
 // Mark is how far somebody knows a board.

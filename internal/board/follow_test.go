@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/board"
-	"atelier/internal/fault"
-	"atelier/internal/sqldb/dbtest"
 )
 
 // copied is what a follower knows.

@@ -3,7 +3,7 @@ package board
 import (
 	"context"
 
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
 )
 
 // Kept gives at most limit boards of an account, newest first, for whoever takes

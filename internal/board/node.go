@@ -7,9 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"atelier/internal/library"
-	"atelier/internal/run"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/file/library"
+	"atelier/internal/run/run"
 )
 
 // Kind is what a node shows.

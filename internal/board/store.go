@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/ident"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
 )
 
 // Boards.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
 )
 
 const (

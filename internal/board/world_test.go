@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"atelier/internal/base/fault"
+	"atelier/internal/base/pubsub"
+	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/board"
-	"atelier/internal/fault"
-	"atelier/internal/generation"
-	"atelier/internal/generation/generationtest"
-	"atelier/internal/hub"
-	"atelier/internal/library"
-	"atelier/internal/run"
-	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/file/library"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/generation/generationtest"
+	"atelier/internal/run/run"
 )
 
 // world is an installation with boards.
@@ -27,7 +27,7 @@ func each(t *testing.T, fn func(w world)) {
 	t.Helper()
 	dbtest.Worlds(t, slices.Concat(generationtest.Checks, board.Checks), func(dw dbtest.World) {
 		h := generationtest.New(dw, generationtest.Unlimited)
-		fn(world{h, &board.Boards{DB: dw.DB, Hub: hub.New(), Keep: 30 * 24 * time.Hour}})
+		fn(world{h, &board.Boards{DB: dw.DB, Hub: pubsub.New(), Keep: 30 * 24 * time.Hour}})
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"atelier/internal/plain"
+	"atelier/internal/base/sanitize"
 )
 
 // Manual says what an engine takes as its part of a manifest, so that one that
@@ -89,7 +89,7 @@ func misuseOf(err error, keys []string) Misuse {
 // unknown says that there is no such word, and which there are.
 func unknown(what, word string, known []string) string {
 	text := fmt.Sprintf("there is no %s %s", what, word)
-	if near := plain.Nearest(word, known); near != "" {
+	if near := sanitize.Nearest(word, known); near != "" {
 		text += " (did you mean " + near + "?)"
 	}
 	if len(known) == 0 {

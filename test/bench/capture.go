@@ -12,16 +12,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"atelier/internal/access"
-	"atelier/internal/budget"
-	"atelier/internal/catalog"
-	"atelier/internal/generation"
-	"atelier/internal/hub"
-	"atelier/internal/ident"
-	"atelier/internal/policy"
-	"atelier/internal/run"
-	"atelier/internal/sqldb"
-	"atelier/internal/webhook"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/pubsub"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/money/budget"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/policy"
+	"atelier/internal/run/run"
+	"atelier/internal/web/access"
 )
 
 // statement is one that a create sends, with arguments for whoever creates now.
@@ -83,7 +83,7 @@ func capture(ctx context.Context, s *server, m member, j job) ([]statement, erro
 		return nil, err
 	}
 	service := generation.New(generation.Parts{
-		DB: db, Catalog: tools, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: hub.New(), Budgets: &budget.Keeper{},
+		DB: db, Catalog: tools, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: pubsub.New(), Budgets: &budget.Keeper{},
 		Settings: generation.Settings{
 			InputFiles: 12, MetadataBytes: 8 << 10, PluginLength: 64, ActiveRuns: 1_000_000, CreatePerMinute: 1_000_000, CreatePerHour: 1_000_000, NumResults: 64,
 			PollMin: time.Second, PollMax: 10 * time.Second,

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
 )
 
 // sketch is a tool that costs something and takes a few words.

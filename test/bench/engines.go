@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/raster"
+	"atelier/internal/engine/builtin/raster"
 )
 
 // short is how many runs of the program are timed together.

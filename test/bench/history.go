@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"modernc.org/sqlite"
 
-	"atelier/internal/ident"
+	"atelier/internal/base/ident"
 )
 
 // history measures creating runs in a database that has many against one that

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
-	"atelier/internal/engine/tiny/kernel"
-	"atelier/internal/engine/tiny/neural"
+	"atelier/internal/engine/builtin/tiny/kernel"
+	"atelier/internal/engine/builtin/tiny/neural"
 )
 
 // The least share of the peak for products, and the most seconds that two cores

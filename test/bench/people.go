@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"atelier/internal/credential"
-	"atelier/internal/ledger"
-	"atelier/internal/person"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/money/ledger"
+	"atelier/internal/people/credential"
+	"atelier/internal/people/person"
 )
 
 // member is somebody who creates runs, with a personal token.

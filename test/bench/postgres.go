@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"atelier/internal/companion"
+	"atelier/internal/testkit/companion"
 )
 
 // postgres is a server with its default settings, fsync on among them: what the

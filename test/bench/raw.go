@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"modernc.org/sqlite"
 
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
 )
 
 // raw creates runs with nothing but a driver.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/company"
-	"atelier/internal/credential"
-	"atelier/internal/ident"
-	"atelier/internal/report"
-	"atelier/internal/sqldb"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/money/report"
+	"atelier/internal/people/company"
+	"atelier/internal/people/credential"
 )
 
 // few is how many runs the smaller company has.

@@ -9,7 +9,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/base/sqldb/dbtest"
 	"atelier/test/program"
 )
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 	"atelier/test/program"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/sqldb/dbtest"
-	"atelier/internal/witness"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/testkit/witness"
 )
 
 const (

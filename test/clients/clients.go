@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/companion"
+	"atelier/internal/testkit/companion"
 )
 
 var errNoClients = fmt.Errorf("the providers' clients %w", companion.ErrMissing)

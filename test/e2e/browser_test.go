@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/browser"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/browser"
+	"atelier/internal/testkit/witness"
 )
 
 // begin starts the sign-in of a device with a name for itself, from an address

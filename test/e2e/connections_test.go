@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 )
 
 // crowd opens connections from an address and keeps them. Each sends text; those

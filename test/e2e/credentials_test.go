@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/base/sqldb/dbtest"
 	"atelier/test/visitor"
 )
 

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"atelier/internal/companion"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/witness"
 	"atelier/test/program"
 )
 

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	openapi "atelier/api"
-	"atelier/internal/companion"
-	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/testkit/companion"
 	"atelier/test/visitor"
 )
 

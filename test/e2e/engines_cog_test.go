@@ -17,7 +17,7 @@ import (
 
 	"atelier/client"
 	"atelier/internal/engine/cog/cogtest"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 )
 
 // gate is where the program's media can be had, and knows what was asked for.

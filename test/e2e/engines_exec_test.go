@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"atelier/client"
+	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/engine/child"
-	"atelier/internal/sqldb/dbtest"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 	"atelier/test/program"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"atelier/client"
 	"atelier/internal/engine/comfyui/comfyuitest"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 )
 
 // portrait is a workflow with what people choose and what stays as it is.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 	"atelier/test/visitor"
 )
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"atelier/internal/api/apitest"
-	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/web/api/apitest"
 )
 
 // firm is a company with a team of two, whose nodes are all the same node on

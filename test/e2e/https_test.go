@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/certificate/acmetest"
-	"atelier/internal/certificate/certificatetest"
-	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/web/certificate/acmetest"
+	"atelier/internal/web/certificate/certificatetest"
 )
 
 // httpsClient calls a server by HTTPS, as if its domain were at an address.

@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/api/apitest"
-	"atelier/internal/sqldb/dbtest"
-	"atelier/internal/witness"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/testkit/witness"
+	"atelier/internal/web/api/apitest"
 	"atelier/test/program"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/sqldb/dbtest"
-	"atelier/internal/witness"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/testkit/witness"
 	"atelier/test/program"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/api/apitest"
-	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/web/api/apitest"
 )
 
 // unit is what one result of the scripted tool costs.

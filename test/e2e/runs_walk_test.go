@@ -22,8 +22,8 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"atelier/internal/api/apitest"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
+	"atelier/internal/web/api/apitest"
 	"atelier/test/program"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/mail/mailtest"
-	"atelier/internal/sqldb/dbtest"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/notify/mail/mailtest"
 	"atelier/test/visitor"
 )
 

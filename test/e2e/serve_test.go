@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/blob/blobtest"
-	"atelier/internal/sqldb/dbtest"
-	"atelier/internal/witness"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/file/blob/blobtest"
+	"atelier/internal/testkit/witness"
 )
 
 // TestFirstDay is what a newcomer does: start, set up, list, page, filter,
@@ -228,7 +228,7 @@ func TestTwoNodes(t *testing.T) {
 		var nodes []*node
 		tools := t.TempDir()
 		write(t, tools, "mine.yaml", manifest("Mine")+"avatar: dot.png\n")
-		dot, err := os.ReadFile("../../internal/catalog/testdata/everything/dot.png")
+		dot, err := os.ReadFile("../../internal/catalog/catalog/testdata/everything/dot.png")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 )
 
 // TestFilesArePrivate starts the program with a umask that lets everybody in,

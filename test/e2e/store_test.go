@@ -17,8 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atelier/internal/blob/blobtest"
-	"atelier/internal/witness"
+	"atelier/internal/file/blob/blobtest"
+	"atelier/internal/testkit/witness"
 )
 
 // storeProxy stands before an S3 server and counts the reads of objects.

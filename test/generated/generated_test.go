@@ -25,8 +25,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/companion"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/witness"
 	"atelier/test/program"
 )
 

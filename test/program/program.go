@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/sqldb"
+	"atelier/internal/base/sqldb"
 )
 
 // Binary builds the program once, with its crash points and the engine that

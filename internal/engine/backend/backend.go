@@ -21,7 +21,7 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/border"
+	"atelier/internal/base/netguard"
 )
 
 const (
@@ -43,7 +43,7 @@ type Options struct {
 	// Timeout bounds calls that do not do the work themselves: 30 s.
 	Timeout time.Duration
 	// Border lets addresses elsewhere pass.
-	Border *border.Border
+	Border *netguard.Border
 }
 
 // Client calls one server. It is safe for concurrent use.
@@ -76,7 +76,7 @@ func New(o Options) (*Client, error) {
 	}
 	c.elsewhere = &http.Transport{
 		Proxy:                  nil, // the border would look at the proxy's address
-		DialContext:            cmp.Or(o.Border, border.New(nil)).Dialer(10 * time.Second).DialContext,
+		DialContext:            cmp.Or(o.Border, netguard.New(nil)).Dialer(10 * time.Second).DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		DisableKeepAlives:      true,
@@ -134,7 +134,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	if err != nil {
 		err = errAddress
 	} else if !same(req.URL, c.base) || req.URL.User != nil { // with the server's credentials, nothing goes elsewhere
-		err = fmt.Errorf("%w: another server", border.ErrBlocked)
+		err = fmt.Errorf("%w: another server", netguard.ErrBlocked)
 	}
 	if err != nil {
 		if body, ok := r.Body.(io.Closer); ok {

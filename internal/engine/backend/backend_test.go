@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/border"
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 )
 
 // site is a server that remembers who came.
@@ -71,7 +71,7 @@ func client(t testing.TB, address string, allow ...string) *backend.Client {
 		nets = append(nets, netip.MustParsePrefix(a))
 	}
 	c, err := backend.New(backend.Options{
-		URL: address, Header: http.Header{"Authorization": {secret}}, Timeout: 5 * time.Second, Border: border.New(nets),
+		URL: address, Header: http.Header{"Authorization": {secret}}, Timeout: 5 * time.Second, Border: netguard.New(nets),
 	})
 	if err != nil {
 		t.Fatal(err)

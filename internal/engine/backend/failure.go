@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"atelier/internal/border"
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 )
 
@@ -52,7 +52,7 @@ func Failure(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return ErrHuge.Because(err)
-	case errors.Is(err, errGarbage), errors.Is(err, border.ErrBlocked): // an address that stays what it is
+	case errors.Is(err, errGarbage), errors.Is(err, netguard.ErrBlocked): // an address that stays what it is
 		return ErrGarbled.Because(err)
 	case !ok:
 		return engine.Again(engine.Unavailable, away).Because(err)
@@ -101,7 +101,7 @@ func Ended(ctx context.Context, err error) error {
 // stranger says what an error of a host means that the server named. The server
 // is not away because somebody else is: the run is tried again, and fails then.
 func stranger(ctx context.Context, err error) error {
-	if _, own := errors.AsType[unread](err); own || ctx.Err() != nil || errors.Is(err, border.ErrBlocked) {
+	if _, own := errors.AsType[unread](err); own || ctx.Err() != nil || errors.Is(err, netguard.ErrBlocked) {
 		return err
 	}
 	e := engine.Again(engine.Failed, stray)
@@ -121,7 +121,7 @@ func Sent(err error) bool {
 	if _, ok := errors.AsType[*Status](err); ok {
 		return true
 	}
-	if errors.Is(err, border.ErrBlocked) {
+	if errors.Is(err, netguard.ErrBlocked) {
 		return false
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/border"
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 )
@@ -39,7 +39,7 @@ func TestFailures(t *testing.T) {
 		"302":             {&backend.Status{Code: 302}, engine.Failed, false},
 		"reset":           {io.ErrUnexpectedEOF, engine.Unavailable, true},
 		"time":            {context.DeadlineExceeded, engine.Unavailable, true},
-		"blocked":         {fmt.Errorf("open: %w", border.ErrBlocked), engine.Failed, false},
+		"blocked":         {fmt.Errorf("open: %w", netguard.ErrBlocked), engine.Failed, false},
 		"told already":    {engine.Fail(engine.Refused, "No."), engine.Refused, false},
 		"of the manifest": {engine.ErrSetup.Because(errors.New("x")), engine.Failed, false},
 	} {
@@ -81,13 +81,13 @@ func TestSent(t *testing.T) {
 		}
 	}
 	for err, want := range map[error]bool{
-		&backend.Status{Code: 500}:             true,
-		&net.DNSError{Err: "no such host"}:     false,
-		fmt.Errorf("x: %w", border.ErrBlocked): false,
-		io.ErrUnexpectedEOF:                    true,
-		context.DeadlineExceeded:               true,
-		&net.OpError{Op: "read", Err: io.EOF}:  true,
-		&net.OpError{Op: "dial", Err: io.EOF}:  false,
+		&backend.Status{Code: 500}:               true,
+		&net.DNSError{Err: "no such host"}:       false,
+		fmt.Errorf("x: %w", netguard.ErrBlocked): false,
+		io.ErrUnexpectedEOF:                      true,
+		context.DeadlineExceeded:                 true,
+		&net.OpError{Op: "read", Err: io.EOF}:    true,
+		&net.OpError{Op: "dial", Err: io.EOF}:    false,
 	} {
 		if backend.Sent(err) != want {
 			t.Errorf("%v: sent = %v, want %v", err, !want, want)

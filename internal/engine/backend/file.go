@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"strings"
 
-	"atelier/internal/border"
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 )
 
@@ -74,7 +74,7 @@ func (*moved) Error() string { return "moved" }
 
 func (c *Client) get(ctx context.Context, at *url.URL, own bool) (*http.Response, error) {
 	if at.Scheme != "http" && at.Scheme != "https" || at.User != nil {
-		return nil, fmt.Errorf("%w: a file's address that is no web address", border.ErrBlocked)
+		return nil, fmt.Errorf("%w: a file's address that is no web address", netguard.ErrBlocked)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/border"
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/enginetest"
@@ -85,7 +85,7 @@ func TestOpenStaysOutside(t *testing.T) {
 		strings.Replace(other.URL, "http://", "http://me:pw@", 1), strings.Replace(s.URL, "http://", "http://me:pw@", 1) + "/x",
 	} {
 		got, err := fetch(t, c, ref)
-		if err == nil || !errors.Is(err, border.ErrBlocked) {
+		if err == nil || !errors.Is(err, netguard.ErrBlocked) {
 			t.Errorf("%s: %q, %v, want that it is not fetched", ref, got, err)
 		}
 		if e := engine.As(backend.Failure(t.Context(), err)); e.Transient {

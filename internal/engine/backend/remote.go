@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/border"
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 )
 
@@ -22,7 +22,7 @@ func (c *Client) Put(ctx context.Context, at, mimeType string, body io.ReadClose
 	if err != nil {
 		err = errAddress
 	} else if req.URL.Scheme != "http" && req.URL.Scheme != "https" || req.URL.User != nil {
-		err = fmt.Errorf("%w: a file's address that is no web address", border.ErrBlocked)
+		err = fmt.Errorf("%w: a file's address that is no web address", netguard.ErrBlocked)
 	}
 	if err != nil {
 		body.Close() // as sending it would have done

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"atelier/internal/border"
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/enginetest"
@@ -38,7 +38,7 @@ func TestPut(t *testing.T) {
 	}))
 	defer s.Close()
 	header := http.Header{"Authorization": {"Bearer secret"}}
-	near, err := backend.New(backend.Options{URL: s.URL, Header: header, Border: border.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
+	near, err := backend.New(backend.Options{URL: s.URL, Header: header, Border: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestPut(t *testing.T) {
 	}
 	for _, at := range []string{s.URL + "/a", "file:///tmp/x", "https://user@example.com/"} {
 		body := &closing{Reader: strings.NewReader("x")}
-		if err := far.Put(t.Context(), at, "image/png", body, 1); !errors.Is(err, border.ErrBlocked) || body.n == 0 {
+		if err := far.Put(t.Context(), at, "image/png", body, 1); !errors.Is(err, netguard.ErrBlocked) || body.n == 0 {
 			t.Errorf("put to %s = %v, closed %d times; want it blocked", at, err, body.n)
 		}
 	}

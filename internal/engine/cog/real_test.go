@@ -14,7 +14,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"atelier/internal/catalog"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/cog/cogtest"

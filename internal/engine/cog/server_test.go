@@ -13,7 +13,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/enginetest"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 )
 
 // server does what no healthy Cog server does. Answers are taken from the

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"atelier/internal/catalog"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/engine/comfyui"
 	"atelier/internal/engine/comfyui/comfyuitest"
 	"atelier/internal/engine/enginetest"
 	"atelier/internal/engine/sketch"
-	"atelier/internal/sqldb/dbtest"
 )
 
 func (r rig) draft(t *testing.T, g dict) sketch.Tool {

@@ -9,7 +9,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/comfyui"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 )
 
 func TestAProbeDoesNotWaitForLong(t *testing.T) {

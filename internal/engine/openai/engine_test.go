@@ -16,7 +16,7 @@ import (
 	"atelier/internal/engine/enginetest"
 	"atelier/internal/engine/openai"
 	"atelier/internal/engine/openai/openaitest"
-	"atelier/internal/media"
+	"atelier/internal/file/media"
 )
 
 func TestParameters(t *testing.T) {

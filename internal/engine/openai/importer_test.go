@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"atelier/internal/catalog"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine/openai/openaitest"
 	"atelier/internal/engine/sketch"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/border"
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/enginetest"
@@ -37,7 +37,7 @@ func client(t *testing.T, url, key string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{
 		URL: url, Header: http.Header{"Authorization": {"Bearer " + key}},
-		Border: border.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+		Border: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/replicate"
-	"atelier/internal/witness"
+	"atelier/internal/testkit/witness"
 )
 
 func TestAProbeDoesNotWaitForLong(t *testing.T) {

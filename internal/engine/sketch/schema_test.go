@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"atelier/internal/catalog"
+	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine/sketch"
 )
 

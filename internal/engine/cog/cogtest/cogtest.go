@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/companion"
+	"atelier/internal/testkit/companion"
 )
 
 // Options are what a server runs.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"atelier/internal/companion"
+	"atelier/internal/testkit/companion"
 )
 
 // place is where things are on this machine.

@@ -1,0 +1,264 @@
+package identity_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"atelier/internal/account/directory"
+	"atelier/internal/account/identity"
+	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/money/ledger"
+	"atelier/internal/people/company"
+	"atelier/internal/people/person"
+	"atelier/internal/web/access"
+)
+
+// ids names the teams of a list.
+func ids(teams []company.Team) []string {
+	all := []string{}
+	for _, t := range teams {
+		all = append(all, t.ID)
+	}
+	return all
+}
+
+// own makes a domain a company's.
+func (w *world) own(companyID, domain, teamID string) {
+	w.Helper()
+	_, err := w.Directory.AddDomain(w.Context(), directory.Operator, companyID, domain, teamID, "")
+	w.ok(err)
+	_, err = w.Directory.VerifyDomain(w.Context(), directory.Operator, companyID, domain, true)
+	w.ok(err)
+}
+
+func TestRecord(t *testing.T) {
+	each(t, identitytest.Options{Settings: identity.Settings{MonthlyAllowance: 7, TopUp: 50}}, func(w *world) {
+		anna := w.somebody("anna@example.com", false)
+		studio, north := w.Company("Studio", company.EnterprisePlan), w.Company("North", company.TeamPlan)
+		w.Admit(studio, anna.Email, company.ManageAPITokens)
+		film, light := w.Team(studio, "Film", "member", anna.Email), w.Team(north, "Light", "manager", anna.Email)
+		_, err := w.Desk.Grant(w.Context(), anna.Email, "", 100, "")
+		w.ok(err)
+		_, err = w.Desk.Grant(w.Context(), "", film, 30, "")
+		w.ok(err)
+
+		member := []company.Permission{company.Generate, company.UsePlugins}
+		want := identity.Record{
+			Person: anna, Provider: person.Password, TopUp: identity.TopUp{Available: true, Tokens: 50},
+			Accounts: []identity.Account{
+				{ID: anna.ID, Label: "Personal", Permissions: member, PluginKinds: []string{"*"}, Balance: ledger.Balance{Tokens: 100, FreeAllowanceLeft: 7}},
+				{ID: light, Label: "Light", CompanyID: north, Plan: company.TeamPlan, Permissions: []company.Permission{company.Generate, company.ManageTeam, company.UsePlugins},
+					PluginKinds: []string{"*"}, Balance: ledger.Balance{FreeAllowanceLeft: 7}},
+				{ID: film, Label: "Film", CompanyID: studio, Plan: company.EnterprisePlan, Permissions: member, PluginKinds: []string{"*"},
+					Balance: ledger.Balance{Tokens: 30, FreeAllowanceLeft: 7}},
+			},
+			Permissions: map[string][]company.Permission{studio: {company.ManageAPITokens}, north: {}},
+		}
+		check := func(name string, got identity.Record) {
+			w.Helper()
+			got.NewTeams = slices.Clip(got.NewTeams)
+			for id, all := range got.Permissions {
+				if len(all) == 0 {
+					got.Permissions[id] = []company.Permission{}
+				}
+			}
+			if !reflect.DeepEqual(got, want) {
+				w.Errorf("%s = %+v, want %+v", name, got, want)
+			}
+		}
+		got, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything)
+		w.ok(err)
+		check("the record", got)
+		check("that of a sign-in", w.Device(anna.ID, "").Record)
+		o, err := w.Desk.Overview(w.Context(), anna.ID)
+		w.ok(err)
+		check("that of the account page", o.Record)
+		if len(o.Devices) != 1 || len(o.Sessions) != 1 || len(o.Notices) != 1 {
+			w.Errorf("overview = %+v", o)
+		}
+		want.Provider = "Studio"
+		got, err = w.Desk.Record(w.Context(), anna.ID, "Studio", identity.Everything)
+		w.ok(err)
+		check("with a provider", got)
+
+		w.ok(w.Directory.RemoveMember(w.Context(), directory.Operator, studio, anna.ID))
+		got, err = w.Desk.Record(w.Context(), anna.ID, "", identity.Everything)
+		if err != nil || len(got.Accounts) != 2 || got.Accounts[1].ID != light || len(got.Permissions) != 1 {
+			w.Errorf("the record of somebody who left = %+v, %v", got, err)
+		}
+		_, err = w.Desk.Record(w.Context(), "00000000000000000000", "", identity.Everything)
+		w.refused("nobody", err, fault.NotFound)
+	})
+}
+
+// TestRecordsOfCredentials shows each credential what it can act for.
+func TestRecordsOfCredentials(t *testing.T) {
+	each(t, identitytest.Options{Settings: identity.Settings{TopUp: 50}}, func(w *world) {
+		anna := w.somebody("anna@example.com", true)
+		studio, north, foreign := w.Company("Studio", company.TeamPlan), w.Company("North", company.TeamPlan), w.Company("Other", company.TeamPlan)
+		film, light := w.Team(studio, "Film", "member"), w.Team(north, "Light", "member")
+		for _, secret := range []string{w.invite("", studio, film), w.invite("", north, light)} {
+			w.ok(w.Desk.AcceptInvitation(w.Context(), anna.ID, secret, w.Visitor()))
+		}
+		_, err := w.Directory.SetTeamRole(w.Context(), directory.Operator, light, company.TeamRole{
+			Name: "member", Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{"blender"},
+		})
+		w.ok(err)
+		for _, test := range []struct {
+			caller    access.Caller
+			accounts  []string
+			companies []string
+		}{
+			{access.Caller{Kind: access.IDToken, PluginKind: "blender"}, []string{anna.ID, light, film}, []string{studio, north}},
+			{access.Caller{Kind: access.IDToken, PluginKind: "houdini"}, []string{anna.ID, film}, []string{studio, north}},
+			{access.Caller{Kind: access.IDToken}, []string{anna.ID, film}, []string{studio, north}},
+			{access.Caller{Kind: access.PersonalToken}, []string{anna.ID}, nil},
+			{access.Caller{Kind: access.CompanyToken, CompanyID: studio}, []string{film}, []string{studio}},
+			{access.Caller{Kind: access.CompanyToken, CompanyID: north}, []string{light}, []string{north}},
+			{access.Caller{Kind: access.CompanyToken, CompanyID: foreign}, nil, nil},
+		} {
+			c := test.caller
+			r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Reach{Personal: c.ReachesPersonal(), Team: c.ReachesTeam, Company: c.ReachesCompany})
+			w.ok(err)
+
+			var accounts []string
+			for _, a := range r.Accounts {
+				accounts = append(accounts, a.ID)
+			}
+			companies := slices.Sorted(maps.Keys(r.Permissions))
+			slices.Sort(test.companies)
+			teams := slices.DeleteFunc(slices.Clone(test.accounts), func(id string) bool { return id == anna.ID }) // all of them are new
+			joined := ids(r.NewTeams)
+			slices.Sort(teams)
+			slices.Sort(joined)
+			if !slices.Equal(accounts, test.accounts) || !slices.Equal(joined, teams) || !slices.Equal(companies, test.companies) {
+				w.Errorf("for %+v: accounts %v, new teams %v, companies %v, want %+v", c, accounts, joined, companies, test)
+			}
+			if own := c.Kind != access.CompanyToken; (r.TopUp == identity.TopUp{Available: true, Tokens: 50}) != own || (r.TopUp != identity.TopUp{}) != own {
+				w.Errorf("for %+v: top-up = %+v", c, r.TopUp)
+			}
+		}
+		if got := w.Device(anna.ID, "houdini").Record; len(got.Accounts) != 2 || got.Accounts[1].ID != film || len(got.NewTeams) != 1 {
+			w.Errorf("a sign-in shows %+v", got)
+		}
+	})
+}
+
+func TestNewTeams(t *testing.T) {
+	each(t, identitytest.Options{}, func(w *world) {
+		c, other := w.Company("Studio", company.TeamPlan), w.Company("North", company.TeamPlan)
+		anna := w.somebody("anna@studio.example", true)
+		accept := func(teamID string) {
+			w.pass(time.Second)
+			w.ok(w.Desk.AcceptInvitation(w.Context(), anna.ID, w.invite("", other, teamID), w.Visitor()))
+		}
+		signIn := func(name string, want ...string) {
+			w.Helper()
+			w.pass(time.Second)
+			if got := ids(w.Device(anna.ID, "").Record.NewTeams); !slices.Equal(got, append([]string{}, want...)) {
+				w.Errorf("%s: new teams = %v, want %v", name, got, want)
+			}
+			w.pass(time.Second)
+			r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything)
+			if got := ids(r.NewTeams); err != nil || !slices.Equal(got, append([]string{}, want...)) {
+				w.Errorf("%s: new teams later = %v, %v, want %v", name, got, err, want)
+			}
+		}
+		early, invited, late := w.Team(other, "Early", "member"), w.Team(other, "Invited", "member"), w.Team(other, "Late", "member")
+		accept(early)
+		w.Team(c, "Added", "member", anna.Email)
+		signIn("the first", early)
+
+		accept(invited)
+		w.pass(time.Second)
+		domain := w.Team(c, "Domain", "member")
+		w.own(c, "studio.example", domain)
+		w.Team(c, "Added later", "member", anna.Email)
+		signIn("the second", invited, domain)
+		signIn("the third")
+
+		accept(late)
+		signIn("the fourth", late)
+		signIn("the fifth")
+	})
+}
+
+// The domain of an address counts from when the address is proven.
+func TestDomainOfAVerifiedAddress(t *testing.T) {
+	each(t, identitytest.Options{}, func(w *world) {
+		c := w.Company("Studio", company.TeamPlan)
+		team := w.Team(c, "Film", "member")
+		w.own(c, "studio.example", team)
+		in, err := w.signUp(identity.Application{Email: "anna@Studio.Example"})
+		w.ok(err)
+		if got := w.Device(in.Person.ID, "").Record; len(got.NewTeams) != 0 || len(got.Accounts) != 1 {
+			w.Errorf("before: %+v", got)
+		}
+		w.pass(time.Second)
+		mark := w.mark()
+		w.ok(w.Desk.VerifyEmail(w.Context(), w.secret("anna@Studio.Example", "Verify"), w.Visitor()))
+		w.recorded("verified", mark, audit.CompanyMemberSet, audit.PersonVerified)
+		if r := w.records(mark)[0]; r.PersonID != in.Person.ID || r.CompanyID != c || r.Details["how"] != "domain" || r.Details["team"] != team {
+			w.Errorf("record = %+v", r)
+		}
+		w.pass(time.Second)
+		if got := w.Device(in.Person.ID, "").Record; !slices.Equal(ids(got.NewTeams), []string{team}) || len(got.Accounts) != 2 {
+			w.Errorf("after: %+v", got)
+		}
+		made, err := w.Desk.CreatePerson(w.Context(), "bert@studio.example", password, true)
+		w.ok(err)
+		if got := w.Device(made.ID, "").Record; !slices.Equal(ids(got.NewTeams), []string{team}) {
+			w.Errorf("one that the operator made: %+v", got)
+		}
+	})
+}
+
+func TestTopUpOncePerWindow(t *testing.T) {
+	each(t, identitytest.Options{Settings: identity.Settings{TopUp: 50, TopUpWindow: time.Hour, MonthlyAllowance: 7}}, func(w *world) {
+		anna := w.somebody("anna@example.com", true)
+		for round := range int64(2) {
+			var won atomic.Int64
+			dbtest.Together(32, func(int) {
+				got, balance, err := w.Desk.ClaimTopUp(w.Context(), anna.ID, w.Visitor())
+				if err != nil {
+					w.because("top-up", err, "window")
+					return
+				}
+				won.Add(1)
+				if want := (ledger.Balance{Tokens: 50 * (round + 1), FreeAllowanceLeft: 7}); got != (identity.TopUp{Tokens: 50}) || balance != want {
+					w.Errorf("top-up = %+v, %+v, want %+v", got, balance, want)
+				}
+			})
+			if got := w.balance(anna.ID); won.Load() != 1 || got != 50*(round+1) || w.times(audit.TokensToppedUp) != int(round+1) {
+				w.Errorf("round %d: %d won, balance %d, %d records", round, won.Load(), got, w.times(audit.TokensToppedUp))
+			}
+			for _, step := range []struct {
+				pass      time.Duration
+				available bool
+			}{{time.Hour - time.Microsecond, false}, {time.Microsecond, true}} {
+				w.pass(step.pass)
+				if r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything); err != nil || r.TopUp != (identity.TopUp{Available: step.available, Tokens: 50}) {
+					w.Errorf("top-up = %+v, %v, want available %v", r.TopUp, err, step.available)
+				}
+			}
+		}
+	})
+}
+
+func TestNoTopUp(t *testing.T) {
+	each(t, identitytest.Options{}, func(w *world) {
+		anna := w.somebody("anna@example.com", true)
+		_, _, err := w.Desk.ClaimTopUp(w.Context(), anna.ID, w.Visitor())
+		w.because("top-up", err, "off")
+		if r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything); err != nil || r.TopUp != (identity.TopUp{}) {
+			w.Errorf("top-up = %+v, %v, want none", r.TopUp, err)
+		}
+	})
+}

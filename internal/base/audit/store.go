@@ -1,0 +1,120 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"atelier/internal/base/sqldb"
+)
+
+const headQuery = `SELECT seq, hash, seal FROM audit_head WHERE id = 1`
+
+// lockHead lets one transaction at a time add to the log.
+func lockHead(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, err error) {
+	err = tx.QueryRow(ctx, headQuery+tx.Dialect.ForUpdate).Scan(&h.Seq, &h.Hash, &seal)
+	return h, seal, err
+}
+
+// ends gives the head and its seal, the zero one where it is gone, and the
+// number of the newest row.
+func ends(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, newest int64, err error) {
+	err = tx.QueryRow(ctx, headQuery).Scan(&h.Seq, &h.Hash, &seal)
+	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
+		return h, "", 0, err
+	}
+	err = tx.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM audit`).Scan(&newest)
+	return h, seal, newest, err
+}
+
+// anySealed tells whether a row of the log has a seal.
+func anySealed(ctx context.Context, tx *sqldb.Tx) (any bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM audit WHERE seal <> '')`).Scan(&any)
+	return any, err
+}
+
+// insert adds the row. The head is moved onto it next.
+func insert(ctx context.Context, tx *sqldb.Tx, r row) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash, seal)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		r.seq, r.at, r.act, r.actorID, r.personID, r.companyID, r.address, r.details, r.hash, r.keyed(tx))
+	return err
+}
+
+// putHead moves the head and seals it.
+func putHead(ctx context.Context, tx *sqldb.Tx, h Head) error {
+	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2, seal = $3 WHERE id = 1`, h.Seq, h.Hash, h.keyed(tx))
+	return err
+}
+
+// moveHead moves the head and leaves a seal that did not fit as it is.
+func moveHead(ctx context.Context, tx *sqldb.Tx, h Head) error {
+	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2 WHERE id = 1`, h.Seq, h.Hash)
+	return err
+}
+
+const columns = `seq, at, act, actor_id, person_id, company_id, address, details, hash, seal`
+
+func scan(s sqldb.Scanner) (r row, err error) {
+	err = s.Scan(&r.seq, &r.at, &r.act, &r.actorID, &r.personID, &r.companyID, &r.address, &r.details, &r.hash, &r.keyedHash)
+	return r, err
+}
+
+// list names only the columns that are asked for, so that their indexes serve.
+func list(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
+	before := f.Before
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	var args []any
+	arg := func(value any) string {
+		args = append(args, value)
+		return `$` + strconv.Itoa(len(args))
+	}
+	query := `SELECT ` + columns + ` FROM audit WHERE seq < ` + arg(before)
+	if f.CompanyID != "" {
+		query += ` AND company_id = ` + arg(f.CompanyID)
+	}
+	if f.PersonID != "" {
+		one := arg(f.PersonID)
+		// Each half by its own index.
+		query += ` AND seq IN (SELECT seq FROM audit WHERE person_id = ` + one + ` UNION SELECT seq FROM audit WHERE actor_id = ` + one + `)`
+	}
+	if len(f.Acts) > 0 {
+		var names []string
+		for _, a := range f.Acts {
+			names = append(names, arg(string(a)))
+		}
+		query += ` AND act IN (` + strings.Join(names, `, `) + `)`
+	}
+	if !f.From.IsZero() {
+		query += ` AND at >= ` + arg(sqldb.At(f.From))
+	}
+	if !f.Until.IsZero() {
+		query += ` AND at < ` + arg(sqldb.At(f.Until))
+	}
+	query += ` ORDER BY seq DESC LIMIT ` + arg(int64(max(f.Limit, 0)))
+	return sqldb.All(ctx, tx, query, args, scan)
+}
+
+// page gives the rows after one up to another, in order.
+func page(ctx context.Context, tx *sqldb.Tx, after, upTo int64, limit int) ([]row, error) {
+	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM audit WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`,
+		[]any{after, upTo, int64(limit)}, scan)
+}
+
+// Checks are the invariants of this package that SQL can see. The chain needs
+// hashing: see Verify.
+var Checks = []sqldb.Check{
+	{Name: "the audit log ends at its head", Query: `
+		SELECT 'audit_head ' || CAST(h.seq AS TEXT) FROM audit_head h LEFT JOIN audit a ON a.seq = h.seq
+		WHERE h.hash <> coalesce(a.hash, '') OR (h.seq > 0 AND a.seq IS NULL) OR EXISTS (SELECT 1 FROM audit n WHERE n.seq > h.seq)
+		UNION ALL
+		SELECT 'audit_head is missing' WHERE NOT EXISTS (SELECT 1 FROM audit_head)`},
+	{Name: "the audit log has no gap", Query: `
+		SELECT 'audit ' || CAST(a.seq AS TEXT) || ' follows nothing' FROM audit a LEFT JOIN audit b ON b.seq = a.seq - 1
+		WHERE a.seq <> 1 AND b.seq IS NULL`},
+}

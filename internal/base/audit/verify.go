@@ -1,0 +1,133 @@
+package audit
+
+import (
+	"context"
+	"crypto/hmac"
+	"fmt"
+	"math"
+
+	"atelier/internal/base/sqldb"
+)
+
+const (
+	// pageRows are read at a time, so that a long log needs little memory and
+	// holds up nobody.
+	pageRows = 1000
+	// maxProblems are named; a log with more is beyond naming them.
+	maxProblems = 100
+)
+
+// Verify walks the whole chain and gives its head and the problems it found,
+// none where the log is intact. exported, if not nil, is a head that was kept
+// elsewhere; the log must still contain it. Entries may be added meanwhile: the
+// walk ends where the log ended when it began.
+//
+// A row whose columns were changed is named. Where its hash was made to fit, the
+// row after it no longer does, and is named with it. The first row after a gap
+// cannot be proven.
+func Verify(ctx context.Context, db *sqldb.DB, exported *Head) (Head, []string, error) {
+	read := func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }
+	return verify(ctx, read, exported)
+}
+
+// VerifyIn is Verify on the view of one transaction.
+func VerifyIn(ctx context.Context, tx *sqldb.Tx, exported *Head) (Head, []string, error) {
+	read := func(fn func(*sqldb.Tx) error) error { return fn(tx) }
+	return verify(ctx, read, exported)
+}
+
+func verify(ctx context.Context, read func(func(*sqldb.Tx) error) error, exported *Head) (Head, []string, error) {
+	var head Head
+	var headSeal string
+	var newest int64
+	w := walk{exported: exported, found: exported == nil || *exported == Head{}}
+	err := read(func(tx *sqldb.Tx) (err error) {
+		if tx.CanSeal() {
+			w.sealer = tx
+		}
+		head, headSeal, newest, err = ends(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return Head{}, nil, fmt.Errorf("verify the audit log: %w", err)
+	}
+	for after := int64(math.MinInt64); len(w.problems) < maxProblems; {
+		var rows []row
+		err := read(func(tx *sqldb.Tx) (err error) { rows, err = page(ctx, tx, after, newest, pageRows); return err })
+		if err != nil {
+			return Head{}, nil, fmt.Errorf("verify the audit log: %w", err)
+		}
+		for _, r := range rows {
+			w.step(r)
+		}
+		if len(rows) < pageRows {
+			w.end(head, headSeal)
+			return head, w.problems, nil
+		}
+		after = rows[len(rows)-1].seq
+	}
+	w.problem("there may be more problems: the search ended at audit %d", w.last.Seq)
+	return head, w.problems, nil
+}
+
+// walk is how far Verify has come.
+type walk struct {
+	last     Head // the newest row seen
+	exported *Head
+	found    bool // the exported head
+	problems []string
+
+	sealer *sqldb.Tx // for its key alone; nil: there is none, and seals are not looked at
+	sealed bool      // a row with a seal was seen: all that follow have one
+}
+
+func (w *walk) problem(format string, args ...any) {
+	w.problems = append(w.problems, fmt.Sprintf(format, args...))
+}
+
+// step takes the next row.
+func (w *walk) step(r row) {
+	switch gap := r.seq - w.last.Seq - 1; {
+	case r.seq < 1:
+		w.problem("audit %d: was put in", r.seq)
+		return
+	case gap == 1:
+		w.problem("audit %d is missing", r.seq-1)
+	case gap > 1:
+		w.problem("audit %d to %d are missing", w.last.Seq+1, r.seq-1)
+	case r.seal(w.last.Hash) != r.hash && w.last.Seq == 0:
+		w.problem("audit %d: was changed", r.seq)
+	case r.seal(w.last.Hash) != r.hash:
+		w.problem("audit %d: was changed, or audit %d and its hash were", r.seq, w.last.Seq)
+	}
+	switch {
+	case w.sealer == nil:
+	case r.keyedHash == "" && w.sealed:
+		w.problem("audit %d: has no seal", r.seq)
+	case r.keyedHash != "" && !hmac.Equal([]byte(r.keyedHash), []byte(r.keyed(w.sealer))):
+		w.problem("audit %d: its seal is not ours", r.seq)
+	}
+	w.sealed = w.sealed || r.keyedHash != ""
+	w.last = Head{r.seq, r.hash}
+	if w.exported != nil && w.last == *w.exported {
+		w.found = true
+	}
+}
+
+// end compares where the rows end with where they should.
+func (w *walk) end(head Head, seal string) {
+	if w.sealer != nil && (w.sealed || seal != "") && !hmac.Equal([]byte(seal), []byte(head.keyed(w.sealer))) {
+		w.problem("the head, audit %d, has no seal of ours: it was changed, or the newest rows were cut off", head.Seq)
+	}
+	switch {
+	case w.last.Seq < head.Seq:
+		w.problem("the newest rows are missing: the log ends at audit %d, its head is at %d", w.last.Seq, head.Seq)
+	case w.last.Seq > head.Seq:
+		w.problem("audit %d is beyond the head, which is at %d", w.last.Seq, head.Seq)
+	case w.last.Hash != head.Hash:
+		w.problem("audit %d: was changed, or the head was: their hashes differ", w.last.Seq)
+	}
+	if !w.found {
+		w.problem("the exported head, audit %d with the hash %s, is not in the log", w.exported.Seq, w.exported.Hash)
+	}
+}

@@ -1,0 +1,317 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+	"go.yaml.in/yaml/v3"
+
+	"atelier/internal/base/sanitize"
+)
+
+// Sources finds settings that no flag gave, in the environment and the file.
+// It is the resolver of kong.
+type Sources struct {
+	getenv func(string) string
+	file   map[string]string // by name
+	lines  map[string]int
+	path   string
+	found  map[string]string // flag → environment or file
+
+	problems Problems // with values that were found
+}
+
+// NewSources reads the settings file that the arguments or the environment
+// name, if any.
+func NewSources(args []string, getenv func(string) string) (*Sources, error) {
+	s := &Sources{getenv: getenv, file: map[string]string{}, lines: map[string]int{}, found: map[string]string{}}
+	s.path = getenv("ATELIER_CONFIG")
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		if v, ok := strings.CutPrefix(a, "--config="); ok {
+			s.path = v
+		} else if a == "--config" && i+1 < len(args) {
+			s.path = args[i+1]
+		}
+	}
+	if s.path == "" {
+		return s, nil
+	}
+	text, err := os.ReadFile(s.path)
+	if err != nil {
+		return nil, fmt.Errorf("settings file: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("settings file %s: %w", s.path, err)
+	}
+	if len(doc.Content) == 0 {
+		return s, nil
+	}
+	return s, s.flatten("", doc.Content[0])
+}
+
+// flatten notes every value under its dotted name.
+func (s *Sources) flatten(name string, n *yaml.Node) error {
+	wrong := func(what string) error {
+		return fmt.Errorf("settings file %s:%d: %s %s", s.path, n.Line, name, what)
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			sub := n.Content[i].Value
+			if name != "" {
+				sub = name + "." + sub
+			}
+			if err := s.flatten(sub, n.Content[i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case yaml.SequenceNode:
+		var items []string
+		for _, c := range n.Content {
+			if c.Kind != yaml.ScalarNode {
+				return wrong("must be a list of plain values")
+			}
+			items = append(items, c.Value)
+		}
+		n = &yaml.Node{Kind: yaml.ScalarNode, Value: strings.Join(items, ","), Line: n.Line}
+	case yaml.ScalarNode:
+	default:
+		return wrong("must be a plain value, a list or a mapping")
+	}
+	if _, twice := s.lines[name]; twice {
+		return wrong("stands here twice")
+	}
+	s.lines[name] = n.Line
+	if n.Tag != "!!null" { // a name without a value sets nothing
+		s.file[name] = n.Value
+	}
+	return nil
+}
+
+// Name is a setting's name in files, of a flag's.
+func Name(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
+
+// Variable is a setting's name in the environment.
+func Variable(flag string) string {
+	return prefix + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
+}
+
+// FlagNames lets flags be written with underscores, as settings are elsewhere.
+func FlagNames(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if a == "--" {
+			copy(out[i:], args[i:])
+			break
+		}
+		name, value, given := strings.Cut(a, "=")
+		if strings.HasPrefix(name, "--") {
+			name = strings.ReplaceAll(name, "_", "-")
+		}
+		if out[i] = name; given {
+			out[i] += "=" + value
+		}
+	}
+	return out
+}
+
+// Validate refuses names in the file that no setting has, and values that were
+// found and cannot be read.
+func (s *Sources) Validate(app *kong.Application) error {
+	var names []string
+	for _, f := range app.Node.Flags {
+		names = append(names, Name(f.Name))
+	}
+	slices.Sort(names)
+	problems := slices.Clone(s.problems)
+	for name := range s.lines {
+		_, hasValue := s.file[name]
+		isGroup := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+".") })
+		if !slices.Contains(names, name) && (hasValue || !isGroup) {
+			text := "not a setting"
+			if meant := sanitize.Nearest(name, names); meant != "" {
+				text += "; did you mean " + meant + "?"
+			}
+			problems = append(problems, Problem{
+				Name: name,
+				Text: text,
+				From: s.path,
+				Line: s.lines[name],
+			})
+		}
+	}
+	return problems.asError()
+}
+
+// Resolve gives a setting's value from the environment or the file. Only
+// settings have one: a command's own flags are given by hand. A value that
+// cannot be read is left to Validate, which has all of them.
+func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
+	if parent.App == nil || flag.Name == "help" || flag.Name == "config" {
+		return nil, nil
+	}
+	name := Name(flag.Name)
+	value := s.getenv(Variable(flag.Name))
+	source := "environment"
+	if value == "" {
+		written, ok := s.file[name]
+		if !ok {
+			return nil, nil
+		}
+		value = written
+		source = "file"
+	}
+	s.found[flag.Name] = source
+	if err := readable(flag, value); err != nil {
+		problem := Problem{Name: name, Text: err.Error()}
+		problem.From, problem.Line = s.origin(flag.Name)
+		s.problems = append(s.problems, problem)
+		return nil, nil
+	}
+	return value, nil
+}
+
+// origin says where a value that was found stands: the variable, or the file and
+// the line.
+func (s *Sources) origin(flag string) (from string, line int) {
+	switch s.found[flag] {
+	case "environment":
+		return Variable(flag), 0
+	case "file":
+		return s.path, s.lines[Name(flag)]
+	}
+	return "", 0
+}
+
+// readable tries a value without setting it.
+func readable(flag *kong.Flag, value string) error {
+	target := reflect.New(flag.Target.Type()).Elem()
+	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
+	if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, target); err != nil {
+		switch target.Kind() {
+		case reflect.Bool:
+			return fmt.Errorf("%q is neither true nor false", value)
+		case reflect.Int, reflect.Int64:
+			if _, own := target.Addr().Interface().(encoding.TextUnmarshaler); !own {
+				return fmt.Errorf("%q is not a whole number", value)
+			}
+		case reflect.Float64:
+			return fmt.Errorf("%q is not a number", value)
+		}
+		return err
+	}
+	if flag.Enum != "" && !slices.Contains(flag.EnumSlice(), value) {
+		return fmt.Errorf("must be one of %s, not %q", strings.Join(flag.EnumSlice(), ", "), value)
+	}
+	return nil
+}
+
+// Locate adds to the problems of Config.Check where each value came from.
+func (s *Sources) Locate(ctx *kong.Context, err error) error {
+	problems, ok := errors.AsType[Problems](err)
+	if !ok {
+		return err
+	}
+	given := givenFlags(ctx)
+	located := slices.Clone(problems)
+	for i, p := range located {
+		for _, f := range ctx.Model.Node.Flags {
+			if Name(f.Name) != p.Name {
+				continue
+			}
+			located[i].From, located[i].Line = s.origin(f.Name)
+			if given[f.Name] {
+				located[i].From = "--" + f.Name
+			}
+		}
+	}
+	return located
+}
+
+// givenFlags are those of the command line.
+func givenFlags(ctx *kong.Context) map[string]bool {
+	given := map[string]bool{}
+	for _, p := range ctx.Path {
+		if p.Flag != nil && !p.Resolved {
+			given[p.Flag.Name] = true
+		}
+	}
+	return given
+}
+
+// Setting is one setting with its value and where that came from.
+type Setting struct {
+	Name, Value, Source, Help string
+}
+
+// Settings lists every setting as it is in force, secrets masked.
+func (s *Sources) Settings(ctx *kong.Context, c *Config) []Setting {
+	given := givenFlags(ctx)
+	derived := map[string]string{"database": c.DatabaseURL(), "blobs": c.BlobsURL(), "base-url": c.BaseURL, "app-url": c.AppURL}
+	var all []Setting
+	for _, f := range ctx.Model.Node.Flags {
+		if f.Name == "help" {
+			continue
+		}
+		one := Setting{Name: Name(f.Name), Value: text(f), Source: "default", Help: f.Help}
+		if v, ok := derived[f.Name]; ok {
+			one.Value = v
+		}
+		if from, ok := s.found[f.Name]; ok {
+			one.Source = from
+		}
+		if given[f.Name] {
+			one.Source = "flag"
+		}
+		one.Value = mask(f.Tag.Get("secret"), one.Value)
+		all = append(all, one)
+	}
+	return all
+}
+
+// text writes a setting as it could be given.
+func text(f *kong.Flag) string {
+	if !f.IsSlice() {
+		return fmt.Sprint(f.Target.Interface())
+	}
+	var items []string
+	for i := range f.Target.Len() {
+		items = append(items, fmt.Sprint(f.Target.Index(i).Interface()))
+	}
+	return strings.Join(items, ",")
+}
+
+// mask hides what must not be shown: all of it, or the password in an address.
+func mask(secret, value string) string {
+	const stars = "********"
+	switch {
+	case secret == "" || value == "":
+		return value
+	case secret == "all":
+		return stars
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return stars
+	}
+	if _, set := u.User.Password(); set {
+		u.User = url.UserPassword(u.User.Username(), stars)
+	}
+	if q := u.Query(); q.Has("password") {
+		q.Set("password", stars)
+		u.RawQuery = q.Encode()
+	}
+	return strings.ReplaceAll(u.String(), url.QueryEscape(stars), stars)
+}

@@ -1,0 +1,86 @@
+// Package cursor seals the place where a page ended, so that a caller can
+// bring it back but neither make one up nor use it elsewhere.
+//
+// A cursor holds the sort key of the last item. Its seal covers a scope: the
+// list, who asked, and the filters. A cursor of another scope does not open.
+package cursor
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"strings"
+
+	"atelier/internal/base/fault"
+)
+
+// maxLength bounds what a caller can make us decode.
+const maxLength = 2048
+
+const sealLength = 16
+
+// Sealer makes and opens cursors.
+type Sealer struct{ key []byte }
+
+// New makes a sealer with a key of its own.
+func New(key []byte) Sealer { return Sealer{key} }
+
+// Scope joins what a cursor is bound to. No part can be mistaken for another.
+func Scope(parts ...string) string { return string(pack(nil, parts)) }
+
+// Seal makes the cursor of a sort key.
+func (s Sealer) Seal(scope string, key ...string) string {
+	sealed := pack(make([]byte, sealLength, 128), key)
+	copy(sealed, s.seal(scope, sealed[sealLength:]))
+	return base64.RawURLEncoding.EncodeToString(sealed)
+}
+
+// Open gives the sort key of a cursor that Seal made for the same scope.
+func (s Sealer) Open(scope, cursor string, parts int) ([]string, error) {
+	refused := fault.New(fault.Invalid, "This cursor is not one this list gave you.").On("cursor")
+	if len(cursor) > maxLength || strings.ContainsAny(cursor, "\r\n") {
+		return nil, refused
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) < sealLength {
+		return nil, refused
+	}
+	payload := raw[sealLength:]
+	if !hmac.Equal(raw[:sealLength], s.seal(scope, payload)) {
+		return nil, refused
+	}
+	key, ok := unpack(payload)
+	if !ok || len(key) != parts {
+		return nil, refused
+	}
+	return key, nil
+}
+
+// pack appends texts, each after its length.
+func pack(b []byte, parts []string) []byte {
+	for _, p := range parts {
+		b = append(binary.AppendUvarint(b, uint64(len(p))), p...)
+	}
+	return b
+}
+
+// unpack takes apart what pack made.
+func unpack(b []byte) (parts []string, ok bool) {
+	for len(b) > 0 {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return nil, false
+		}
+		end := size + int(n)
+		parts, b = append(parts, string(b[size:end])), b[end:]
+	}
+	return parts, true
+}
+
+func (s Sealer) seal(scope string, payload []byte) []byte {
+	m := hmac.New(sha256.New, s.key)
+	m.Write(pack(nil, []string{scope}))
+	m.Write(payload)
+	return m.Sum(nil)[:sealLength]
+}

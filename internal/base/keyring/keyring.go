@@ -1,0 +1,135 @@
+// Package keyring holds the one secret of an installation and derives every
+// other key from it.
+//
+// The secret comes from the settings or, in the embedded default, from a file
+// that the first start makes. All nodes on one database need the same one:
+// Confirm compares a fingerprint kept in the database and refuses a stranger,
+// because a node with another secret would void the cursors and links that the
+// rest hand out.
+package keyring
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"atelier/internal/base/sqldb"
+)
+
+const secretLength = 32
+
+// Ring gives keys for named purposes.
+type Ring struct{ secret []byte }
+
+// New makes a ring of a secret in base64, 32 bytes or more.
+func New(secret string) (Ring, error) {
+	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(secret))
+	if err != nil || len(b) < secretLength {
+		return Ring{}, fmt.Errorf("secret: want at least %d random bytes in base64 (openssl rand -base64 %d)", secretLength, secretLength)
+	}
+	return Ring{b}, nil
+}
+
+// Load reads the secret in the file at path and makes it where there is none.
+func Load(path string) (Ring, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := create(path); err != nil {
+			return Ring{}, fmt.Errorf("make secret: %w", err)
+		}
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return Ring{}, fmt.Errorf("read secret: %w", err)
+	}
+	ring, err := New(string(text))
+	if err != nil {
+		return Ring{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return ring, nil
+}
+
+// create writes a new secret to path unless another process was quicker. The
+// file appears whole or not at all.
+func create(path string) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".secret-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	secret := make([]byte, secretLength)
+	rand.Read(secret)
+	_, err = f.WriteString(base64.StdEncoding.EncodeToString(secret) + "\n")
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// Key derives the key for a purpose. Keys of different purposes tell nothing
+// about each other.
+func (r Ring) Key(purpose string) []byte {
+	key, err := hkdf.Key(sha256.New, r.secret, nil, "atelier "+purpose, 32)
+	if err != nil {
+		panic(err) // only for absurd lengths
+	}
+	return key
+}
+
+// Confirm fails when the database belongs to an installation with another
+// secret. The first ring that is confirmed settles which one it is.
+func (r Ring) Confirm(ctx context.Context, tx *sqldb.Tx) error {
+	mine := hex.EncodeToString(r.Key("fingerprint"))
+	theirs, err := fingerprint(ctx, tx, mine)
+	if err != nil {
+		return fmt.Errorf("confirm secret: %w", err)
+	}
+	return compare(mine, theirs)
+}
+
+// Settled tells whether a ring was confirmed with the database: another one would
+// be refused.
+func Settled(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+	_, err := readFingerprint(ctx, tx)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Recognize is Confirm for those who change nothing: a database that nobody has
+// confirmed a ring with yet suits any.
+func (r Ring) Recognize(ctx context.Context, tx *sqldb.Tx) error {
+	theirs, err := readFingerprint(ctx, tx)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("recognize secret: %w", err)
+	}
+	return compare(hex.EncodeToString(r.Key("fingerprint")), theirs)
+}
+
+func compare(mine, theirs string) error {
+	if subtle.ConstantTimeCompare([]byte(mine), []byte(theirs)) != 1 {
+		return errors.New("this node's secret is not the one the database was set up with: give every node the same ATELIER_SECRET")
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package keyring
+
+import (
+	"context"
+
+	"atelier/internal/base/sqldb"
+)
+
+// fingerprint keeps mine if there is none yet and gives the one that is kept.
+func fingerprint(ctx context.Context, tx *sqldb.Tx, mine string) (string, error) {
+	_, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('secret_fingerprint', $1) ON CONFLICT (name) DO NOTHING`, mine)
+	if err != nil {
+		return "", err
+	}
+	return readFingerprint(ctx, tx)
+}
+
+func readFingerprint(ctx context.Context, tx *sqldb.Tx) (kept string, err error) {
+	err = tx.QueryRow(ctx, `SELECT value FROM deployment WHERE name = 'secret_fingerprint'`).Scan(&kept)
+	return kept, err
+}

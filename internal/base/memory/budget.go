@@ -1,0 +1,254 @@
+// Package memory shares the memory of a process between those who read
+// pictures: uploads and results on their way in, and the tools that ship.
+//
+//	Acquire(owner, bytes, lane) ─▶ queue of that owner ─▶ place in the lane and bytes of the budget ─▶ Hold
+//
+// A request says how many bytes it needs before it allocates any. Each lane
+// has places of its own and a share of the budget, so that small pictures never
+// wait for large ones, and no picture on its way in waits for a tool. Within a
+// lane owners are served in turn, whoever has more requests waiting.
+package memory
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"atelier/internal/base/background"
+)
+
+// Lane is a kind of work that has places of its own.
+type Lane int
+
+// The lanes. Shares follow from their order: each may use less of the budget
+// than the ones before, so that something is always left for those.
+const (
+	Quick     Lane = iota // reading a picture of usual size
+	Tool                  // a tool at work
+	Large                 // reading a large picture
+	LargeTool             // a tool at work on large pictures
+	lanes
+)
+
+// LargeBytes is the size from which work counts as large: a photograph of about
+// 20 megapixels can be read with less.
+const LargeBytes = 64 << 20
+
+// maxWaiting bounds the queue of one owner in a lane for files on their way in.
+const maxWaiting = 32
+
+// Failures of Acquire. It also fails with the error of its context.
+var (
+	ErrNeverFits = errors.New("more memory than the lane can ever give")
+	ErrCrowded   = errors.New("too many requests of this owner wait for memory")
+)
+
+// Budget is bytes of memory and places to use them. It may be used by many at
+// once.
+type Budget struct {
+	total int64
+
+	mu    sync.Mutex
+	used  int64
+	lanes [lanes]lane
+}
+
+// lane is the places of one kind of work and the queues for them.
+type lane struct {
+	places   int   // 0: any number
+	perOwner int   // of the places, 0: any number
+	waiting  int   // requests of one owner that may wait, 0: any number
+	share    int64 // work begins while all lanes together use no more than this
+
+	busy   int
+	held   map[string]int       // places by owner
+	queues map[string][]*waiter // by owner, none is empty
+	order  []string             // owners with a queue, the next one first
+}
+
+type waiter struct {
+	bytes int64
+	ready chan struct{} // closed once it has its memory
+}
+
+// NewBudget makes a budget of so many bytes.
+func NewBudget(bytes int64) *Budget { return newBudget(bytes, background.Cores()) }
+
+func newBudget(bytes int64, cores int) *Budget {
+	b := &Budget{total: max(bytes, 1)}
+	b.lanes = [lanes]lane{
+		// One owner leaves a place to others, and still uses all cores.
+		Quick: {places: cores + 1, perOwner: cores, waiting: maxWaiting, share: b.total},
+		// The pools of engines bound how many tools work, or wait.
+		Tool:      {share: b.total - b.total/16},
+		Large:     {places: max(1, cores/2), waiting: maxWaiting, share: b.total - b.total/8},
+		LargeTool: {places: max(1, cores/2), share: b.total - b.total*3/8},
+	}
+	for i := range b.lanes {
+		b.lanes[i].held = map[string]int{}
+		b.lanes[i].queues = map[string][]*waiter{}
+	}
+	return b
+}
+
+// Most is the most that one request of a lane can get.
+func (b *Budget) Most(l Lane) int64 { return b.lanes[l].share }
+
+// Request asks for memory.
+type Request struct {
+	Owner string // person, or address where nobody is known
+	Bytes int64
+	Lane  Lane
+}
+
+// Hold is memory that somebody has.
+type Hold struct {
+	budget  *Budget
+	request Request
+	once    sync.Once
+}
+
+// Acquire waits for memory until ctx ends. The caller releases the hold. It must
+// not hold memory already, or two such callers may wait for each other.
+func (b *Budget) Acquire(ctx context.Context, r Request) (*Hold, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.Bytes = max(r.Bytes, 1)
+	w := &waiter{bytes: r.Bytes, ready: make(chan struct{})}
+
+	b.mu.Lock()
+	l := &b.lanes[r.Lane]
+	switch waiting := len(l.queues[r.Owner]); {
+	case r.Bytes > l.share:
+		b.mu.Unlock()
+		return nil, ErrNeverFits
+	case l.waiting > 0 && waiting >= l.waiting:
+		b.mu.Unlock()
+		return nil, ErrCrowded
+	case waiting == 0:
+		l.order = append(l.order, r.Owner)
+	}
+	l.queues[r.Owner] = append(l.queues[r.Owner], w)
+	b.admit()
+	b.mu.Unlock()
+
+	select {
+	case <-w.ready:
+		return &Hold{budget: b, request: r}, nil
+	case <-ctx.Done():
+	}
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-w.ready: // both happened
+		b.giveBack(r)
+	default:
+		l.remove(r.Owner, slices.Index(l.queues[r.Owner], w))
+		b.admit() // it may have been in the way of others
+	}
+	return nil, ctx.Err()
+}
+
+// Release gives the memory back. Only the first call counts.
+func (h *Hold) Release() {
+	h.once.Do(func() {
+		h.budget.mu.Lock()
+		defer h.budget.mu.Unlock()
+		h.budget.giveBack(h.request)
+	})
+}
+
+func (b *Budget) giveBack(r Request) {
+	l := &b.lanes[r.Lane]
+	b.used -= r.Bytes
+	l.busy--
+	if l.held[r.Owner]--; l.held[r.Owner] == 0 {
+		delete(l.held, r.Owner)
+	}
+	b.admit()
+}
+
+// admit lets in whoever's turn it is in each lane, as far as there is room. It
+// does not pass over a request that needs more than is free, or that one would
+// wait for ever.
+func (b *Budget) admit() {
+	for i := range b.lanes {
+		for l := &b.lanes[i]; ; {
+			at := l.next()
+			if at < 0 {
+				break
+			}
+			owner := l.order[at]
+			w := l.queues[owner][0]
+			if b.used+w.bytes > l.share {
+				break
+			}
+			b.used += w.bytes
+			l.busy++
+			l.held[owner]++
+			l.order = append(slices.Delete(l.order, at, at+1), owner)
+			l.remove(owner, 0)
+			close(w.ready)
+		}
+	}
+}
+
+// next is where in the order the next owner stands who may have a place, -1 for
+// nobody.
+func (l *lane) next() int {
+	if l.places > 0 && l.busy >= l.places {
+		return -1
+	}
+	return slices.IndexFunc(l.order, func(owner string) bool { return l.perOwner == 0 || l.held[owner] < l.perOwner })
+}
+
+// remove takes a waiter out of an owner's queue.
+func (l *lane) remove(owner string, i int) {
+	l.queues[owner] = slices.Delete(l.queues[owner], i, i+1)
+	if len(l.queues[owner]) == 0 {
+		delete(l.queues, owner)
+		at := slices.Index(l.order, owner)
+		l.order = slices.Delete(l.order, at, at+1)
+	}
+}
+
+type holdKey struct{}
+
+// WithHold lets what is done with the context use memory that the caller holds
+// and no longer needs itself.
+func WithHold(ctx context.Context, h *Hold) context.Context {
+	return context.WithValue(ctx, holdKey{}, h)
+}
+
+// Covers reports whether the context brings as much memory along.
+func Covers(ctx context.Context, bytes int64) bool {
+	h, ok := ctx.Value(holdKey{}).(*Hold)
+	return ok && h != nil && bytes <= h.request.Bytes
+}
+
+// laneNames are the names of the lanes for people.
+var laneNames = [lanes]string{Quick: "quick", Tool: "tool", Large: "large", LargeTool: "large_tool"}
+
+// Stats are how a budget stands.
+type Stats struct {
+	Total, Used int64          // bytes
+	Waiting     map[string]int // requests, by the name of their lane
+}
+
+// Stats gives the figures of the budget.
+func (b *Budget) Stats() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := Stats{Total: b.total, Used: b.used, Waiting: map[string]int{}}
+	for i := range b.lanes {
+		n := 0
+		for _, queue := range b.lanes[i].queues {
+			n += len(queue)
+		}
+		s.Waiting[laneNames[i]] = n
+	}
+	return s
+}

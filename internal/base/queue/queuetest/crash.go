@@ -1,0 +1,112 @@
+package queuetest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+)
+
+// childEnv gives a child process the address of its database.
+const childEnv = "ATELIER_QUEUETEST_CHILD"
+
+// Child is the other process of the crash test. A test binary that uses Run
+// calls it first in TestMain; it returns unless the binary was started to be
+// the child.
+func Child() {
+	address := os.Getenv(childEnv)
+	if address == "" {
+		return
+	}
+	if err := runChild(address); err != nil {
+		fmt.Fprintln(os.Stderr, "child:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// runChild takes a job, says so, and never finishes it.
+func runChild(address string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		io.Copy(io.Discard, os.Stdin) // ends with the parent
+		os.Exit(1)
+	}()
+	defer cancel()
+	db, err := sqldb.Open(ctx, address, sqldb.Options{MaxConns: 8, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	h := crashHandler(func(_ context.Context, w queue.Work) error {
+		fmt.Println(w.ID)
+		select {}
+	})
+	q, err := queue.Open(db, []queue.Handler{h}, crashOptions)
+	if err != nil {
+		return err
+	}
+	return q.Run(ctx)
+}
+
+var crashOptions = queue.Options{Now: time.Now, Poll: 50 * time.Millisecond, Lease: 2 * second}
+
+// crashHandler has a short timeout: River takes a job for abandoned by its age.
+func crashHandler(do func(context.Context, queue.Work) error) queue.Handler {
+	return queue.Handler{Kind: "note", Timeout: second, Retry: []time.Duration{0}, Do: do}
+}
+
+func crashed(t *testing.T, address string) {
+	did := make(chan queue.Work, 10)
+	n := Open(t, address, crashOptions, crashHandler(func(_ context.Context, w queue.Work) error {
+		did <- w
+		return nil
+	}))
+	limit := patience
+	if n.DB.Pool() != nil {
+		if testing.Short() {
+			t.Skip("River finds a dead worker's job only after half a minute")
+		}
+		limit = 120 * time.Second // a new leader within 21 s, its first look, the scheduler's round
+	}
+	id := n.Put(t, queue.Job{Kind: "note"})
+
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), childEnv+"="+address)
+	child.Stderr = os.Stderr
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatalf("start child: %v", err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	child.Process.Kill()
+	child.Wait()
+	if err != nil || line != id+"\n" {
+		t.Fatalf("the child took %q (%v), want %s", line, err, id)
+	}
+
+	n.Start(t)
+	select {
+	case w := <-did:
+		if w.ID != id || w.Attempt != 2 {
+			t.Errorf("work = job %s attempt %d, want %s attempt 2", w.ID, w.Attempt, id)
+		}
+	case <-time.After(limit):
+		t.Fatalf("the job of the killed process did not run within %s", limit)
+	}
+}

@@ -1,0 +1,167 @@
+package queuetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"atelier/internal/base/queue"
+)
+
+func cancelWaiting(t *testing.T, address string) {
+	var s starts
+	h, did := telling(&s, "note")
+	n := Open(t, address, queue.Options{}, h)
+	id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
+	soon := n.Put(t, queue.Job{Kind: "note", RunAt: time.Now().Add(time.Hour)})
+	for _, id := range []string{id, soon} {
+		if err := n.Cancel(t.Context(), id); err != nil {
+			t.Fatalf("cancel: %v", err)
+		}
+	}
+	if n.Put(t, queue.Job{Kind: "note", Unique: "k"}) == id {
+		t.Error("a cancelled job keeps its key")
+	}
+	n.Start(t)
+	Receive(t, did, "the job after the cancelled one")
+	s.wantAttempts(t, id)
+}
+
+// untilCancelled is a handler for jobs that end with their context.
+func untilCancelled(s *starts) (queue.Handler, <-chan string) {
+	began := make(chan string, 10)
+	h := handler(s, "note", func(ctx context.Context, w queue.Work) error {
+		began <- w.ID
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	h.Retry = []time.Duration{0, 0}
+	return h, began
+}
+
+func cancelRunning(t *testing.T, address string) {
+	var s starts
+	h, began := untilCancelled(&s)
+	n := Open(t, address, queue.Options{}, h)
+	n.Start(t)
+	id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
+	Receive(t, began, "job")
+	if err := n.Cancel(t.Context(), id); err != nil {
+		t.Fatalf("cancel: %v", err)
+	}
+	n.Finished(t, "note", "k", id)
+	s.wantAttempts(t, id, 1)
+}
+
+func cancelElsewhere(t *testing.T, address string) {
+	var s starts
+	h, began := untilCancelled(&s)
+	n, other := Open(t, address, queue.Options{Lease: 3 * second}, h), Open(t, address, queue.Options{})
+	n.Start(t)
+	id := other.Put(t, queue.Job{Kind: "note", Unique: "k"})
+	Receive(t, began, "job")
+	if err := other.Cancel(t.Context(), id); err != nil {
+		t.Fatalf("cancel: %v", err)
+	}
+	other.Finished(t, "note", "k", id)
+	s.wantAttempts(t, id, 1)
+}
+
+func cancelNothing(t *testing.T, address string) {
+	var s starts
+	h, did := telling(&s, "note")
+	n := Open(t, address, queue.Options{}, h)
+	n.Start(t)
+	id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
+	Receive(t, did, "job")
+	n.Finished(t, "note", "k", id)
+	for _, id := range []string{id, "", "0", "987654321", "no such job"} {
+		if err := n.Cancel(t.Context(), id); err != nil {
+			t.Errorf("cancel %q: %v", id, err)
+		}
+	}
+}
+
+func drained(t *testing.T, address string) {
+	var s starts
+	began, release, ended := make(chan string, 100), make(chan struct{}), make(chan error, 100)
+	h := handler(&s, "note", func(ctx context.Context, w queue.Work) error {
+		began <- w.ID
+		err := held(ctx, release)
+		ended <- err
+		return err
+	})
+	h.Parallel = 100
+	n := Open(t, address, queue.Options{Drain: 2 * patience}, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	returned := make(chan error, 1)
+	go func() { returned <- n.Run(ctx) }()
+	id := n.Put(t, queue.Job{Kind: "note"})
+	Receive(t, began, "job")
+	cancel()
+	// Run sees the end of its context in its own time, and what it took before
+	// that runs like the first.
+	var late string
+	for taking := true; taking; {
+		late = n.Put(t, queue.Job{Kind: "note"})
+		select {
+		case <-began:
+		case err := <-returned:
+			t.Fatalf("run returned %v while a job runs", err)
+		case <-time.After(second):
+			taking = false
+		}
+	}
+	close(release)
+	if err := Receive(t, ended, "end of the job"); err != nil {
+		t.Errorf("the job's context ended: %v", err)
+	}
+	if err := Receive(t, returned, "end of Run"); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	s.wantAttempts(t, late)
+	n.Start(t)
+	if got := Receive(t, began, "job left for later"); got != late {
+		t.Errorf("job = %s, want %s", got, late)
+	}
+	s.wantAttempts(t, id, 1)
+}
+
+func handedBack(t *testing.T, address string) {
+	var s starts
+	h, began := untilCancelled(&s)
+	h.Retry = nil // an attempt that counted would be the last
+	n := Open(t, address, queue.Options{Drain: 100 * time.Millisecond}, h)
+	stop := n.Start(t)
+	id := n.Put(t, queue.Job{Kind: "note"})
+	Receive(t, began, "job")
+	stop()
+	n.Start(t)
+	if got := Receive(t, began, "job again"); got != id {
+		t.Errorf("job = %s, want %s", got, id)
+	}
+	s.wantAttempts(t, id, 1, 1)
+}
+
+func runsOnce(t *testing.T, address string) {
+	var s starts
+	h, did := telling(&s, "note")
+	n := Open(t, address, queue.Options{}, h)
+	n.Start(t)
+	n.Put(t, queue.Job{Kind: "note"})
+	Receive(t, did, "job")
+	if err := n.Run(t.Context()); err == nil {
+		t.Error("the queue runs twice")
+	}
+}
+
+func pinged(t *testing.T, address string) {
+	n := Open(t, address, queue.Options{})
+	if err := n.Ping(t.Context()); err != nil {
+		t.Errorf("ping: %v", err)
+	}
+	n.DB.Close()
+	if n.Ping(t.Context()) == nil {
+		t.Error("a closed database answers")
+	}
+}

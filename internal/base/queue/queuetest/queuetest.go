@@ -1,0 +1,225 @@
+// Package queuetest holds every queue to the promises of package queue.
+package queuetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
+)
+
+// Run tests the queue that queue.Open makes for the databases that fresh
+// gives: the address of an empty, migrated one with every call.
+func Run(t *testing.T, fresh func(t *testing.T) string) {
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, address string)
+	}{
+		{"a job runs once, when its transaction commits", committed},
+		{"a commit wakes a worker", woken},
+		{"arguments arrive byte for byte", arguments},
+		{"what cannot be stored is refused", refused},
+		{"failures are retried on schedule", retried},
+		{"a worker's schedule counts, not the adder's", addedElsewhere},
+		{"giving up ends it", gaveUp},
+		{"a snooze is no attempt", snoozed},
+		{"a panic is a failure", panicked},
+		{"a timeout is a failure", timedOut},
+		{"a unique job is there once", unique},
+		{"a job between attempts is still there", betweenAttempts},
+		{"a job waits for its time", later},
+		{"a kind runs as many at once as it may", parallel},
+		{"a cancelled job never starts", cancelWaiting},
+		{"a cancelled job stops and stays away", cancelRunning},
+		{"a cancel reaches another node", cancelElsewhere},
+		{"cancelling nothing is no error", cancelNothing},
+		{"two nodes run each job once", twoNodes},
+		{"a job every so often, on one of two nodes", everySoOften},
+		{"the first of many comes at once", everySoon},
+		{"shutdown lets a job finish", drained},
+		{"shutdown hands back a job that takes too long", handedBack},
+		{"a queue runs once at a time", runsOnce},
+		{"ping tells whether the database is there", pinged},
+		{"a killed process's job runs again", crashed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, fresh(t))
+		})
+	}
+}
+
+// patience is how long the tests wait for what must happen.
+const patience = 30 * time.Second
+
+// Node is a process with a queue, as far as the database can tell.
+type Node struct {
+	queue.Queue
+	DB *sqldb.DB
+}
+
+// Open makes a node on the database at address.
+func Open(t *testing.T, address string, o queue.Options, handlers ...queue.Handler) *Node {
+	t.Helper()
+	db := dbtest.Open(t, address)
+	o.Now = time.Now
+	o.Poll = cmp.Or(o.Poll, 50*time.Millisecond)
+	o.Drain = cmp.Or(o.Drain, 2*time.Second)
+	q, err := queue.Open(db, handlers, o)
+	if err != nil {
+		t.Fatalf("open queue: %v", err)
+	}
+	return &Node{q, db}
+}
+
+// Start runs the queue until the test ends or stop is called, which waits for
+// the end of Run.
+func (n *Node) Start(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var run sync.WaitGroup
+	run.Go(func() {
+		if err := n.Run(ctx); err != nil {
+			t.Errorf("run queue: %v", err)
+		}
+	})
+	stop = func() {
+		cancel()
+		run.Wait()
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// Put adds a job in a transaction of its own.
+func (n *Node) Put(t *testing.T, j queue.Job) (id string) {
+	t.Helper()
+	id, err := n.put(j)
+	if err != nil {
+		t.Fatalf("add job: %v", err)
+	}
+	return id
+}
+
+func (n *Node) put(j queue.Job) (id string, err error) {
+	ctx := context.Background()
+	err = n.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		id, err = n.Add(ctx, tx, j)
+		return err
+	})
+	return id, err
+}
+
+// Finished waits until the job with a unique key is over, which frees the key,
+// and gives the id of the one it added to find out. That one is in the future.
+func (n *Node) Finished(t *testing.T, kind, key, id string) (next string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		next = n.Put(t, queue.Job{Kind: kind, Unique: key, RunAt: time.Now().Add(time.Hour)})
+		if next != id {
+			return next
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("job %s of kind %s is still there after %s", id, kind, patience)
+		}
+	}
+}
+
+// Receive waits for a value from c.
+func Receive[T any](t *testing.T, c <-chan T, what string) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatalf("no %s after %s", what, patience)
+	}
+	return v
+}
+
+// start is one call of a handler.
+type start struct {
+	queue.Work
+	at time.Time
+}
+
+// starts remembers the calls of handlers.
+type starts struct {
+	mu  sync.Mutex
+	all []start
+}
+
+func (s *starts) add(w queue.Work) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, start{w, time.Now()})
+}
+
+// of gives the calls for one job.
+func (s *starts) of(id string) []start {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.all), func(w start) bool { return w.ID != id })
+}
+
+func (s *starts) wantAttempts(t *testing.T, id string, want ...int) {
+	t.Helper()
+	var got []int
+	for _, w := range s.of(id) {
+		got = append(got, w.Attempt)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("attempts = %v, want %v", got, want)
+	}
+}
+
+// wantWaits checks that the calls for a job lie at least so far apart.
+func (s *starts) wantWaits(t *testing.T, id string, waits ...time.Duration) {
+	t.Helper()
+	all := s.of(id)
+	for i, want := range waits {
+		if i+1 >= len(all) {
+			t.Fatalf("%d calls, want %d", len(all), len(waits)+1)
+		}
+		if got := all[i+1].at.Sub(all[i].at); got < want {
+			t.Errorf("wait %d = %s, want at least %s", i+1, got, want)
+		}
+	}
+}
+
+var errTest = errors.New("as the test wants it")
+
+const second = time.Second
+
+// handler makes a handler that remembers its calls in s and then does do.
+func handler(s *starts, kind string, do func(ctx context.Context, w queue.Work) error) queue.Handler {
+	return queue.Handler{Kind: kind, Timeout: 2 * patience, Do: func(ctx context.Context, w queue.Work) error {
+		s.add(w)
+		return do(ctx, w)
+	}}
+}
+
+// held keeps a handler until c is closed or its context ends.
+func held(ctx context.Context, c <-chan struct{}) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// telling makes a handler that says on a channel which job it did.
+func telling(s *starts, kind string) (queue.Handler, <-chan string) {
+	c := make(chan string, 1000)
+	return handler(s, kind, func(_ context.Context, w queue.Work) error {
+		c <- w.ID
+		return nil
+	}), c
+}

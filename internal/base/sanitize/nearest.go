@@ -1,0 +1,45 @@
+package sanitize
+
+import "strings"
+
+// Nearest gives the word that another was probably meant to be, "" where none is
+// near: at most a third of its characters, and one in short words, are other
+// ones.
+func Nearest(word string, among []string) string {
+	best := ""
+	least := max(len([]rune(word))/3, 1) + 1
+	for _, one := range among {
+		if d := EditDistance(strings.ToLower(word), strings.ToLower(one)); d < least {
+			best = one
+			least = d
+		}
+	}
+	return best
+}
+
+// EditDistance counts the characters to add, drop, replace or swap with the next
+// one to make to of from (the optimal string alignment distance).
+func EditDistance(from, to string) int {
+	a, b := []rune(from), []rune(to)
+	var before []int // the row before the last
+	last := make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			other := 1
+			if a[i-1] == b[j-1] {
+				other = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+other)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,114 @@
+package dbtest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// World is a database with a clock that moves only when the test says so. A
+// package embeds it in a type that has its own helpers.
+type World struct {
+	*testing.T
+	DB    *sqldb.DB
+	URL   string        // of the database
+	clock *atomic.Int64 // microseconds
+}
+
+// Worlds runs fn in a new world of every kind, in parallel with other tests.
+// What fn leaves in it must pass the checks.
+func Worlds(t *testing.T, checks []sqldb.Check, fn func(w World)) {
+	t.Helper()
+	t.Parallel()
+	for _, engine := range Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			w := World{T: t, URL: URL(t, engine), clock: new(atomic.Int64)}
+			w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
+			w.DB = OpenAt(t, w.URL, w.Now)
+			fn(w)
+			if v, err := w.DB.Verify(t.Context(), checks); err != nil || len(v) != 0 {
+				t.Errorf("checks = %v, %v", v, err)
+			}
+		})
+	}
+}
+
+// Now is what the clock of the database shows.
+func (w World) Now() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
+
+// Pass moves the clock on.
+func (w World) Pass(d time.Duration) { w.clock.Add(d.Microseconds()) }
+
+// Try runs fn in a transaction of its own.
+func (w World) Try(fn func(*sqldb.Tx) error) error { return w.DB.Write(w.Context(), fn) }
+
+// Do is Try for what must succeed.
+func (w World) Do(fn func(*sqldb.Tx) error) { w.Helper(); w.OK(w.Try(fn)) }
+
+// OK ends the test at an error.
+func (w World) OK(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// Exec changes the database behind the package's back.
+func (w World) Exec(query string, args ...any) {
+	w.Helper()
+	w.Do(func(tx *sqldb.Tx) error { _, err := tx.Exec(w.Context(), query, args...); return err })
+}
+
+// Get gives the result of one transaction.
+func Get[T any](w World, fn func(*sqldb.Tx) (T, error)) (v T) {
+	w.Helper()
+	w.Do(func(tx *sqldb.Tx) (err error) { v, err = fn(tx); return err })
+	return v
+}
+
+// Damage does damage in a transaction that is not kept, and gives the checks that
+// found some.
+func (w World) Damage(checks []sqldb.Check, damage string, args ...any) (found map[string]bool) {
+	w.Helper()
+	found = map[string]bool{}
+	undo := errors.New("undo")
+	err := w.Try(func(tx *sqldb.Tx) error {
+		if _, err := tx.Exec(w.Context(), damage, args...); err != nil {
+			return err
+		}
+		for _, c := range checks {
+			err := tx.Each(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
+				var line string
+				found[c.Name] = true
+				return row.Scan(&line)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return undo
+	})
+	if !errors.Is(err, undo) {
+		w.Errorf("%s: %v", damage, err)
+	}
+	return found
+}
+
+// Together runs n functions at once and waits for all.
+func Together(n int, fn func(i int)) {
+	var group sync.WaitGroup
+	gate := make(chan struct{})
+	for i := range n {
+		group.Go(func() {
+			<-gate
+			fn(i)
+		})
+	}
+	close(gate)
+	group.Wait()
+}

@@ -1,0 +1,86 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	lite "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"atelier/internal/base/fault"
+)
+
+// conflict tells whether a transaction lost against another and may run again.
+func conflict(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
+	}
+	return false
+}
+
+// Duplicate tells whether a statement was refused by a unique index.
+func Duplicate(err error) bool {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code == "23505"
+	}
+	if l, ok := errors.AsType[*lite.Error](err); ok {
+		return l.Code() == lib.SQLITE_CONSTRAINT_UNIQUE || l.Code() == lib.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	return false
+}
+
+// lockNotAvailable is the code of a wait for a lock that took too long.
+const lockNotAvailable = "55P03"
+
+// LockTimedOut tells whether another transaction held a row for too long: the
+// database answers, and may be asked again.
+func LockTimedOut(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == lockNotAvailable
+}
+
+// classify marks the errors that mean the database could not be asked at all.
+func classify(err error) error {
+	if err == nil || !unreachable(err) {
+		return err
+	}
+	return fault.New(fault.Unavailable, "The service can't reach its database. Try again shortly.").Because(err)
+}
+
+func unreachable(err error) bool {
+	if errors.Is(err, context.Canceled) {
+		return false // the caller left; nothing is wrong with the database
+	}
+	if _, ok := errors.AsType[*fault.Error](err); ok {
+		return false // decided already
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true // whatever the server's reason is
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch pg.Code {
+		case lockNotAvailable, "57014", "25P03", "25P04": // the limits of a lock, a statement, an idle transaction and a transaction
+			return true
+		}
+		// 08 connection, 53 out of resources, 57P shutting down or starting.
+		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "57P")
+	}
+	if l, ok := errors.AsType[*lite.Error](err); ok {
+		switch l.Code() & 0xff {
+		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN, lib.SQLITE_FULL,
+			lib.SQLITE_READONLY, lib.SQLITE_NOMEM, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
+			return true
+		}
+		return false
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true // timeouts and refused or broken connections
+	}
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) ||
+		errors.Is(err, context.DeadlineExceeded) || pgconn.SafeToRetry(err)
+}

@@ -1,0 +1,262 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"atelier/internal/base/failpoint"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// migrationLock is the key of the PostgreSQL advisory lock around migrations.
+const migrationLock = 0x41_54_45_4c // "ATEL"
+
+// ErrNewer says that a newer release has changed the database already.
+var ErrNewer = errors.New("the database was made by a newer version of atelier")
+
+// Migrate brings the schema to this release's version and says how many steps
+// it took. Any number of processes may call it at once: one works, the others
+// wait. Each step is one transaction, so a crash leaves whole steps only and
+// the next call goes on from there.
+func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
+	if db.readOnly {
+		return 0, errReadOnly
+	}
+	pool, err := db.unlimitedPool(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("connect for migrations: %w", err)
+	}
+	if pool != nil {
+		defer pool.Close()
+	}
+	unlock, err := db.lockMigrations(ctx, pool)
+	if err != nil {
+		return 0, fmt.Errorf("lock migrations: %w", err)
+	}
+	defer unlock()
+
+	p, conn, err := db.migrations(pool)
+	if err != nil {
+		return 0, fmt.Errorf("read migrations: %w", err)
+	}
+	defer conn.Close()
+	if err := checkVersion(ctx, p); err != nil {
+		return 0, err
+	}
+	for {
+		res, err := p.UpByOne(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			break
+		}
+		if err != nil {
+			return steps, fmt.Errorf("migrate: %w", err)
+		}
+		if res != nil {
+			steps++
+		}
+		failpoint.Hit("migrate.mid")
+	}
+	if pool == nil {
+		return steps, nil
+	}
+	// River keeps its tables by its own migrations.
+	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
+	if err != nil {
+		return steps, fmt.Errorf("migrate queue: %w", err)
+	}
+	res, err := m.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	if err != nil {
+		return steps, fmt.Errorf("migrate queue: %w", err)
+	}
+	return steps + len(res.Versions), nil
+}
+
+// ErrNone says that the database holds no installation.
+var ErrNone = errors.New("there is no installation of atelier in this database")
+
+// Migrated fails unless the schema is exactly this release's. It writes
+// nothing.
+func (db *DB) Migrated(ctx context.Context) error {
+	have, err := db.stepsTaken(ctx)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if len(have) == 0 {
+		return ErrNone
+	}
+	want, err := stepNumbers(db.Dialect)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	newest := slices.Max(have)
+	if newest > slices.Max(want) {
+		return fmt.Errorf("%w (schema %d, this one knows %d)", ErrNewer, newest, slices.Max(want))
+	}
+	for _, step := range want {
+		if !slices.Contains(have, step) {
+			return errors.New("the database is older than this version of atelier: run atelier migrate")
+		}
+	}
+	return nil
+}
+
+// Exists fails with ErrNone where the database has no schema at all. It writes
+// nothing.
+func (db *DB) Exists(ctx context.Context) error {
+	have, err := db.stepsTaken(ctx)
+	if err == nil && len(have) == 0 {
+		err = ErrNone
+	}
+	return err
+}
+
+// stepsTaken gives the numbers of the steps that the database has taken. It does
+// not ask goose, which would make its table.
+func (db *DB) stepsTaken(ctx context.Context) (numbers []int64, err error) {
+	hasTable := `SELECT to_regclass('` + goose.DefaultTablename + `') IS NOT NULL`
+	if db.lite != nil {
+		hasTable = `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '` + goose.DefaultTablename + `')`
+	}
+	err = db.Read(ctx, func(tx *Tx) error {
+		numbers = nil
+		var found bool
+		if err := tx.QueryRow(ctx, hasTable).Scan(&found); err != nil || !found {
+			return err
+		}
+		// Number 0 says that there is a table.
+		numbers, err = All(ctx, tx, `SELECT version_id FROM `+goose.DefaultTablename+` WHERE is_applied AND version_id > 0`, nil,
+			func(row Scanner) (n int64, err error) { return n, row.Scan(&n) })
+		return err
+	})
+	return numbers, err
+}
+
+// stepNumbers gives the numbers of this release's steps.
+func stepNumbers(d Dialect) (numbers []int64, err error) {
+	files, err := fs.ReadDir(stepsFor(d), ".")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		n, err := goose.NumericComponent(f.Name())
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// checkVersion refuses a database that a newer release has migrated.
+func checkVersion(ctx context.Context, p *goose.Provider) error {
+	have, want, err := p.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if have > want {
+		return fmt.Errorf("%w (schema %d, this one knows %d)", ErrNewer, have, want)
+	}
+	return nil
+}
+
+// unlimitedPool gives connections without time limits, nil on SQLite: changing
+// the tables of a large installation takes a while, and so does waiting for
+// another node that does.
+func (db *DB) unlimitedPool(ctx context.Context) (*pgxpool.Pool, error) {
+	if db.pool == nil {
+		return nil, nil
+	}
+	conf := db.pool.Config()
+	conf.AfterConnect = nil
+	return pgxpool.NewWithConfig(ctx, conf)
+}
+
+// migrations gives the steps for this database, on connections of pool or, on
+// SQLite, on one of their own.
+func (db *DB) migrations(pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
+	var conn *sql.DB
+	dialect := goose.DialectPostgres
+	if pool != nil {
+		conn = stdlib.OpenDBFromPool(pool)
+	} else {
+		var err error
+		if conn, err = sql.Open("sqlite", sqliteDSN(db.source)); err != nil {
+			return nil, nil, err
+		}
+		conn.SetMaxOpenConns(1)
+		dialect = goose.DialectSQLite3
+	}
+	p, err := goose.NewProvider(dialect, conn, stepsFor(db.Dialect), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return p, conn, nil
+}
+
+// lockMigrations lets one process at a time change the schema. The system
+// frees the lock of a process that dies.
+func (db *DB) lockMigrations(ctx context.Context, pool *pgxpool.Pool) (unlock func(), err error) {
+	if pool != nil {
+		c, err := pool.Acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := c.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
+			c.Release()
+			return nil, err
+		}
+		return func() {
+			c.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(migrationLock))
+			c.Release()
+		}, nil
+	}
+	f, err := os.OpenFile(db.source+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { f.Close() }, nil
+}
+
+// stepsFor shows the migrations of one dialect: the shared files and its half
+// of each pair.
+func stepsFor(d Dialect) fs.FS {
+	sub, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		panic(err) // the directory is embedded above
+	}
+	other := ".postgres.sql"
+	if d.Name == dialectPostgres.Name {
+		other = ".sqlite.sql"
+	}
+	return without{sub, other}
+}
+
+// without is a file system that hides names with a suffix.
+type without struct {
+	fs.FS
+	suffix string
+}
+
+func (w without) ReadDir(name string) ([]fs.DirEntry, error) {
+	all, err := fs.ReadDir(w.FS, name)
+	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), w.suffix) }), err
+}

@@ -1,0 +1,128 @@
+package sqldb
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+
+	"atelier/internal/base/fault"
+)
+
+// Reading only, on SQLite: a connection of the usual kind makes the log and its
+// index beside the database, mends them after a crash and empties the log at its
+// end. What a reader may do instead depends on who else is there.
+//
+//	a service runs     its log and index are there: read along, with its locks
+//	nobody, no log     the file is complete: read it alone, without locks
+//	nobody, a log      read both, and keep the index in memory
+//
+// A service that starts while the file is read alone does not know of us, so
+// every transaction ends with a look whether one did.
+
+var (
+	errReadOnly  = errors.New("the database was opened for reading")
+	errDisturbed = fault.New(fault.Unavailable, "The service was started while its database was read. Try again.")
+	errNoIndex   = errors.New("the database was copied without its index: its log must be read in first. Run atelier migrate, and try again")
+)
+
+// dmsByte is what every process that uses an index has locked: UNIX_SHM_DMS of
+// SQLite's os_unix.c, the byte after the 8 locks that begin at (22+8)*4.
+const dmsByte = 128
+
+// openSQLiteReadOnly opens the database at path as it is.
+func openSQLiteReadOnly(path string, conns int) (*sqlite, error) {
+	still, err := readStill(path)
+	if err != nil {
+		return nil, err
+	}
+	running, err := inUse(path + "-shm")
+	if err != nil {
+		return nil, err
+	}
+	l := &sqlite{}
+	mode := "immutable=1"
+	switch {
+	case running:
+		mode = ""
+	case still.logBytes > 0 && !still.hasIndex:
+		return nil, errNoIndex
+	case still.logBytes > 0:
+		mode = "readonly_shm=1"
+	default:
+		l.files = &still
+	}
+	dsn := readOnlyDSN(path, mode)
+	if l.readers, err = sql.Open("sqlite", dsn); err != nil {
+		return nil, err
+	}
+	conns = max(conns, 2)
+	l.readers.SetMaxOpenConns(conns)
+	l.readers.SetMaxIdleConns(conns)
+	if l.rows, err = openReaders(dsn, runtime.GOMAXPROCS(0)); err != nil {
+		return nil, errors.Join(err, l.readers.Close())
+	}
+	return l, nil
+}
+
+func readOnlyDSN(path, mode string) string {
+	dsn := fileDSN(path, "busy_timeout("+milliseconds(busyLimit)+")", "query_only(1)") + "&mode=ro"
+	if mode != "" {
+		dsn += "&" + mode
+	}
+	return dsn
+}
+
+// inUse tells whether a process uses an index.
+func inUse(index string) (bool, error) {
+	f, err := os.Open(index)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: dmsByte, Len: 1}
+	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock); err != nil {
+		return false, fmt.Errorf("look at the lock of %s: %w", index, err)
+	}
+	return lock.Type != syscall.F_UNLCK, nil
+}
+
+// stillFiles are the files of a database that no process has open.
+type stillFiles struct {
+	path     string
+	database fs.FileInfo
+	logBytes int64
+	hasIndex bool
+}
+
+func readStill(path string) (s stillFiles, err error) {
+	s.path = path
+	if s.database, err = os.Stat(path); err != nil {
+		return s, err
+	}
+	log, err := os.Stat(path + "-wal")
+	if err == nil {
+		s.logBytes = log.Size()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	_, err = os.Stat(path + "-shm")
+	s.hasIndex = err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	return s, nil
+}
+
+// changed tells whether somebody has opened the database since.
+func (s stillFiles) changed() bool {
+	now, err := readStill(s.path)
+	return err != nil || now.logBytes != s.logBytes || now.hasIndex != s.hasIndex ||
+		now.database.Size() != s.database.Size() || !now.database.ModTime().Equal(s.database.ModTime())
+}

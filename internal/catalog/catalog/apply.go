@@ -1,0 +1,99 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"atelier/internal/base/failpoint"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// Change is something that applying did.
+type Change struct {
+	Kind string // tool, tool_tag or kit
+	Slug string
+	ID   string
+	What string // added, changed or removed
+}
+
+// Apply makes the stored catalog say what the set says, in one transaction.
+// Items of sources that the set does not have are left alone, and so is
+// everything with a problem. The set's assets must be stored before.
+func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
+	var changes []Change
+	err := db.Write(ctx, func(tx *sqldb.Tx) error {
+		changes = nil
+		if err := lock(ctx, tx); err != nil {
+			return err
+		}
+		for _, k := range []kind{tagKind, toolKind, kitKind} {
+			made, err := s.apply(ctx, tx, k)
+			if err != nil {
+				return err
+			}
+			changes = append(changes, made...)
+			failpoint.Hit("catalog.mid")
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		return bump(ctx, tx)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("apply catalog: %w", err)
+	}
+	return changes, nil
+}
+
+func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error) {
+	stored, err := rows(ctx, tx, k)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	wanted := s.list(k)
+	for _, slug := range sorted(wanted) {
+		want := wanted[slug]
+		have, known := stored[slug]
+		what := "changed"
+		switch {
+		case !known:
+			have, what = row{id: ident.New(), slug: slug}, "added"
+		case !slices.Contains(s.sources, have.source) && !have.removed:
+			continue // another node's directory has it, and goes before our built-in
+		case !have.removed && have.source != want.source && s.kept[file{k, have.source}]:
+			continue // the file that it comes from is broken, which must not bring the built-in back
+		case !have.removed && have.definition == want.definition && have.source == want.source:
+			continue
+		case have.removed:
+			what = "added"
+		}
+		have.source, have.definition, have.removed = want.source, want.definition, false
+		if err := put(ctx, tx, k, have); err != nil {
+			return nil, err
+		}
+		changes = append(changes, Change{string(k), slug, have.id, what})
+	}
+	for _, slug := range sorted(stored) {
+		have := stored[slug]
+		_, still := wanted[slug]
+		if still || have.removed || k == toolKind && (s.broken[slug] || s.same[slug]) || s.kept[file{k, have.source}] || !slices.Contains(s.sources, have.source) {
+			continue
+		}
+		have.removed = true
+		if err := put(ctx, tx, k, have); err != nil {
+			return nil, err
+		}
+		changes = append(changes, Change{string(k), slug, have.id, "removed"})
+	}
+	return changes, nil
+}
+
+// AssetFolder holds the pictures of tools in the blob store. They are never
+// removed.
+const AssetFolder = "catalog"
+
+// AssetKey is where a picture lies in the blob store.
+func AssetKey(a Asset) string { return AssetFolder + "/" + string(a) + ".png" }

@@ -1,0 +1,167 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// row is an item as it is stored.
+type row struct {
+	id, slug   string
+	source     Source
+	definition string
+	removed    bool
+
+	// Tools only.
+	hash             string
+	average, recent  time.Duration
+	created, updated time.Time
+}
+
+const versionQuery = `SELECT version FROM catalog WHERE id = 1`
+
+// lock lets one transaction at a time change the catalog.
+func lock(ctx context.Context, tx *sqldb.Tx) error {
+	var version int64
+	return tx.QueryRow(ctx, versionQuery+tx.Dialect.ForUpdate).Scan(&version)
+}
+
+func bump(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`)
+	return err
+}
+
+// rows gives every item of a kind by slug, removed ones included.
+func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
+	columns := `id, slug, source, definition, removed`
+	if k == toolKind {
+		columns += `, hash, coalesce(average_ms, 0), coalesce(recent_ms, 0), created, updated`
+	}
+	all := map[string]row{}
+	err := tx.Each(ctx, `SELECT `+columns+` FROM `+string(k), nil, func(s sqldb.Scanner) error {
+		var r row
+		var average, recent int64
+		var created, updated sqldb.Time
+		dest := []any{&r.id, &r.slug, &r.source, &r.definition, &r.removed}
+		if k == toolKind {
+			dest = append(dest, &r.hash, &average, &recent, &created, &updated)
+		}
+		if err := s.Scan(dest...); err != nil {
+			return err
+		}
+		r.average = time.Duration(average) * time.Millisecond
+		r.recent = time.Duration(recent) * time.Millisecond
+		r.created, r.updated = created.Time, updated.Time
+		all[r.slug] = r
+		return nil
+	})
+	return all, err
+}
+
+// put writes an item, new or not. A tool's version is there before the tool is,
+// and stays.
+func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
+	if k == toolKind {
+		hash := hashOf(r.definition)
+		if _, err := tx.Exec(ctx, `INSERT INTO tool_version (hash, definition) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`,
+			hash, r.definition); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `
+			INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+			ON CONFLICT (id) DO UPDATE SET source = excluded.source, definition = excluded.definition,
+				hash = excluded.hash, removed = excluded.removed, updated = excluded.updated`,
+			r.id, r.slug, string(r.source), r.definition, hash, r.removed, sqldb.At(tx.Now))
+		return err
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO `+string(k)+` (id, slug, source, definition, removed)
+		VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (id) DO UPDATE SET source = excluded.source, definition = excluded.definition, removed = excluded.removed`,
+		r.id, r.slug, string(r.source), r.definition, r.removed)
+	return err
+}
+
+// version gives the definition that has a hash.
+func version(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
+	err = db.QueryRow(ctx, `SELECT definition FROM tool_version WHERE hash = $1`, hash).Scan(&definition)
+	return definition, err
+}
+
+// Live gives the hash of a tool as it is at this moment; ok is false where it is
+// no longer offered. What this node has in memory may be a moment older.
+func Live(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT hash FROM tool WHERE id = $1 AND NOT removed`, toolID).Scan(&hash)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return "", false, nil
+	}
+	return hash, err == nil, err
+}
+
+const (
+	// durationsKept is how many finished runs of a tool its average is made of.
+	durationsKept = 100
+	// durationsRecent is how many of them count as recent: few enough that a
+	// server that became faster is noticed within minutes.
+	durationsRecent = 15
+)
+
+// RecordDuration adds a finished run to the tool's history. What takes less than
+// a millisecond takes one: zero is for tools without a history.
+func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult time.Duration) error {
+	_, err := tx.Exec(ctx, `INSERT INTO tool_duration (id, tool_id, ms_per_result, finished) VALUES ($1, $2, $3, $4)`,
+		ident.New(), toolID, max(perResult.Milliseconds(), 1), sqldb.At(tx.Now))
+	return err
+}
+
+// UpdateAverages forgets all but the newest runs of each tool and makes the
+// averages anew. The catalog moves on only if one has changed.
+func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
+	return db.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := lock(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `
+			DELETE FROM tool_duration WHERE id IN (
+				SELECT id FROM (
+					SELECT id, row_number() OVER (PARTITION BY tool_id ORDER BY finished DESC, id) AS place FROM tool_duration
+				) AS ranked WHERE place > $1)`, int64(durationsKept)); err != nil {
+			return err
+		}
+		changed, err := tx.Exec(ctx, `
+			WITH average AS (
+				SELECT tool_id, CAST(avg(ms_per_result) AS BIGINT) AS ms FROM tool_duration GROUP BY tool_id),
+			newest AS (
+				SELECT tool_id, ms_per_result AS ms, row_number() OVER (PARTITION BY tool_id ORDER BY finished DESC, id) AS age FROM tool_duration),
+			ranked AS (
+				SELECT tool_id, ms, row_number() OVER (PARTITION BY tool_id ORDER BY ms) AS place, count(*) OVER (PARTITION BY tool_id) AS n
+				FROM newest WHERE age <= $1),
+			middle AS (
+				SELECT tool_id, ms FROM ranked WHERE place = (n + 1) / 2)
+			UPDATE tool SET average_ms = average.ms, recent_ms = middle.ms FROM average JOIN middle ON middle.tool_id = average.tool_id
+			WHERE tool.id = average.tool_id AND (coalesce(average_ms, -1) <> average.ms OR coalesce(recent_ms, -1) <> middle.ms)`,
+			int64(durationsRecent))
+		if err != nil || changed == 0 {
+			return err
+		}
+		return bump(ctx, tx)
+	})
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "the catalog has one version", Query: `
+		SELECT 'catalog has ' || CAST(count(*) AS TEXT) || ' rows' FROM catalog HAVING count(*) <> 1`},
+	{Name: "every tool has a definition and its hash", Query: `
+		SELECT 'tool ' || id FROM tool WHERE definition = '' OR hash NOT LIKE 'v1:%' OR length(hash) <> 46`},
+	{Name: "every tool has its version", Query: `
+		SELECT 'tool ' || id FROM tool
+		WHERE NOT EXISTS (SELECT 1 FROM tool_version v WHERE v.hash = tool.hash AND v.definition = tool.definition)`},
+	{Name: "a tool was not updated before it was made", Query: `
+		SELECT 'tool ' || id FROM tool WHERE updated < created`},
+}

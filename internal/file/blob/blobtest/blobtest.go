@@ -1,0 +1,146 @@
+// Package blobtest holds what every blob.Store has to pass, and a real S3
+// server for tests.
+//
+// The server is versitygw, built from the module in test/s3server on first use,
+// kept in the user's cache and started once per test binary, with which it
+// dies. Where it cannot be built its tests are skipped; with CI set they fail
+// instead. ATELIER_TEST_S3=skip skips them anywhere.
+package blobtest
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"atelier/internal/file/blob"
+)
+
+// long is more than any store sends at once.
+const long = 20<<20 + 12345
+
+// Run proves that a store keeps the promises of blob.Store. Every test gets an
+// empty store of its own from fresh.
+func Run(t *testing.T, fresh func(t *testing.T) blob.Store) {
+	tests := []struct {
+		name string
+		run  func(t *testing.T, s blob.Store)
+	}{
+		{"round trip", roundTrip},
+		{"long values of unknown size", longRoundTrip},
+		{"replace", replace},
+		{"ranges", ranges},
+		{"ranges of nothing", rangesOfNothing},
+		{"missing", missing},
+		{"delete twice", deleteTwice},
+		{"bad keys", badKeys},
+		{"odd but good keys", goodKeys},
+		{"failing readers", failingReaders},
+		{"cancelled", cancelled},
+		{"many writers of one key", manyWriters},
+		{"a reader outlives its value", readerOutlives},
+		{"types follow the key", types},
+		{"list", list},
+		{"ping", ping},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.run(t, fresh(t))
+		})
+	}
+}
+
+// Dead proves that a store whose disk or server is gone says so.
+func Dead(t *testing.T, s blob.Store) {
+	t.Helper()
+	if err := s.Ping(t.Context()); err == nil {
+		t.Error("ping of a dead store succeeded")
+	}
+	if _, err := s.Put(t.Context(), "a/b", strings.NewReader("x")); err == nil {
+		t.Error("put into a dead store succeeded")
+	}
+}
+
+// Bytes gives n bytes that differ from those of any other seed.
+func Bytes(seed byte, n int) []byte {
+	b := make([]byte, n)
+	rand.NewChaCha8([32]byte{seed}).Read(b)
+	return b
+}
+
+// FailAfter gives the bytes and then err instead of an end.
+func FailAfter(b []byte, err error) io.Reader {
+	return io.MultiReader(bytes.NewReader(b), errReader{err})
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// Keys lists all keys, sorted.
+func Keys(t *testing.T, s blob.Store, folder string) []string {
+	t.Helper()
+	var keys []string
+	for item, err := range s.List(t.Context(), folder) {
+		if err != nil {
+			t.Fatalf("list %q: %v", folder, err)
+		}
+		keys = append(keys, item.Key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func put(t *testing.T, s blob.Store, key string, b []byte) {
+	t.Helper()
+	n, err := s.Put(t.Context(), key, bytes.NewReader(b))
+	if err != nil {
+		t.Fatalf("put %s: %v", key, err)
+	}
+	if n != int64(len(b)) {
+		t.Errorf("put %s = %d bytes, want %d", key, n, len(b))
+	}
+}
+
+func get(t *testing.T, s blob.Store, key string, offset, length int64) ([]byte, blob.Info) {
+	t.Helper()
+	r, info, err := s.Open(t.Context(), key, offset, length)
+	if err != nil {
+		t.Fatalf("open %s: %v", key, err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("read %s: %v", key, err)
+	}
+	return b, info
+}
+
+// want fails where the key holds something else.
+func want(t *testing.T, s blob.Store, key string, b []byte) {
+	t.Helper()
+	got, info := get(t, s, key, 0, -1)
+	if !bytes.Equal(got, b) {
+		t.Errorf("%s holds %d other bytes, want %d", key, len(got), len(b))
+	}
+	stat, err := s.Stat(t.Context(), key)
+	if err != nil {
+		t.Fatalf("stat %s: %v", key, err)
+	}
+	for _, i := range []blob.Info{info, stat} {
+		if i.Size != int64(len(b)) || i.Modified.IsZero() {
+			t.Errorf("info of %s = %+v, want %d bytes and a time", key, i, len(b))
+		}
+	}
+}
+
+// wantOnly fails where anything but the keys is stored.
+func wantOnly(t *testing.T, s blob.Store, keys ...string) {
+	t.Helper()
+	if got := Keys(t, s, ""); !slices.Equal(got, keys) {
+		t.Errorf("keys = %q, want %q", got, keys)
+	}
+}

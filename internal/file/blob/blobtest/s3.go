@@ -1,0 +1,133 @@
+package blobtest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"atelier/internal/file/blob"
+	"atelier/internal/testkit/companion"
+)
+
+const (
+	accessKey = "atelier-test"
+	secretKey = "atelier-test-secret"
+)
+
+// Bucket is an empty bucket on the S3 server of this test binary.
+type Bucket struct {
+	Name, Endpoint       string
+	AccessKey, SecretKey string
+}
+
+// Address is what blob.Open takes.
+func (b Bucket) Address() string {
+	return "s3://" + b.Name + "?" + url.Values{"endpoint": {b.Endpoint}}.Encode()
+}
+
+// Options go with the address.
+func (b Bucket) Options() blob.Options {
+	return blob.Options{AccessKey: b.AccessKey, SecretKey: b.SecretKey, Now: time.Now}
+}
+
+// Client looks at the bucket past our own code.
+func (b Bucket) Client(t testing.TB) minio.Core {
+	t.Helper()
+	u, err := url.Parse(b.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := minio.New(u.Host, &minio.Options{
+		Creds:  credentials.NewStaticV4(b.AccessKey, b.SecretKey, ""),
+		Region: "us-east-1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return minio.Core{Client: c}
+}
+
+var buckets atomic.Int64
+
+// S3 makes a bucket for one test on a real server.
+func S3(t testing.TB) Bucket {
+	t.Helper()
+	b := Bucket{
+		Name:      fmt.Sprintf("test-%d", buckets.Add(1)),
+		Endpoint:  companion.Need(t, "S3", "ATELIER_TEST_S3", startServer),
+		AccessKey: accessKey,
+		SecretKey: secretKey,
+	}
+	if err := b.Client(t).MakeBucket(t.Context(), b.Name, minio.MakeBucketOptions{}); err != nil {
+		t.Fatalf("S3 for tests: make bucket: %v", err)
+	}
+	return b
+}
+
+var startServer = sync.OnceValues(func() (string, error) {
+	program, err := companion.Program("s3server", "github.com/versity/versitygw/cmd/versitygw")
+	if err != nil {
+		return "", err
+	}
+	dir, err := companion.Dir("", "atelier-s3-")
+	if err != nil {
+		return "", err
+	}
+	// Somebody else can take the port before the server does.
+	for range 5 {
+		var endpoint string
+		if endpoint, err = start(program, dir); err == nil {
+			return endpoint, nil
+		}
+	}
+	return "", err
+})
+
+// start runs the server on a free port until the test binary ends.
+func start(program, dir string) (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	address := l.Addr().String()
+	l.Close()
+	data, meta := filepath.Join(dir, "data"), filepath.Join(dir, "meta")
+	if err := errors.Join(os.MkdirAll(data, 0o700), os.MkdirAll(meta, 0o700)); err != nil {
+		return "", err
+	}
+	args := []string{"--port", address, "--health", "/health", "--quiet", "posix"}
+	if !hasAttributes(data) {
+		args = append(args, "--sidecar", meta)
+	}
+	cmd := exec.Command(program, append(args, data)...)
+	cmd.Dir, cmd.Env = dir, []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
+	server, err := companion.Start(cmd)
+	if err != nil {
+		return "", err
+	}
+	endpoint := "http://" + address
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		select {
+		case <-server.Ended:
+			return "", fmt.Errorf("versitygw ended: %s", server.Log())
+		case <-time.After(10 * time.Millisecond):
+		}
+		if answer, err := http.Get(endpoint + "/health"); err == nil {
+			answer.Body.Close()
+			return endpoint, nil
+		}
+	}
+	return "", errors.New("versitygw did not answer within 30 s")
+}

@@ -1,0 +1,345 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"atelier/internal/base/fault"
+)
+
+const (
+	// partSize is what a Put holds on disk. S3 takes no more than 10,000
+	// parts, so a value ends at 78 GiB.
+	partSize = 8 << 20
+
+	// partTime is the most that the sending of one part takes.
+	partTime = 2 * time.Minute
+
+	// stallTime is the most that a reader waits for the next bytes.
+	stallTime = time.Minute
+
+	// tries of one request, the first included. They end within some seconds
+	// so that the caller hears of an outage while somebody is still waiting.
+	tries = 3
+)
+
+// bucket is a store in S3.
+type bucket struct {
+	name      string
+	core      minio.Core
+	transport *http.Transport
+	stall     time.Duration
+}
+
+func openS3(ctx context.Context, a s3Address, accessKey, secretKey string) (*bucket, error) {
+	b, err := newBucket(a, accessKey, secretKey)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Ping(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+func newBucket(a s3Address, accessKey, secretKey string) (*bucket, error) {
+	if accessKey == "" || secretKey == "" {
+		return nil, errors.New("S3 needs an access key and a secret key")
+	}
+	transport := a.transport()
+	client, err := minio.New(a.endpoint.Host, &minio.Options{
+		Creds:        credentials.NewStaticV4(accessKey, secretKey, ""),
+		Secure:       a.endpoint.Scheme == "https",
+		Transport:    transport,
+		Region:       a.region, // never empty, or minio asks for it
+		BucketLookup: minio.BucketLookupPath,
+		MaxRetries:   tries,
+	})
+	if err != nil {
+		return nil, err
+	}
+	client.SetS3EnableDualstack(false) // another host than the endpoint
+	return &bucket{name: a.bucket, core: minio.Core{Client: client}, transport: transport, stall: stallTime}, nil
+}
+
+// Put sends a value in one request where it fits into a part, else part by
+// part. Each part is collected before it is sent, so that a slow sender holds
+// no connection to the server, and a request can be tried again. It carries the
+// hash of its bytes, which the server compares.
+func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
+	if err := checkKey(key); err != nil {
+		return 0, err
+	}
+	r = ReaderWithContext(ctx, r)
+	part := newSpool()
+	defer part.close()
+	last, err := part.fill(r, partSize)
+	if err != nil {
+		return 0, fmt.Errorf("put %s: %w", key, err)
+	}
+	if !last {
+		return b.putParts(ctx, key, part, r)
+	}
+	opts := minio.PutObjectOptions{ContentType: typeOf(key), DisableContentSha256: true} // its own chunked hashes, as we give one
+	limited, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
+	if _, err := b.core.PutObject(limited, b.name, key, part.reader(), part.size, "", part.sha256Hex(), opts); err != nil {
+		return 0, failure(ctx, "put "+key, err)
+	}
+	return part.size, nil
+}
+
+// putParts sends the first part and what follows it as a multipart upload.
+func (b *bucket) putParts(ctx context.Context, key string, part *spool, rest io.Reader) (size int64, err error) {
+	upload, err := b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{ContentType: typeOf(key)})
+	if err != nil {
+		return 0, failure(ctx, "put "+key, err)
+	}
+	defer func() {
+		if err != nil {
+			b.abort(ctx, key, upload)
+		}
+	}()
+	var sent []minio.CompletePart
+	for last := false; part.size > 0; {
+		p, err := b.putPart(ctx, key, upload, len(sent)+1, part)
+		if err != nil {
+			return 0, failure(ctx, "put "+key, err)
+		}
+		sent = append(sent, minio.CompletePart{PartNumber: p.PartNumber, ETag: p.ETag})
+		size += part.size
+		if last {
+			break
+		}
+		if last, err = part.fill(rest, partSize); err != nil {
+			return 0, fmt.Errorf("put %s: %w", key, err)
+		}
+	}
+	if _, err := b.core.CompleteMultipartUpload(ctx, b.name, key, upload, sent, minio.PutObjectOptions{}); err != nil {
+		return 0, failure(ctx, "put "+key, err)
+	}
+	return size, nil
+}
+
+func (b *bucket) putPart(ctx context.Context, key, upload string, number int, part *spool) (minio.ObjectPart, error) {
+	ctx, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
+	opts := minio.PutObjectPartOptions{Sha256Hex: part.sha256Hex(), DisableContentSha256: true}
+	return b.core.PutObjectPart(ctx, b.name, key, upload, number, part.reader(), part.size, opts)
+}
+
+// abort drops the parts of an upload that failed, also when it failed because
+// ctx ended. Where the server does not hear of it, Sweep does it later.
+func (b *bucket) abort(ctx context.Context, key, upload string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	_ = b.core.AbortMultipartUpload(ctx, b.name, key, upload)
+}
+
+func (b *bucket) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, Info, error) {
+	if err := errors.Join(checkKey(key), checkRange(offset)); err != nil {
+		return nil, Info{}, err
+	}
+	if length == 0 {
+		return b.openEmpty(ctx, key)
+	}
+	var opts minio.GetObjectOptions
+	whole := offset == 0 && length < 0
+	if !whole {
+		opts.Set("Range", byteRange(offset, length))
+	}
+	inner, cancel := context.WithCancel(ctx)
+	r, object, header, err := b.core.GetObject(inner, b.name, key, opts)
+	if err != nil {
+		cancel()
+		if code(err) == minio.InvalidRange {
+			return b.openEmpty(ctx, key)
+		}
+		return nil, Info{}, failure(ctx, "open "+key, err)
+	}
+	info := Info{Size: object.Size, ContentType: typeOf(key), Modified: object.LastModified}
+	body := &body{r: r, cancel: cancel, stall: b.stall, failure: func(err error) error { return failure(ctx, "read "+key, err) }}
+	if !whole {
+		if info.Size, err = totalSize(header.Get("Content-Range")); err != nil {
+			body.Close()
+			return nil, Info{}, fmt.Errorf("open %s: %w", key, err)
+		}
+	}
+	return body, info, nil
+}
+
+// openEmpty is Open for no bytes, which a Range header cannot ask for.
+func (b *bucket) openEmpty(ctx context.Context, key string) (io.ReadCloser, Info, error) {
+	info, err := b.Stat(ctx, key)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	return http.NoBody, info, nil
+}
+
+// byteRange asks for length bytes from offset (RFC 9110, section 14.1.2).
+func byteRange(offset, length int64) string {
+	last := offset + length - 1
+	if length < 0 || last < offset { // to the end, or past what an int64 holds
+		return fmt.Sprintf("bytes=%d-", offset)
+	}
+	return fmt.Sprintf("bytes=%d-%d", offset, last)
+}
+
+// totalSize reads the size of the whole value (RFC 9110, section 14.4).
+func totalSize(contentRange string) (int64, error) {
+	_, total, _ := strings.Cut(contentRange, "/")
+	n, err := strconv.ParseInt(total, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the server answered a range with Content-Range %q", contentRange)
+	}
+	return n, nil
+}
+
+var errStalled = errors.New("the server stopped sending")
+
+// body reads a value and gives up when no bytes come for some time.
+type body struct {
+	r       io.ReadCloser
+	cancel  context.CancelFunc
+	stall   time.Duration
+	failure func(error) error
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	timer := time.AfterFunc(b.stall, b.cancel)
+	n, err := b.r.Read(p)
+	if fired := !timer.Stop(); fired && err != nil {
+		err = errStalled
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = b.failure(err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.cancel()
+	return b.r.Close()
+}
+
+func (b *bucket) Stat(ctx context.Context, key string) (Info, error) {
+	if err := checkKey(key); err != nil {
+		return Info{}, err
+	}
+	object, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+	if err != nil {
+		return Info{}, failure(ctx, "stat "+key, err)
+	}
+	return Info{Size: object.Size, ContentType: typeOf(key), Modified: object.LastModified}, nil
+}
+
+func (b *bucket) Delete(ctx context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	err := b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{})
+	if err != nil && code(err) != minio.NoSuchKey {
+		return failure(ctx, "delete "+key, err)
+	}
+	return nil
+}
+
+func (b *bucket) List(ctx context.Context, folder string) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		opts := minio.ListObjectsOptions{Recursive: true}
+		if folder != "" {
+			if err := checkKey(folder); err != nil {
+				yield(Item{}, err)
+				return
+			}
+			opts.Prefix = folder + "/"
+		}
+		for object := range b.core.ListObjectsIter(ctx, b.name, opts) {
+			if object.Err != nil {
+				yield(Item{}, failure(ctx, "list blobs", object.Err))
+				return
+			}
+			item := Item{object.Key, Info{Size: object.Size, ContentType: typeOf(object.Key), Modified: object.LastModified}}
+			if checkKey(object.Key) == nil && !yield(item, nil) {
+				return
+			}
+		}
+		if err := ctx.Err(); err != nil { // minio ends the list without a word
+			yield(Item{}, fmt.Errorf("list blobs: %w", err))
+		}
+	}
+}
+
+// Sweep goes by the start of an upload, which is what a list of them tells.
+func (b *bucket) Sweep(ctx context.Context, before time.Time) error {
+	var key, upload string
+	for {
+		page, err := b.core.ListMultipartUploads(ctx, b.name, "", key, upload, "", 1000)
+		if err != nil {
+			return failure(ctx, "list unfinished uploads", err)
+		}
+		for _, u := range page.Uploads {
+			if !u.Initiated.Before(before) {
+				continue
+			}
+			err := b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID)
+			if err != nil && code(err) != minio.NoSuchUpload {
+				return failure(ctx, "abort unfinished upload", err)
+			}
+		}
+		if !page.IsTruncated {
+			return nil
+		}
+		key, upload = page.NextKeyMarker, page.NextUploadIDMarker
+	}
+}
+
+func (b *bucket) Ping(ctx context.Context) error {
+	exists, err := b.core.BucketExists(ctx, b.name)
+	if err != nil {
+		return failure(ctx, "look for bucket "+b.name, err)
+	}
+	if !exists {
+		return fmt.Errorf("bucket %s does not exist", b.name)
+	}
+	return nil
+}
+
+func (b *bucket) Close() error {
+	b.transport.CloseIdleConnections()
+	return nil
+}
+
+// code is what the server called its refusal; "" where it gave no answer.
+func code(err error) string {
+	answer, _ := errors.AsType[minio.ErrorResponse](err)
+	return answer.Code
+}
+
+// failure sorts the errors of minio. ctx is the caller's, so that our own time
+// limits do not look like the caller going away.
+func failure(ctx context.Context, doing string, err error) error {
+	answer, answered := errors.AsType[minio.ErrorResponse](err)
+	wrapped := fmt.Errorf("%s: %w", doing, err)
+	switch {
+	case answer.Code == minio.NoSuchKey:
+		return fmt.Errorf("%s: %w", doing, ErrNotFound)
+	case errors.Is(ctx.Err(), context.Canceled):
+		return wrapped
+	case !answered, answer.StatusCode >= 500, answer.StatusCode == http.StatusTooManyRequests,
+		answer.StatusCode == http.StatusRequestTimeout, answer.Code == "RequestTimeout": // a 400 at Amazon
+		return fault.New(fault.Unavailable, "The service can't reach its file storage. Try again shortly.").Because(wrapped)
+	}
+	return wrapped
+}

@@ -1,0 +1,47 @@
+package ingest
+
+import (
+	"bytes"
+	"mime"
+	"slices"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/file/media"
+)
+
+// accepted are the types that a sender may claim: those of our formats, by all
+// the names that cameras, browsers and tools have for them, and none in
+// particular.
+var accepted = []string{
+	"", "application/octet-stream", "binary/octet-stream",
+	"image/jpeg", "image/jpg", "image/pjpeg",
+	"image/png", "image/apng", "image/x-png",
+	"image/webp", "image/gif",
+	"image/heic", "image/heif", "image/heic-sequence", "image/heif-sequence",
+	"video/mp4", "video/quicktime", "video/x-m4v", "video/webm",
+	"audio/mpeg", "audio/mp3", "audio/x-mp3", "audio/mpeg3", "audio/x-mpeg",
+	"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave",
+	"audio/flac", "audio/x-flac",
+	"audio/ogg", "application/ogg", "audio/opus", "audio/vorbis",
+	"model/gltf-binary",
+}
+
+// recognise tells the format from the first bytes and whether it is wanted. A
+// claim that it is something else altogether is believed; which of our formats
+// it is, the bytes decide.
+func recognise(head []byte, w Want) (media.Format, error) {
+	if claimed, _, _ := mime.ParseMediaType(w.Declared); !slices.Contains(accepted, claimed) {
+		return media.Format{}, fault.New(fault.UnsupportedMediaType, "A file with this Content-Type is not accepted here.")
+	}
+	f, ok := media.Sniff(head)
+	if !ok && w.Text && len(head) > 0 && !bytes.Contains(head, []byte{0}) {
+		f, ok = media.Format{Type: media.Text, MimeType: "text/plain", Ext: "txt"}, true // if a closer look finds it plain
+	}
+	if !ok {
+		return f, fault.New(fault.UnsupportedMediaType, "The file is of no type that is accepted here.")
+	}
+	if len(w.Types) > 0 && !slices.Contains(w.Types, f.Type) {
+		return f, fault.New(fault.UnsupportedMediaType, "A file of this type is not accepted here.").With("mime_type", f.MimeType)
+	}
+	return f, nil
+}

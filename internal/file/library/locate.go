@@ -1,0 +1,142 @@
+package library
+
+import (
+	"context"
+	"errors"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/file/asset"
+	"atelier/internal/file/blob"
+	"atelier/internal/people/company"
+)
+
+// File is where the bytes of an address are, and how they are to be served.
+type File struct {
+	Key      string
+	MimeType string
+	Size     int64
+	SHA256   string // in hex; of the file itself only
+	Name     string // to save it under
+	Inline   bool   // a browser may show it; everything else is for saving
+}
+
+// inline are the types that browsers show without running anything in them.
+var inline = map[string]bool{
+	"image/png": true, "image/jpeg": true, "image/webp": true, "image/gif": true, "image/avif": true,
+	"video/mp4": true, "video/webm": true, "video/quicktime": true,
+	"audio/mpeg": true, "audio/wav": true, "audio/flac": true, "audio/ogg": true,
+}
+
+// errNoFile is one answer for what was deleted, what was swept and what has no
+// such variant.
+var errNoFile = fault.New(fault.NotFound, "There is no such file.")
+
+// stored is what an address leads to, as the database has it.
+type stored struct {
+	accountID string
+	suspended bool   // the viewer is
+	dead      bool   // deleted, gone, or not pending any more
+	name      string // of an upload
+	tool      string // slug, of a result
+	asset     asset.Asset
+}
+
+// Locate finds the bytes that a grant speaks of. The viewer must still be who
+// may see them: the owner of a personal account, or a member of the team.
+func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
+	if !ident.Valid(g.ViewerID) {
+		return File{}, errSignature
+	}
+	s, err := l.stored(ctx, g)
+	if err != nil {
+		return File{}, orMissing(err, errNoFile)
+	}
+	if err := l.admit(ctx, g.ViewerID, s); err != nil {
+		return File{}, err
+	}
+	if s.dead {
+		return File{}, errNoFile
+	}
+	a := s.asset
+	name := s.names(g).Of(g.Variant)
+	switch g.Variant {
+	case Whole:
+		if a.Blob == "" {
+			return File{}, errNoFile
+		}
+		f := File{
+			Key: a.Blob, MimeType: a.MimeType, Size: a.Size, SHA256: a.SHA256,
+			Name: name, Inline: inline[a.MimeType],
+		}
+		if f.MimeType == "text/plain" {
+			f.MimeType += "; charset=utf-8" // no other text is taken in
+		}
+		return f, nil
+	case Thumb:
+		return l.picture(ctx, a.Thumb, name)
+	case Preview:
+		return l.picture(ctx, a.Preview, name)
+	}
+	return File{}, errNoFile
+}
+
+func (l *Library) stored(ctx context.Context, g Grant) (stored, error) {
+	switch {
+	case g.Kind == OfUpload && ident.Valid(g.ID):
+		return storedUpload(ctx, l.DB, g.ID, g.ViewerID)
+	case g.Kind == OfResult && validUUID(g.ID):
+		return storedResult(ctx, l.DB, g.ID, g.ViewerID)
+	case g.Kind == OfInput && ident.Valid(g.ID):
+		return storedInput(ctx, l.DB, g.ID, g.ViewerID)
+	case g.Kind == OfRun && validUUID(g.ID):
+		return storedRun(ctx, l.DB, g.ID, g.ViewerID)
+	}
+	return stored{}, errNoFile
+}
+
+// names are what the file behind a grant is called. Its address may end in
+// another name, or in none: that one is never looked at.
+func (s stored) names(g Grant) Names {
+	k := Keys{s.asset.Blob, s.asset.Thumb, s.asset.Preview}
+	switch g.Kind {
+	case OfUpload:
+		return namesOf(s.name, k)
+	case OfResult:
+		return ResultNames(s.tool, g.ID, k)
+	case OfRun:
+		return RunNames(k.Preview)
+	}
+	return namesOf(inputName, k)
+}
+
+// admit asks whether the viewer may still see things of the account. It tells
+// no more than that the address does not work.
+func (l *Library) admit(ctx context.Context, viewerID string, s stored) error {
+	if s.suspended {
+		return errSignature
+	}
+	if viewerID == s.accountID {
+		return nil
+	}
+	_, err := company.StandingOf(ctx, l.DB, viewerID, s.accountID)
+	if errors.Is(err, company.ErrNotMember) {
+		return errSignature
+	}
+	return err
+}
+
+// picture is a small file beside the file itself.
+func (l *Library) picture(ctx context.Context, key, name string) (File, error) {
+	if key == "" {
+		return File{}, errNoFile
+	}
+	info, err := l.Blobs.Stat(ctx, key)
+	if errors.Is(err, blob.ErrNotFound) {
+		return File{}, errNoFile
+	}
+	return File{
+		Key: key, MimeType: info.ContentType, Size: info.Size,
+		Name: name, Inline: inline[info.ContentType],
+	}, err
+}

@@ -1,0 +1,47 @@
+package library
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// Shown is the file behind a reference, for those who show it.
+type Shown struct {
+	Kind           Kind   // of its addresses
+	ID             string // in its addresses
+	Type, MimeType string
+	Width, Height  int
+	Duration       time.Duration
+	Size           int64
+	Names          Names
+}
+
+// chunk is how many references one query looks for.
+const chunk = 1024
+
+// Show finds the files behind references of one kind, by the reference. What
+// belongs to another account, was deleted or has lost its bytes is not among
+// them, nor is what never was.
+func Show(ctx context.Context, tx *sqldb.Tx, accountID, kind string, refs []string) (map[string]Shown, error) {
+	valid, find := ident.Valid, shownUploads
+	switch kind {
+	case UploadRef:
+	case LibraryRef:
+		valid, find = func(ref string) bool { _, _, ok := split(ref); return ok }, shownResults
+	default:
+		return nil, fault.New(fault.Invalid, "A reference is an UPLOAD_REF or a LIBRARY_REF.")
+	}
+	all := map[string]Shown{}
+	refs = slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return !valid(ref) })
+	for some := range slices.Chunk(refs, chunk) {
+		if err := find(ctx, tx, accountID, some, all); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

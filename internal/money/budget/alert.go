@@ -1,0 +1,147 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"atelier/internal/base/sanitize"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/money/report"
+	"atelier/internal/notify/mail"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/people/company"
+)
+
+// maxMails bounds how many people one alert is mailed to.
+const maxMails = 100
+
+// maxShown bounds the names in a mail, in bytes.
+const maxShown = 120
+
+// Alert says that a part of a budget is spent.
+type Alert struct {
+	CompanyID, TeamID, TeamName string
+	Month                       string
+	Threshold                   int64 // percent
+	Tokens, Spent               int64
+	At                          time.Time
+}
+
+// Charged tells of what a team's budget has reached by a run that was just
+// charged and counted, in the transaction that ends it. For a team without a
+// budget it is one look.
+func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error {
+	// Whoever comes second sees what the first has added, on whatever day.
+	b, err := read(ctx, tx, teamID, tx.Dialect.ForUpdate)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("watch budget: %w", err)
+	}
+	month, spent, err := report.Spent(ctx, tx, b.companyID, teamID, tx.Now)
+	if err != nil {
+		return fmt.Errorf("watch budget: %w", err)
+	}
+	before, now := b.toldIn(month), reached(spent, b.Tokens)
+	if b.month > month || now <= before {
+		return nil
+	}
+	if err := move(ctx, tx, teamID, month, now); err != nil {
+		return fmt.Errorf("watch budget: %w", err)
+	}
+	return k.tell(ctx, tx, b, before, Alert{
+		CompanyID: b.companyID, TeamID: teamID, TeamName: b.teamName, Month: month, Threshold: now, Tokens: b.Tokens, Spent: spent, At: tx.Now,
+	})
+}
+
+// tell writes an event for each threshold above before, up to that of the
+// alert, and a mail about the last.
+func (k *Keeper) tell(ctx context.Context, tx *sqldb.Tx, b kept, before int64, a Alert) error {
+	for _, t := range thresholds {
+		if b.WebhookURL == "" || t <= before || t > a.Threshold {
+			continue
+		}
+		one := a
+		one.Threshold = t
+		body, err := k.Body(one)
+		if err != nil {
+			return fmt.Errorf("tell of budget: %w", err)
+		}
+		if err := webhook.AddNotice(ctx, tx, webhook.Notice{AccountID: a.TeamID, URL: b.WebhookURL, Body: body}); err != nil {
+			return fmt.Errorf("tell of budget: %w", err)
+		}
+	}
+	if b.WebhookURL != "" {
+		tx.AfterCommit(k.Wake)
+	}
+	return k.mail(ctx, tx, b, a)
+}
+
+func (k *Keeper) mail(ctx context.Context, tx *sqldb.Tx, b kept, a Alert) error {
+	c, err := company.ByID(ctx, tx, a.CompanyID)
+	if err != nil {
+		return err
+	}
+	all, err := recipients(ctx, tx, a.CompanyID, a.TeamID)
+	if err != nil {
+		return err
+	}
+	for _, address := range all {
+		m := k.letter(b, a, c.Name)
+		m.To = address
+		if m.Check() != nil {
+			continue // an address that cannot be written to must not keep the run from ending
+		}
+		if err := k.Post.Send(ctx, tx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// letter is the mail about an alert, to nobody yet.
+func (k *Keeper) letter(b kept, a Alert, companyName string) mail.Message {
+	team := sanitize.Line(a.TeamName, maxShown)
+	text := fmt.Sprintf("The team “%s” of “%s” has spent %d of the %d tokens of its budget for %s. That is %d %%.\n",
+		team, sanitize.Line(companyName, maxShown), a.Spent, a.Tokens, a.Month, percent(a.Spent, a.Tokens))
+	switch {
+	case b.Hard && a.Threshold == 100:
+		text += "\nThe budget is a hard one: runs that cost something are refused until the month ends or the budget is raised.\n"
+	case b.Hard:
+		text += "\nThe budget is a hard one: runs that would go beyond it are refused.\n"
+	}
+	text += "\nYou get this mail because you manage the team, or what the company pays, at " + k.AppURL + ".\n"
+	return mail.Message{Subject: fmt.Sprintf("%d %% of the budget of %s is spent", a.Threshold, team), Text: text}
+}
+
+// recipients are the addresses of those who manage what the company pays or
+// the team. An address that nobody has proven to be theirs gets nothing.
+func recipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]string, error) {
+	roles, err := company.Roles(ctx, tx, companyID)
+	if err != nil {
+		return nil, err
+	}
+	teamRoles, err := company.TeamRoles(ctx, tx, teamID)
+	if err != nil {
+		return nil, err
+	}
+	var billing, managing []string
+	for _, r := range roles {
+		if r.May(company.ManageBilling) {
+			billing = append(billing, r.Name)
+		}
+	}
+	for _, r := range teamRoles {
+		if r.May(company.ManageTeam) {
+			managing = append(managing, r.Name)
+		}
+	}
+	all, err := addresses(ctx, tx, companyID, billing, teamID, managing, maxMails)
+	if err != nil {
+		return nil, fmt.Errorf("tell of budget: %w", err)
+	}
+	return all, nil
+}

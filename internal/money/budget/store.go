@@ -1,0 +1,104 @@
+package budget
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// kept is the row of a budget, with what its team is called and whose it is.
+type kept struct {
+	Draft
+	month               string
+	told                int64
+	created, updated    time.Time
+	companyID, teamName string
+}
+
+// read finds the budget of a team that is not removed; lock is added to the
+// query of its row.
+func read(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k kept, err error) {
+	var created, updated sqldb.Time
+	err = tx.QueryRow(ctx, `
+		SELECT b.tokens, b.hard, b.webhook_url, b.month, b.told, b.created, b.updated, t.company_id, t.name
+		FROM (SELECT team_id, tokens, hard, webhook_url, month, told, created, updated FROM budget WHERE team_id = $1`+lock+`) AS b
+		JOIN team t ON t.id = b.team_id WHERE NOT t.removed`, teamID).
+		Scan(&k.Tokens, &k.Hard, &k.WebhookURL, &k.month, &k.told, &created, &updated, &k.companyID, &k.teamName)
+	k.created, k.updated = created.Time, updated.Time
+	return k, err
+}
+
+// put makes a budget or replaces all of it but when it was made.
+func put(ctx context.Context, tx *sqldb.Tx, teamID string, k kept) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO budget (team_id, tokens, hard, webhook_url, month, told, created, updated) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+		ON CONFLICT (team_id) DO UPDATE SET tokens = excluded.tokens, hard = excluded.hard, webhook_url = excluded.webhook_url,
+			month = excluded.month, told = excluded.told, updated = excluded.updated`,
+		teamID, k.Tokens, k.Hard, k.WebhookURL, k.month, k.told, sqldb.At(tx.Now))
+	if err != nil {
+		return err
+	}
+	return Sealed.Renew(ctx, tx, `team_id = $1`, teamID)
+}
+
+// move records what is told.
+func move(ctx context.Context, tx *sqldb.Tx, teamID, month string, told int64) error {
+	_, err := tx.Exec(ctx, `UPDATE budget SET month = $2, told = $3 WHERE team_id = $1`, teamID, month, told)
+	return err
+}
+
+func remove(ctx context.Context, tx *sqldb.Tx, teamID string) (bool, error) {
+	n, err := tx.Exec(ctx, `DELETE FROM budget WHERE team_id = $1`, teamID)
+	return n == 1, err
+}
+
+func anyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (hard bool, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard)`, companyID).Scan(&hard)
+	return hard, err
+}
+
+// addresses gives at most so many of those who can be written to and have one
+// of the roles, in the company or in the team, each once.
+func addresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []string, teamID string, teamRoles []string, most int) ([]string, error) {
+	args := []any{companyID, teamID, most}
+	in := func(names []string) string {
+		list := "''" // no role is called that
+		for _, name := range names {
+			args = append(args, name)
+			list += ", $" + strconv.Itoa(len(args))
+		}
+		return list
+	}
+	return sqldb.All(ctx, tx, `
+		SELECT email FROM person WHERE email_verified AND NOT suspended AND deleted IS NULL AND id IN (
+			SELECT person_id FROM company_member WHERE company_id = $1 AND role IN (`+in(roles)+`)
+			UNION
+			SELECT person_id FROM team_member WHERE team_id = $2 AND role IN (`+in(teamRoles)+`))
+		ORDER BY email_key LIMIT $3`, args, func(row sqldb.Scanner) (email string, err error) {
+		err = row.Scan(&email)
+		return email, err
+	})
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{{
+	Name: "a budget speaks of a month",
+	Query: `SELECT 'budget ' || team_id FROM budget
+		WHERE length(month) <> 7 OR month NOT BETWEEN '2000-01' AND '9999-12' OR substr(month, 5, 1) <> '-' OR substr(month, 6) NOT BETWEEN '01' AND '12'`,
+}, {
+	Name:  "a budget is of a number that can be set",
+	Query: `SELECT 'budget ' || team_id FROM budget WHERE tokens NOT BETWEEN 1 AND 1000000000000000`,
+}, {
+	Name:  "a budget's webhook is reached with https",
+	Query: `SELECT 'budget ' || team_id FROM budget WHERE webhook_url <> '' AND substr(webhook_url, 1, 8) <> 'https://'`,
+}, {
+	Name: "people are told of no more than the team ever spent",
+	Query: `SELECT 'budget ' || b.team_id FROM budget b
+		WHERE b.told * b.tokens > 100 * (SELECT coalesce(sum(r.tokens_charged), 0) FROM run r WHERE r.account_id = b.team_id)`,
+}, {
+	Name:  "a budget was made before it was changed",
+	Query: `SELECT 'budget ' || team_id FROM budget WHERE updated < created`,
+}}

@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+
+	"atelier/internal/base/sqldb"
+)
+
+// VerifySeals tells of every transaction whose seal does not fit it and its
+// entries. Those without one must be those that old names, what Old gave when
+// seals began.
+func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, tell func(problem string)) error {
+	var unsealed legacy
+	err := movements(ctx, tx, func(m movement, created int64, seal string) error {
+		switch {
+		case seal == "":
+			unsealed.add(m.seal(tx, created))
+		case !hmac.Equal([]byte(seal), []byte(m.seal(tx, created))):
+			tell("ledger_transaction " + m.id + " is not as it was sealed")
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("verify the seals of the ledger: %w", err)
+	}
+	if subtle.ConstantTimeCompare([]byte(unsealed.String()), []byte(old)) != 1 {
+		tell("ledger_transaction: those without a seal are not those from before there were seals")
+	}
+	return nil
+}
+
+// Old names the transactions without a seal as they are, "" where there are
+// none. The table refuses changes, so they cannot be given one.
+func Old(ctx context.Context, tx *sqldb.Tx) (string, error) {
+	var unsealed legacy
+	err := movements(ctx, tx, func(m movement, created int64, seal string) error {
+		if seal == "" {
+			unsealed.add(m.seal(tx, created))
+		}
+		return nil
+	})
+	return unsealed.String(), err
+}
+
+// Sum is what an account got otherwise than by runs.
+type Sum struct {
+	Granted int64 // tokens, by the operator
+	TopUps  int64 // how many
+}
+
+// legacy is a set of rows: how many, and the sum of their seals, which does not
+// depend on their order.
+type legacy struct {
+	count int
+	sum   [32]byte
+}
+
+func (l *legacy) add(seal string) {
+	l.count++
+	raw, _ := hex.DecodeString(seal) // as Tx.Seal writes it
+	subtle.XORBytes(l.sum[:], l.sum[:], raw)
+}
+
+func (l *legacy) String() string {
+	if l.count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %x", l.count, l.sum)
+}

@@ -1,0 +1,243 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+func insertAccount(ctx context.Context, tx *sqldb.Tx, id string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, 0, 0, '', 0)
+		ON CONFLICT (id) DO NOTHING`, id)
+	return err
+}
+
+// post adds tokens to the account, or takes them, unless that leaves it below
+// zero. The balance is what can be spent then, or could be all along.
+func post(ctx context.Context, tx *sqldb.Tx, id string, tokens int64) (balance int64, ok bool, err error) {
+	err = tx.QueryRow(ctx, `
+		UPDATE ledger_account SET posted = posted + $1 WHERE id = $2 AND posted - held + $1 >= 0
+		RETURNING posted - held`, tokens, id).Scan(&balance)
+	if !errors.Is(err, sqldb.ErrNoRows) {
+		return balance, err == nil, err
+	}
+	err = tx.QueryRow(ctx, `SELECT posted - held FROM ledger_account WHERE id = $1`, id).Scan(&balance)
+	return balance, false, err
+}
+
+// movement is a transaction between a system account and another.
+type movement struct {
+	id              string
+	kind            Kind
+	note            string
+	runID           string // of a settlement, else empty
+	system, account string
+	tokens          int64 // to the account
+	allowance       int64 // what a settlement used of it
+}
+
+// seal gives the keyed hash of the movement, both of its sides included.
+func (m movement) seal(tx *sqldb.Tx, created int64) string {
+	return tx.Seal("ledger_transaction", m.id, string(m.kind), m.note, m.runID, m.system, m.account,
+		strconv.FormatInt(m.tokens, 10), strconv.FormatInt(m.allowance, 10), strconv.FormatInt(created, 10))
+}
+
+// record writes the transaction down, unless its run has one already.
+func record(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, err error) {
+	n, err := tx.Exec(ctx, `
+		INSERT INTO ledger_transaction (id, kind, note, created, run_id, seal) VALUES ($1, $2, $3, $4, nullif($5, ''), $6)
+		ON CONFLICT (run_id) WHERE run_id IS NOT NULL DO NOTHING`,
+		m.id, string(m.kind), m.note, sqldb.At(tx.Now), m.runID, m.seal(tx, tx.Now.UnixMicro()))
+	return n == 1, err
+}
+
+// book writes down what was done to the account, and does the other side. It
+// comes to the system's row last: everybody waits there.
+func book(ctx context.Context, tx *sqldb.Tx, m movement) error {
+	if _, err := tx.Exec(ctx, `
+		INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, $2, 0, '', 0)
+		ON CONFLICT (id) DO UPDATE SET posted = ledger_account.posted + excluded.posted`, m.system, -m.tokens); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO ledger_entry (transaction_id, account_id, amount) VALUES ($1, $2, $3), ($1, $4, $5)`,
+		m.id, m.account, m.tokens, m.system, -m.tokens)
+	return err
+}
+
+// lockAccount gives the account's row, which nobody else changes until the
+// transaction ends.
+func lockAccount(ctx context.Context, tx *sqldb.Tx, id string) (a account, err error) {
+	err = a.scan(tx.QueryRow(ctx, accountQuery+` WHERE id = $1`+tx.Dialect.ForUpdate, id))
+	return a, err
+}
+
+// hold reserves tokens and has the account's allowance at month and used, unless
+// it is no longer as it was found or has too few tokens.
+func hold(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month string, used int64) (ok bool, err error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE ledger_account SET held = held + $1, allowance_month = $2, allowance_used = $3
+		WHERE id = $4 AND posted - held >= $1 AND allowance_month = $5 AND allowance_used = $6`,
+		tokens, month, used, was.id, was.allowanceMonth, was.allowanceUsed)
+	return n == 1, err
+}
+
+// release ends a hold: the tokens that are paid go, the others are free again,
+// and so is what was not used of the allowance if the account still counts that
+// month. It does nothing where the account does not hold as much.
+func release(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, allowance int64) (ok bool, err error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE ledger_account SET posted = posted - $1, held = held - $2,
+			allowance_used = allowance_used - CASE WHEN allowance_month = $3 THEN CAST($4 AS BIGINT) ELSE 0 END
+		WHERE id = $5 AND held >= $2 AND (allowance_month <> $3 OR allowance_used >= $6)`,
+		tokens, h.Tokens, h.Month, h.Allowance-allowance, id, h.Allowance)
+	return n == 1, err
+}
+
+// claimTopUp marks the account as topped up now unless it was in the window.
+func claimTopUp(ctx context.Context, tx *sqldb.Tx, id string, window time.Duration) (claimed bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE ledger_account SET topped_up = $1 WHERE id = $2 AND (topped_up IS NULL OR topped_up <= $3)`,
+		sqldb.At(tx.Now), id, sqldb.At(tx.Now.Add(-window)))
+	return n == 1, err
+}
+
+func toppedUp(ctx context.Context, tx *sqldb.Tx, id string) (time.Time, error) {
+	var at sqldb.Time
+	err := tx.QueryRow(ctx, `SELECT topped_up FROM ledger_account WHERE id = $1`, id).Scan(&at)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return time.Time{}, nil
+	}
+	return at.Time, err
+}
+
+// account is a row of ledger_account.
+type account struct {
+	id             string
+	posted, held   int64
+	allowanceMonth string
+	allowanceUsed  int64
+}
+
+const accountQuery = `SELECT id, posted, held, allowance_month, allowance_used FROM ledger_account`
+
+func (a *account) scan(s sqldb.Scanner) error {
+	return s.Scan(&a.id, &a.posted, &a.held, &a.allowanceMonth, &a.allowanceUsed)
+}
+
+func accounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error) {
+	places, args := make([]string, len(ids)), make([]any, len(ids))
+	for i, id := range ids {
+		places[i], args[i] = `$`+strconv.Itoa(i+1), id
+	}
+	return sqldb.All(ctx, tx, accountQuery+` WHERE id IN (`+strings.Join(places, `, `)+`)`, args, func(s sqldb.Scanner) (a account, err error) {
+		err = a.scan(s)
+		return a, err
+	})
+}
+
+func entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), e.amount, t.created
+		FROM ledger_entry e JOIN ledger_transaction t ON t.id = e.transaction_id
+		WHERE e.account_id = $1 AND e.transaction_id > $2 ORDER BY e.transaction_id LIMIT $3`, []any{accountID, after, int64(limit)},
+		func(s sqldb.Scanner) (e Entry, err error) {
+			var created sqldb.Time
+			err = s.Scan(&e.ID, (*string)(&e.Kind), &e.Note, &e.RunID, &e.Tokens, &created)
+			e.Created = created.Time
+			return e, err
+		})
+}
+
+// Sums gives them by account.
+func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
+	all := map[string]Sum{}
+	err := tx.Each(ctx, `
+		SELECT e.account_id, CAST(sum(CASE t.kind WHEN '`+string(Granted)+`' THEN e.amount ELSE 0 END) AS BIGINT),
+			CAST(sum(CASE t.kind WHEN '`+string(ToppedUp)+`' THEN 1 ELSE 0 END) AS BIGINT)
+		FROM ledger_entry e JOIN ledger_transaction t ON t.id = e.transaction_id
+		WHERE t.kind IN ('`+string(Granted)+`', '`+string(ToppedUp)+`') AND e.account_id NOT LIKE '`+systemPrefix+`%'
+		GROUP BY e.account_id`, nil, func(s sqldb.Scanner) error {
+		var id string
+		var sum Sum
+		if err := s.Scan(&id, &sum.Granted, &sum.TopUps); err != nil {
+			return err
+		}
+		all[id] = sum
+		return nil
+	})
+	return all, err
+}
+
+// movements reads every transaction with its entries as it was booked. One with
+// other than two sides has no seal that fits.
+func movements(ctx context.Context, tx *sqldb.Tx, found func(m movement, created int64, seal string) error) error {
+	return tx.Each(ctx, `
+		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), t.created, t.seal,
+			coalesce((SELECT max(e.account_id) FROM ledger_entry e WHERE e.transaction_id = t.id AND e.account_id LIKE '`+systemPrefix+`%'), ''),
+			coalesce((SELECT max(e.account_id) FROM ledger_entry e WHERE e.transaction_id = t.id AND e.account_id NOT LIKE '`+systemPrefix+`%'), ''),
+			coalesce((SELECT CAST(sum(e.amount) AS BIGINT) FROM ledger_entry e WHERE e.transaction_id = t.id AND e.account_id NOT LIKE '`+systemPrefix+`%'), 0),
+			(SELECT count(*) FROM ledger_entry e WHERE e.transaction_id = t.id),
+			coalesce((SELECT r.allowance_used FROM run r WHERE r.id = t.run_id), 0)
+		FROM ledger_transaction t`, nil, func(s sqldb.Scanner) error {
+		var m movement
+		var created, sides int64
+		var seal string
+		err := s.Scan(&m.id, (*string)(&m.kind), &m.note, &m.runID, &created, &seal, &m.system, &m.account, &m.tokens, &sides, &m.allowance)
+		if err != nil {
+			return err
+		}
+		if sides != 2 {
+			m.account = "" // nobody's
+		}
+		return found(m, created, seal)
+	})
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "nobody who was deleted has tokens", Query: `
+		SELECT 'ledger_account ' || a.id FROM ledger_account a JOIN person p ON p.id = a.id WHERE p.deleted IS NOT NULL AND a.posted <> 0`},
+	{Name: "the entries of a transaction sum to zero", Query: `
+		SELECT 'ledger_transaction ' || t.id FROM ledger_transaction t LEFT JOIN ledger_entry e ON e.transaction_id = t.id
+		GROUP BY t.id HAVING count(e.account_id) < 2 OR sum(e.amount) <> 0`},
+	{Name: "all entries sum to zero", Query: `
+		SELECT 'ledger_entry: the sum is ' || CAST(sum(amount) AS TEXT) FROM ledger_entry HAVING sum(amount) <> 0`},
+	{Name: "an account has the sum of its entries", Query: `
+		SELECT 'ledger_account ' || a.id FROM ledger_account a LEFT JOIN ledger_entry e ON e.account_id = a.id
+		GROUP BY a.id, a.posted HAVING a.posted <> coalesce(sum(e.amount), 0)`},
+	{Name: "no account holds less than nothing", Query: `
+		SELECT 'ledger_account ' || id FROM ledger_account WHERE held < 0`},
+	{Name: "no account but the system's is below zero", Query: `
+		SELECT 'ledger_account ' || id FROM ledger_account WHERE posted - held < 0 AND id NOT LIKE '` + systemPrefix + `%'`},
+	{Name: "an account holds what its pending runs hold", Query: `
+		SELECT 'ledger_account ' || a.id FROM ledger_account a LEFT JOIN run r ON r.account_id = a.id AND r.status = 'pending'
+		GROUP BY a.id, a.held HAVING a.held <> coalesce(sum(r.tokens_held), 0)`},
+	{Name: "a run that holds something has an account", Query: `
+		SELECT 'run ' || r.id FROM run r LEFT JOIN ledger_account a ON a.id = r.account_id
+		WHERE a.id IS NULL AND r.tokens_held + r.allowance_held > 0`},
+	{Name: "an account has used what its runs have of the month's allowance", Query: `
+		SELECT 'ledger_account ' || a.id FROM ledger_account a
+			LEFT JOIN run r ON r.account_id = a.id AND r.allowance_month = a.allowance_month AND r.allowance_month <> ''
+		GROUP BY a.id, a.allowance_used
+		HAVING a.allowance_used <> coalesce(sum(CASE r.status WHEN 'pending' THEN r.allowance_held ELSE r.allowance_used END), 0)`},
+	{Name: "a run is settled once when it has ended, and not before", Query: `
+		SELECT 'run ' || r.id FROM run r LEFT JOIN ledger_transaction t ON t.run_id = r.id
+		GROUP BY r.id, r.status HAVING count(t.id) <> CASE r.status WHEN 'pending' THEN 0 ELSE 1 END`},
+	{Name: "a settlement has a run, and nothing else has", Query: `
+		SELECT 'ledger_transaction ' || t.id FROM ledger_transaction t LEFT JOIN run r ON r.id = t.run_id
+		WHERE (t.kind = '` + string(Settled) + `') <> (r.id IS NOT NULL)`},
+	{Name: "a settlement moves what the run was charged, from who pays for it", Query: `
+		SELECT DISTINCT 'run ' || r.id FROM run r JOIN ledger_transaction t ON t.run_id = r.id JOIN ledger_entry e ON e.transaction_id = t.id
+		WHERE NOT (e.account_id = r.account_id AND e.amount = -coalesce(r.tokens_charged, 0)
+			OR e.account_id = '` + systemRevenue + `' AND e.amount = coalesce(r.tokens_charged, 0))`},
+	{Name: "a run is charged no more than it held, and only where it succeeded", Query: `
+		SELECT 'run ' || id FROM run
+		WHERE tokens_charged < 0 OR tokens_charged > tokens_held OR allowance_used < 0 OR allowance_used > allowance_held
+			OR status <> 'succeeded' AND (tokens_charged <> 0 OR allowance_used <> 0)`},
+	{Name: "an allowance is a month's", Query: `
+		SELECT 'run ' || id FROM run WHERE allowance_held > 0 AND allowance_month = ''`},
+}

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// quarter is a slot of the grain quarter.
+const quarter = int64(15 * time.Minute / time.Microsecond)
+
+// filter narrows a query to those with certain ids. Empty ones match all.
+type filter struct{ teamID, toolID, personID string }
+
+// filterOf finds out whom a query means; ok is false for nobody.
+func filterOf(ctx context.Context, tx *sqldb.Tx, q Query) (f filter, ok bool, err error) {
+	f = filter{teamID: q.TeamID, toolID: q.ToolID}
+	if q.Email == "" {
+		return f, true, nil
+	}
+	f.personID, err = personBy(ctx, tx, strings.ToLower(q.Email))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return f, false, nil
+	}
+	return f, err == nil, err
+}
+
+// plan says which rows answer a query.
+type plan struct {
+	companyID string
+	filter
+	grain  string
+	pieces []piece
+}
+
+// source is where a piece is read.
+type source int
+
+const (
+	ofDays source = iota
+	ofQuarters
+	ofRuns
+)
+
+// piece is a part of a plan, which never overlaps with another.
+type piece struct {
+	of          source
+	from, until int64 // slots, or moments of runs
+	day         int64 // of all that is in it, unless it has days itself
+}
+
+func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, error) {
+	f, ok, err := filterOf(ctx, tx, q)
+	if err != nil || !ok {
+		return plan{}, err
+	}
+	loc, err := Zone(ctx, tx, q.CompanyID)
+	if err != nil {
+		return plan{}, err
+	}
+	// Most ask until now: then no part of today has to be taken apart.
+	open := q.Until.IsZero()
+	if !open {
+		since, err := endedSince(ctx, tx, q.CompanyID, moment(q.Until))
+		if err != nil {
+			return plan{}, err
+		}
+		open = !since
+	}
+	p := plan{companyID: q.CompanyID, filter: f, grain: grainFor(by, f)}
+	p.pieces = pieces(q.From, q.Until, open, loc, p.grain == "day")
+	return p, nil
+}
+
+// grainFor is the coarsest grain that tells all that is asked for.
+func grainFor(by []Dimension, f filter) string {
+	var told []Dimension
+	for _, d := range Dimensions[1:] {
+		asked := slices.Contains(by, d)
+		switch d {
+		case Team:
+			asked = asked || f.teamID != ""
+		case Person:
+			asked = asked || f.personID != ""
+		case Tool:
+			asked = asked || f.toolID != ""
+		}
+		if asked {
+			told = append(told, d)
+		}
+	}
+	switch len(told) {
+	case 0:
+		return "day"
+	case 1:
+		return string(told[0])
+	}
+	return "all"
+}
+
+// pieces cuts a time into whole days and what is left of others. In an open one
+// nothing has ended after it.
+func pieces(from, until time.Time, open bool, loc *time.Location, quarters bool) (all []piece) {
+	begin, end := max(moment(from), 0), moment(until)
+	if !until.IsZero() && begin >= end {
+		return nil
+	}
+	first := dayOf(begin, loc)
+	if begin > 0 && begin > dayStart(first, loc) { // nothing ended before 1970
+		next := dayStart(first+1, loc)
+		if !open && end <= next {
+			return edge(begin, end, first, quarters)
+		}
+		all = edge(begin, next, first, quarters)
+		first = dayOf(next, loc)
+	}
+	if open {
+		return append(all, piece{of: ofDays, from: first, until: math.MaxInt64})
+	}
+	last := dayOf(end, loc)
+	if first < last {
+		all = append(all, piece{of: ofDays, from: first, until: last})
+	}
+	if start := dayStart(last, loc); start < end {
+		all = append(all, edge(start, end, last, quarters)...)
+	}
+	return all
+}
+
+// edge cuts a part of a day into whole quarters, where there are sums of them,
+// and what is left.
+func edge(from, until, day int64, quarters bool) (all []piece) {
+	runs := func(from, until int64) {
+		if from < until {
+			all = append(all, piece{of: ofRuns, from: from, until: until, day: day})
+		}
+	}
+	first, last := floor(from+quarter-1, quarter), floor(until, quarter)
+	if !quarters || first >= last {
+		runs(from, until)
+		return all
+	}
+	runs(from, first*quarter)
+	all = append(all, piece{of: ofQuarters, from: first, until: last, day: day})
+	runs(last*quarter, until)
+	return all
+}
+
+// moment is the first that is not before t: those of runs are microseconds.
+func moment(t time.Time) int64 {
+	m := t.UnixMicro()
+	if time.UnixMicro(m).Before(t) {
+		m++
+	}
+	return m
+}

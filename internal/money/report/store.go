@@ -1,0 +1,410 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// Zones.
+
+// zoneName is the name of a company's clock; lock is added to the query.
+func zoneName(ctx context.Context, tx *sqldb.Tx, companyID, lock string) (name string, err error) {
+	err = tx.QueryRow(ctx, `SELECT zone FROM report_zone WHERE company_id = $1`+lock, companyID).Scan(&name)
+	return name, err
+}
+
+// makeZone gives a company that has none the clock that all begin with.
+func makeZone(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO report_zone (company_id, zone) VALUES ($1, 'UTC') ON CONFLICT (company_id) DO NOTHING`, companyID)
+	return err
+}
+
+func setZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
+	_, err := tx.Exec(ctx, `UPDATE report_zone SET zone = $2 WHERE company_id = $1`, companyID, name)
+	return err
+}
+
+// Counting.
+
+// keys and counts are the columns of sums.
+const (
+	keys   = `team_id, person_id, tool_id, plugin, credential, credential_id`
+	counts = `runs, succeeded, failed, cancelled, results, tokens_charged, allowance_used, took_ms`
+)
+
+// add counts a run in every grain. The rows are locked in this order, and the
+// ones that all runs of a company share come last.
+func add(ctx context.Context, tx *sqldb.Tx, e Ended, day int64) error {
+	var took int64
+	if !e.Started.IsZero() {
+		took = e.Finished.Sub(e.Started).Milliseconds()
+	}
+	ended := func(status string) int64 {
+		if e.Status == status {
+			return 1
+		}
+		return 0
+	}
+	const sums = `1, CAST($10 AS BIGINT), CAST($11 AS BIGINT), CAST($12 AS BIGINT), CAST($13 AS BIGINT), CAST($14 AS BIGINT), CAST($15 AS BIGINT), CAST($16 AS BIGINT))`
+	_, err := tx.Exec(ctx, `
+		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`) VALUES
+			($1, 'all', $2, $4, $5, $6, $7, $8, $9, `+sums+`,
+			($1, 'team', $2, $4, '', '', '', '', '', `+sums+`,
+			($1, 'person', $2, '', $5, '', '', '', '', `+sums+`,
+			($1, 'tool', $2, '', '', $6, '', '', '', `+sums+`,
+			($1, 'plugin', $2, '', '', '', $7, '', '', `+sums+`,
+			($1, 'credential', $2, '', '', '', '', $8, $9, `+sums+`,
+			($1, 'day', $2, '', '', '', '', '', '', `+sums+`,
+			($1, 'quarter', $3, '', '', '', '', '', '', `+sums+`
+		ON CONFLICT (company_id, grain, slot, `+keys+`) DO UPDATE SET
+			runs = report_sum.runs + excluded.runs, succeeded = report_sum.succeeded + excluded.succeeded,
+			failed = report_sum.failed + excluded.failed, cancelled = report_sum.cancelled + excluded.cancelled,
+			results = report_sum.results + excluded.results, tokens_charged = report_sum.tokens_charged + excluded.tokens_charged,
+			allowance_used = report_sum.allowance_used + excluded.allowance_used, took_ms = report_sum.took_ms + excluded.took_ms`,
+		e.CompanyID, day, floor(e.Finished.UnixMicro(), quarter), e.TeamID, e.PersonID, e.ToolID, e.Plugin, e.Credential, e.CredentialID,
+		ended("succeeded"), ended("failed"), ended("cancelled"), e.Results, e.TokensCharged, e.AllowanceUsed, took)
+	return err
+}
+
+// runCounts are the counts of one run, as add makes them.
+const runCounts = `1 AS runs, CASE r.status WHEN 'succeeded' THEN 1 ELSE 0 END AS succeeded, CASE r.status WHEN 'failed' THEN 1 ELSE 0 END AS failed,
+	CASE r.status WHEN 'cancelled' THEN 1 ELSE 0 END AS cancelled, r.results,
+	r.tokens_charged, r.allowance_used, (r.finished - coalesce(r.started, r.finished)) / 1000 AS took_ms`
+
+const summed = `sum(runs), sum(succeeded), sum(failed), sum(cancelled), sum(results), sum(tokens_charged), sum(allowance_used), sum(took_ms)`
+
+// recountQuarters counts the runs of a company anew in the grain quarter.
+func recountQuarters(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM report_sum WHERE company_id = $1 AND grain = 'quarter'`, companyID); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
+		SELECT company_id, 'quarter', slot, '', '', '', '', '', '', `+summed+` FROM (
+			SELECT r.company_id, r.finished / `+number(quarter)+` AS slot, `+runCounts+` FROM run r WHERE r.company_id = $1 AND r.finished IS NOT NULL) AS ended
+		GROUP BY company_id, slot`, companyID)
+	return err
+}
+
+// recountDays counts the runs of a company anew in all grains of days. Only one
+// of them is made from the runs: the others are coarser views of it.
+func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.Location) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM report_sum WHERE company_id = $1 AND grain <> 'quarter'`, companyID); err != nil {
+		return err
+	}
+	var first, last *int64
+	err := tx.QueryRow(ctx, `SELECT min(finished), max(finished) FROM run WHERE company_id = $1 AND finished IS NOT NULL`, companyID).Scan(&first, &last)
+	if err != nil || first == nil || last == nil {
+		return err
+	}
+	var a args
+	company := a.add(companyID)
+	if _, err := tx.Exec(ctx, `
+		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
+		SELECT company_id, 'all', slot, `+keys+`, `+summed+` FROM (
+			SELECT r.company_id, `+daySlot(&a, stretches(*first, *last, loc))+` AS slot, `+keys+`, `+runCounts+` FROM run r
+			WHERE r.company_id = `+company+` AND r.finished IS NOT NULL) AS ended
+		GROUP BY company_id, slot, `+keys, a...); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
+		SELECT company_id, grain, slot, `+keys+`, `+summed+` FROM (`+coarser+` WHERE s.company_id = $1 AND s.grain = 'all') AS coarse
+		GROUP BY company_id, grain, slot, `+keys, companyID)
+	return err
+}
+
+// coarser shows every row of the grain all as the other grains of days have it.
+const coarser = `
+	SELECT s.company_id, c.grain, s.slot, CASE c.grain WHEN 'team' THEN s.team_id ELSE '' END AS team_id,
+		CASE c.grain WHEN 'person' THEN s.person_id ELSE '' END AS person_id, CASE c.grain WHEN 'tool' THEN s.tool_id ELSE '' END AS tool_id,
+		CASE c.grain WHEN 'plugin' THEN s.plugin ELSE '' END AS plugin, CASE c.grain WHEN 'credential' THEN s.credential ELSE '' END AS credential,
+		CASE c.grain WHEN 'credential' THEN s.credential_id ELSE '' END AS credential_id, ` + counts + `
+	FROM report_sum s CROSS JOIN (SELECT 'team' AS grain UNION ALL SELECT 'person' UNION ALL SELECT 'tool' UNION ALL SELECT 'plugin'
+		UNION ALL SELECT 'credential' UNION ALL SELECT 'day') AS c`
+
+// daySlot is the day of a run by a clock that changes now and then, as dayOf has it.
+func daySlot(a *args, all []stretch) string {
+	var b strings.Builder
+	b.WriteString(`CASE`)
+	for _, s := range all {
+		// A day more and one less: what is divided is never below zero, where
+		// division rounds up.
+		slot := `(r.finished + ` + a.add(s.offset+day) + `) / ` + number(day) + ` - 1`
+		until, first := a.add(s.until), a.add(s.first)
+		b.WriteString(` WHEN r.finished < ` + until + ` AND ` + slot + ` < ` + first + ` THEN CAST(` + first + ` AS BIGINT) WHEN r.finished < ` + until + ` THEN ` + slot)
+	}
+	b.WriteString(` END`)
+	return b.String()
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Reading.
+
+func personBy(ctx context.Context, tx *sqldb.Tx, key string) (id string, err error) {
+	err = tx.QueryRow(ctx, `SELECT id FROM person WHERE email_key = $1 AND deleted IS NULL`, key).Scan(&id)
+	return id, err
+}
+
+// endedSince tells whether any run of a company ended at a moment or later.
+func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int64) (any bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE company_id = $1 AND finished >= $2)`, companyID, moment).Scan(&any)
+	return any, err
+}
+
+// charged is what a team paid on some days. They are listed, since the days come
+// before the team in the key.
+func charged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
+	var a args
+	company, team := a.add(companyID), a.add(teamID)
+	var days []string
+	for d := first; d < end; d++ {
+		days = append(days, a.add(d))
+	}
+	err = tx.QueryRow(ctx, `
+		SELECT CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) FROM report_sum
+		WHERE company_id = `+company+` AND grain = 'team' AND slot IN (`+strings.Join(days, `, `)+`) AND team_id = `+team, a...).Scan(&tokens)
+	return tokens, err
+}
+
+// args numbers the arguments of a query as they are added.
+type args []any
+
+func (a *args) add(v any) string {
+	*a = append(*a, v)
+	return "$" + strconv.Itoa(len(*a))
+}
+
+// where narrows to what a filter matches, in rows that have the ids at prefix.
+func (f filter) where(a *args, prefix string) string {
+	var b strings.Builder
+	for _, one := range [...]struct{ column, id string }{{"team_id", f.teamID}, {"tool_id", f.toolID}, {"person_id", f.personID}} {
+		if one.id != "" {
+			b.WriteString(` AND ` + prefix + one.column + ` = ` + a.add(one.id))
+		}
+	}
+	return b.String()
+}
+
+// rows are the sums and the runs that answer a query, under the names of the
+// columns of sums, and day.
+func (p plan) rows(a *args) string {
+	company := a.add(p.companyID)
+	var parts []string
+	for _, one := range p.pieces {
+		within := func(column string) string {
+			return column + ` >= ` + a.add(one.from) + ` AND ` + column + ` < ` + a.add(one.until)
+		}
+		switch one.of {
+		case ofDays:
+			parts = append(parts, `SELECT slot AS day, `+keys+`, `+counts+` FROM report_sum s
+				WHERE company_id = `+company+` AND grain = `+a.add(p.grain)+` AND `+within(`slot`)+p.where(a, `s.`))
+		case ofQuarters: // asked for by day only
+			parts = append(parts, `SELECT CAST(`+a.add(one.day)+` AS BIGINT) AS day, `+keys+`, `+counts+` FROM report_sum
+				WHERE company_id = `+company+` AND grain = 'quarter' AND `+within(`slot`))
+		case ofRuns:
+			parts = append(parts, `SELECT CAST(`+a.add(one.day)+` AS BIGINT) AS day, `+keys+`, `+runCounts+` FROM run r
+				WHERE r.company_id = `+company+` AND `+within(`r.finished`)+p.where(a, `r.`))
+		}
+	}
+	return strings.Join(parts, ` UNION ALL `)
+}
+
+// sums are the counts as numbers that both databases give alike, under names of
+// their own: SQLite takes the name of a column in an ORDER BY for either.
+const sums = `CAST(coalesce(sum(runs), 0) AS BIGINT) AS n1, CAST(coalesce(sum(succeeded), 0) AS BIGINT) AS n2, CAST(coalesce(sum(failed), 0) AS BIGINT) AS n3,
+	CAST(coalesce(sum(cancelled), 0) AS BIGINT) AS n4, CAST(coalesce(sum(results), 0) AS BIGINT) AS n5, CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) AS n6,
+	CAST(coalesce(sum(allowance_used), 0) AS BIGINT) AS n7, CAST(coalesce(sum(took_ms), 0) AS BIGINT) AS n8`
+
+// fields are where the sums are read into.
+func (c *Count) fields(ms *int64) []any {
+	return []any{&c.Runs, &c.Succeeded, &c.Failed, &c.Cancelled, &c.Results, &c.TokensCharged, &c.AllowanceUsed, ms}
+}
+
+func total(ctx context.Context, tx *sqldb.Tx, p plan) (c Count, err error) {
+	var a args
+	var ms int64
+	err = tx.QueryRow(ctx, `SELECT `+sums+` FROM (`+p.rows(&a)+`) AS pieces`, a...).Scan(c.fields(&ms)...)
+	c.Took = time.Duration(ms) * time.Millisecond
+	return c, err
+}
+
+// columns are those that a dimension is grouped by.
+var columns = map[Dimension][]string{
+	Day: {"day"}, Team: {"team_id"}, Person: {"person_id"}, Tool: {"tool_id"}, Plugin: {"plugin"}, Credential: {"credential", "credential_id"},
+}
+
+// names are what is shown beside the columns, and where it is found.
+var names = map[Dimension]struct{ columns, from string }{
+	Team:   {`coalesce(t.name, '')`, ` LEFT JOIN team t ON t.id = g.team_id`},
+	Person: {address, ` LEFT JOIN person p ON p.id = g.person_id`},
+	Credential: {label, ` LEFT JOIN access_token a ON g.credential <> 'id_token' AND a.id = g.credential_id
+		LEFT JOIN device d ON g.credential = 'id_token' AND d.id = g.credential_id`},
+}
+
+const (
+	address = `CASE WHEN p.deleted IS NULL THEN coalesce(p.email, '') ELSE '' END`
+	label   = `coalesce(a.name, d.plugin_kind, '')`
+)
+
+func usage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after []string, limit int) ([]Row, error) {
+	var a args
+	pieces := p.rows(&a)
+	var grouped, shown []string
+	joined := ``
+	for _, d := range by {
+		grouped = append(grouped, columns[d]...)
+		for _, c := range columns[d] {
+			shown = append(shown, `g.`+c)
+		}
+	}
+	list := strings.Join(grouped, `, `)
+	order := strings.Join(shown, `, `)
+	for _, d := range by {
+		if n, ok := names[d]; ok {
+			shown = append(shown, n.columns)
+			joined += n.from
+		}
+	}
+	where := ``
+	if len(after) > 0 {
+		if len(after) != len(grouped) {
+			return nil, fmt.Errorf("report usage: %d keys for %d columns", len(after), len(grouped))
+		}
+		var values []string
+		for i, c := range grouped {
+			if c != "day" {
+				values = append(values, a.add(after[i]))
+				continue
+			}
+			d, err := dayNamed(after[i])
+			if err != nil {
+				return nil, fmt.Errorf("report usage: %w", err)
+			}
+			values = append(values, `CAST(`+a.add(d)+` AS BIGINT)`)
+		}
+		where = ` WHERE (` + list + `) > (` + strings.Join(values, `, `) + `)`
+	}
+	return sqldb.All(ctx, tx, `
+		SELECT g.n1, g.n2, g.n3, g.n4, g.n5, g.n6, g.n7, g.n8, `+strings.Join(shown, `, `)+` FROM (
+			SELECT `+list+`, `+sums+` FROM (`+pieces+`) AS pieces`+where+`
+			GROUP BY `+list+` ORDER BY `+list+` LIMIT `+a.add(int64(limit))+`) AS g`+joined+`
+		ORDER BY `+order, a, func(row sqldb.Scanner) (r Row, err error) {
+		var ms, day int64
+		fields := r.fields(&ms)
+		for _, d := range by {
+			switch d {
+			case Day:
+				fields = append(fields, &day)
+			case Team:
+				fields = append(fields, &r.TeamID)
+			case Person:
+				fields = append(fields, &r.PersonID)
+			case Tool:
+				fields = append(fields, &r.ToolID)
+			case Plugin:
+				fields = append(fields, &r.Plugin)
+			case Credential:
+				fields = append(fields, &r.Credential, &r.CredentialID)
+			}
+		}
+		for _, d := range by {
+			switch d {
+			case Team:
+				fields = append(fields, &r.TeamName)
+			case Person:
+				fields = append(fields, &r.Email)
+			case Credential:
+				fields = append(fields, &r.CredentialName)
+			}
+		}
+		err = row.Scan(fields...)
+		r.Took = time.Duration(ms) * time.Millisecond
+		if slices.Contains(by, Day) {
+			r.Day = dayName(day)
+		}
+		return r, err
+	})
+}
+
+func runs(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, limit int) ([]Run, error) {
+	var a args
+	where := `r.company_id = ` + a.add(q.CompanyID) + ` AND r.finished >= ` + a.add(moment(q.From))
+	if !q.Until.IsZero() {
+		where += ` AND r.finished < ` + a.add(moment(q.Until))
+	}
+	if after != nil {
+		where += ` AND (r.finished, r.id) < (` + a.add(sqldb.At(after.Finished)) + `, ` + a.add(after.ID) + `)`
+	}
+	where += f.where(&a, `r.`)
+	return sqldb.All(ctx, tx, `
+		SELECT r.id, r.status, r.error_code, r.team_id, coalesce(t.name, ''), r.person_id, `+address+`, r.tool_id, r.plugin, r.credential, r.credential_id, `+label+`,
+			r.num_results, r.results, r.tokens_charged, r.allowance_used, r.created, r.started, r.finished
+		FROM run r LEFT JOIN team t ON t.id = r.team_id LEFT JOIN person p ON p.id = r.person_id
+			LEFT JOIN access_token a ON r.credential <> 'id_token' AND a.id = r.credential_id LEFT JOIN device d ON r.credential = 'id_token' AND d.id = r.credential_id
+		WHERE `+where+` ORDER BY r.finished DESC, r.id DESC LIMIT `+a.add(int64(limit)), a, func(row sqldb.Scanner) (r Run, err error) {
+		var created, started, finished sqldb.Time
+		err = row.Scan(&r.ID, &r.Status, &r.ErrorCode, &r.TeamID, &r.TeamName, &r.PersonID, &r.Email, &r.ToolID, &r.Plugin, &r.Credential, &r.CredentialID, &r.CredentialName,
+			&r.Asked, &r.Results, &r.TokensCharged, &r.AllowanceUsed, &created, &started, &finished)
+		r.Created, r.Started, r.Finished = created.Time, started.Time, finished.Time
+		return r, err
+	})
+}
+
+// differ tells, of sums that are taken from others, that something is left.
+const differ = `sum(runs) <> 0 OR sum(succeeded) <> 0 OR sum(failed) <> 0 OR sum(cancelled) <> 0 OR sum(results) <> 0 OR sum(tokens_charged) <> 0
+	OR sum(allowance_used) <> 0 OR sum(took_ms) <> 0`
+
+// less are counts to be taken from others.
+const less = `-runs, -succeeded, -failed, -cancelled, -results, -tokens_charged, -allowance_used, -took_ms`
+
+func teamStorage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]TeamStorage, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT t.id, t.name, s.used_bytes, s.limit_bytes FROM team t JOIN storage_account s ON s.account_id = t.id
+		WHERE t.company_id = $1 AND ($2 = '' OR t.id = $2) AND s.used_bytes > 0 ORDER BY s.used_bytes DESC, t.id LIMIT $3`,
+		[]any{companyID, teamID, int64(maxStorageTeams)}, func(row sqldb.Scanner) (s TeamStorage, err error) {
+			err = row.Scan(&s.TeamID, &s.Name, &s.Used, &s.Limit)
+			return s, err
+		})
+}
+
+// Checks are the invariants of this package. The first three hold every grain
+// to the runs; which day a run lies in is not for SQL to say.
+var Checks = []sqldb.Check{
+	{Name: "the finest sums are those of the runs", Query: `
+		SELECT 'company ' || company_id || ' team ' || team_id || ' person ' || person_id || ' tool ' || tool_id || ' plugin ' || plugin || ' ' || credential || ' ' || credential_id FROM (
+			SELECT company_id, ` + keys + `, ` + counts + ` FROM report_sum WHERE grain = 'all'
+			UNION ALL
+			SELECT company_id, ` + keys + `, ` + less + ` FROM (SELECT company_id, ` + keys + `, ` + runCounts + ` FROM run r WHERE company_id IS NOT NULL AND finished IS NOT NULL) AS ended) AS compared
+		GROUP BY company_id, ` + keys + ` HAVING ` + differ},
+	{Name: "the sums of quarters are those of the runs", Query: `
+		SELECT 'company ' || company_id || ' quarter ' || CAST(slot AS TEXT) FROM (
+			SELECT company_id, slot, ` + counts + ` FROM report_sum WHERE grain = 'quarter'
+			UNION ALL
+			SELECT company_id, slot, ` + less + ` FROM (
+				SELECT company_id, finished / ` + number(quarter) + ` AS slot, ` + runCounts + ` FROM run r WHERE company_id IS NOT NULL AND finished IS NOT NULL) AS ended) AS compared
+		GROUP BY company_id, slot HAVING ` + differ},
+	{Name: "coarser sums are those of the finest", Query: `
+		SELECT 'company ' || company_id || ' ' || grain || ' ' || team_id || person_id || tool_id || plugin || credential || credential_id || ' day ' || CAST(slot AS TEXT) FROM (
+			SELECT company_id, grain, slot, ` + keys + `, ` + counts + ` FROM report_sum WHERE grain NOT IN ('all', 'quarter')
+			UNION ALL
+			SELECT company_id, grain, slot, ` + keys + `, ` + less + ` FROM (` + coarser + ` WHERE s.grain = 'all') AS coarse) AS compared
+		GROUP BY company_id, grain, slot, ` + keys + ` HAVING ` + differ},
+	{Name: "a sum says no more than its grain", Query: `
+		SELECT 'company ' || company_id || ' ' || grain || ' slot ' || CAST(slot AS TEXT) FROM report_sum WHERE grain <> 'all' AND (
+			grain <> 'team' AND team_id <> '' OR grain <> 'person' AND person_id <> '' OR grain <> 'tool' AND tool_id <> '' OR grain <> 'plugin' AND plugin <> ''
+			OR grain <> 'credential' AND (credential <> '' OR credential_id <> ''))`},
+	{Name: "a sum counts runs, each with one end", Query: `
+		SELECT 'company ' || company_id || ' ' || grain || ' slot ' || CAST(slot AS TEXT) FROM report_sum
+		WHERE runs <= 0 OR runs <> succeeded + failed + cancelled OR succeeded < 0 OR failed < 0 OR cancelled < 0 OR results < 0 OR tokens_charged < 0
+			OR allowance_used < 0 OR took_ms < 0`},
+	{Name: "a run is its team's company's", Query: `
+		SELECT 'run ' || r.id FROM run r LEFT JOIN team t ON t.id = r.team_id WHERE coalesce(r.company_id, '') <> coalesce(t.company_id, '')`},
+}

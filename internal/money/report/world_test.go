@@ -1,0 +1,235 @@
+package report_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/file/asset"
+	"atelier/internal/file/ingest"
+	"atelier/internal/money/report"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/generation/generationtest"
+	"atelier/internal/run/run"
+)
+
+// world is an installation in which companies run tools.
+type world struct {
+	*generationtest.House
+}
+
+// worlds runs fn in a world that begins at a moment, on each kind of database.
+func worlds(t *testing.T, begin time.Time, fn func(w world)) {
+	t.Helper()
+	dbtest.Worlds(t, generationtest.Checks, func(d dbtest.World) {
+		d.Pass(begin.Sub(d.Now()))
+		fn(world{generationtest.New(d, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 100 })})
+	})
+}
+
+// begin asks for a run of a tool that makes at most n results.
+func (w world) begin(who generation.Caller, slug, plugin string, n int64) run.Run {
+	w.Helper()
+	d := w.Draft(who, slug)
+	d.Plugin = plugin
+	if slug == "many" {
+		d.NumResults = &n
+	}
+	return w.Create(d)
+}
+
+// succeed ends a run with so many results. Their files are nowhere.
+func (w world) succeed(r run.Run, n int) {
+	w.Helper()
+	e := generation.Ending{State: run.Succeeded, Took: time.Second}
+	for range n {
+		id := ident.New()
+		e.Results = append(e.Results, generation.Made{Taken: ingest.Taken{Asset: asset.Asset{
+			ID: id, Type: "IMG", MimeType: "image/png", Size: 1, SHA256: ident.Hash(id), Width: 8, Height: 8, Blob: ingest.Key(id, "", "png"),
+		}}})
+	}
+	w.OK(w.Runs.End(w.Context(), r, e))
+}
+
+func (w world) fail(r run.Run) {
+	w.Helper()
+	w.OK(w.Runs.End(w.Context(), r, generation.Ending{State: run.Failed, ErrorCode: "ENGINE_FAILED", ErrorText: "It broke."}))
+}
+
+func (w world) cancel(r run.Run) {
+	w.Helper()
+	w.OK(w.Runs.End(w.Context(), r, generation.Ending{State: run.Cancelled}))
+}
+
+func (w world) setZone(companyID, zone string) {
+	w.Helper()
+	w.Do(func(tx *sqldb.Tx) error { return report.SetZone(w.Context(), tx, companyID, zone) })
+}
+
+// usage gives all rows of a report, in pages of a size.
+func (w world) usage(q report.Query, by []report.Dimension, page int) (all []report.Row) {
+	w.Helper()
+	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
+		all = nil
+		for {
+			var after []string
+			if len(all) > 0 {
+				after = all[len(all)-1].Keys(by)
+			}
+			some, err := report.Usage(w.Context(), tx, q, by, after, page)
+			all = append(all, some...)
+			if err != nil || len(some) < page {
+				return err
+			}
+		}
+	}))
+	return all
+}
+
+func (w world) total(q report.Query) (c report.Count) {
+	w.Helper()
+	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) { c, err = report.Total(w.Context(), tx, q); return err }))
+	return c
+}
+
+// runs gives all runs of a report, in pages of a size.
+func (w world) runs(q report.Query, page int) (all []report.Run) {
+	w.Helper()
+	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
+		all = nil
+		for {
+			var after *report.Place
+			if len(all) > 0 {
+				last := all[len(all)-1]
+				after = &report.Place{Finished: last.Finished, ID: last.ID}
+			}
+			some, err := report.Runs(w.Context(), tx, q, after, page)
+			all = append(all, some...)
+			if err != nil || len(some) < page {
+				return err
+			}
+		}
+	}))
+	return all
+}
+
+// ended reads all runs that have ended, without the help of the package.
+func (w world) ended() (all []report.Ended) {
+	w.Helper()
+	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) {
+		all, err = sqldb.All(w.Context(), tx, `
+			SELECT coalesce(company_id, ''), coalesce(team_id, ''), person_id, tool_id, plugin, credential, credential_id, status, tokens_charged, allowance_used, started, finished,
+				(SELECT count(*) FROM result s WHERE s.run_id = run.id) FROM run WHERE status <> 'pending'`, nil, func(row sqldb.Scanner) (e report.Ended, err error) {
+			var started, finished sqldb.Time
+			err = row.Scan(&e.CompanyID, &e.TeamID, &e.PersonID, &e.ToolID, &e.Plugin, &e.Credential, &e.CredentialID, &e.Status, &e.TokensCharged, &e.AllowanceUsed,
+				&started, &finished, &e.Results)
+			e.Started, e.Finished = started.Time, finished.Time
+			return e, err
+		})
+		return err
+	}))
+	return all
+}
+
+// plus adds a run to a sum.
+func plus(c report.Count, e report.Ended) report.Count {
+	c.Runs++
+	switch e.Status {
+	case "succeeded":
+		c.Succeeded++
+	case "failed":
+		c.Failed++
+	case "cancelled":
+		c.Cancelled++
+	}
+	c.Results += e.Results
+	c.TokensCharged += e.TokensCharged
+	c.AllowanceUsed += e.AllowanceUsed
+	if !e.Started.IsZero() {
+		c.Took += e.Finished.Sub(e.Started).Truncate(time.Millisecond)
+	}
+	return c
+}
+
+// matches tells whether a query means a run.
+func matches(q report.Query, e report.Ended) bool {
+	return e.CompanyID == q.CompanyID && !e.Finished.Before(q.From) && (q.Until.IsZero() || e.Finished.Before(q.Until)) &&
+		(q.TeamID == "" || q.TeamID == e.TeamID) && (q.ToolID == "" || q.ToolID == e.ToolID) && (q.Email == "" || q.Email == e.PersonID+"@example.com")
+}
+
+// count sums up the runs that a query means, group by group, in the order of the
+// keys.
+func count(all []report.Ended, q report.Query, by []report.Dimension, loc *time.Location) (rows []report.Row, total report.Count) {
+	groups := map[string]report.Row{}
+	for _, e := range all {
+		if !matches(q, e) {
+			continue
+		}
+		total = plus(total, e)
+		var r report.Row
+		for _, d := range by {
+			switch d {
+			case report.Day:
+				r.Day = e.Finished.In(loc).Format(time.DateOnly)
+			case report.Team:
+				r.TeamID, r.TeamName = e.TeamID, "Team"
+			case report.Person:
+				r.PersonID, r.Email = e.PersonID, e.PersonID+"@example.com"
+			case report.Tool:
+				r.ToolID = e.ToolID
+			case report.Plugin:
+				r.Plugin = e.Plugin
+			case report.Credential:
+				r.Credential, r.CredentialID, r.CredentialName = e.Credential, e.CredentialID, credentials[e.CredentialID]
+			}
+		}
+		key := fmt.Sprintf("%q", r.Keys(by))
+		was, ok := groups[key]
+		if !ok {
+			was = r
+		}
+		was.Count = plus(was.Count, e)
+		groups[key] = was
+	}
+	for _, r := range groups {
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b report.Row) int { return slices.Compare(a.Keys(by), b.Keys(by)) })
+	return rows, total
+}
+
+// credentials are what runs come with, and what they are called.
+var credentials = map[string]string{"laptop": "blender", "desk": "", "ci": "Build server", "forgotten": ""}
+
+// caller is somebody in a team with some credential.
+func (w world) caller(rnd *rand.Rand, personID, teamID string) generation.Caller {
+	who := generationtest.In(personID, teamID)
+	if teamID == "" {
+		who = generationtest.Own(personID)
+	}
+	switch rnd.IntN(4) {
+	case 0:
+		who.Credential, who.CredentialID = "id_token", "laptop"
+	case 1:
+		who.Credential, who.CredentialID = "id_token", "desk"
+	case 2:
+		who.Credential, who.CredentialID = "personal_token", "ci"
+	default:
+		who.Credential, who.CredentialID = "company_token", "forgotten"
+	}
+	return who
+}
+
+// issue makes the credentials that there still are.
+func (w world) issue(personID string) {
+	w.Helper()
+	for id, kind := range map[string]string{"laptop": "blender", "desk": ""} {
+		w.Exec(`INSERT INTO device (id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked_why) VALUES ($1, $2, $3, '', '', '', 1, 1, '')`, id, personID, kind)
+	}
+	w.Exec(`INSERT INTO access_token (id, person_id, name, hash, hint, created) VALUES ('ci', $1, 'Build server', 'h', '', 1)`, personID)
+}

@@ -1,0 +1,150 @@
+package mail
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"regexp"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"atelier/internal/base/ident"
+)
+
+// Settings are how the mail server is reached.
+type Settings struct {
+	Address string // host:port
+	// From is who the messages come from, with or without a name.
+	From string
+	// Username and Password sign in to the server; empty for none.
+	Username, Password string
+	// TLS is starttls, which insists on it, tls from the first byte, or none.
+	TLS string
+	// Timeout bounds the waiting for the server: 30 s.
+	Timeout time.Duration
+	// Roots are whom to trust instead of the system's list.
+	Roots *x509.CertPool
+}
+
+// SMTP gives a sender that hands messages to a mail server, one connection
+// each.
+func SMTP(s Settings) (Sender, error) {
+	host, port, err := net.SplitHostPort(s.Address)
+	if err != nil || host == "" || port == "" {
+		return nil, errors.New("mail settings: the address is not host:port")
+	}
+	from, err := mail.ParseAddress(s.From)
+	if err != nil || !bareAddress(from.Address) || !printable(from.Name, "") {
+		return nil, errors.New("mail settings: the sender is no address")
+	}
+	options := []gomail.Option{
+		gomail.WithTimeout(cmp.Or(s.Timeout, 30*time.Second)),
+		gomail.WithoutNoop(),
+	}
+	secure := &tls.Config{ServerName: host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
+	server := &server{host: host, from: from}
+	server.domain = from.Address[strings.LastIndexByte(from.Address, '@')+1:]
+	dialer := &net.Dialer{}
+	server.dial = func(ctx context.Context) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", s.Address) }
+	switch s.TLS {
+	case "starttls":
+		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithTLSConfig(secure))
+	case "tls":
+		options = append(options, gomail.WithSSL())
+		wrap := &tls.Dialer{NetDialer: dialer, Config: secure}
+		server.dial = func(ctx context.Context) (net.Conn, error) { return wrap.DialContext(ctx, "tcp", s.Address) }
+	case "none":
+		if s.Username != "" && !local(host) {
+			return nil, errors.New("mail settings: a password is not sent to another machine without TLS")
+		}
+		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
+	default:
+		return nil, errors.New("mail settings: want starttls, tls or none")
+	}
+	if s.Username != "" {
+		options = append(options, gomail.WithUsername(s.Username), gomail.WithPassword(s.Password),
+			// Microsoft's servers know LOGIN only. Both refuse to send a
+			// password in the clear, but to this machine.
+			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
+	}
+	server.options = options
+	return server, nil
+}
+
+// local tells whether the host is this machine by name, whatever DNS says.
+func local(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
+
+type server struct {
+	host, domain string
+	from         *mail.Address
+	dial         func(context.Context) (net.Conn, error)
+	options      []gomail.Option
+}
+
+// Send hands the message to the mail server.
+func (s *server) Send(ctx context.Context, m Message) error {
+	if err := m.Check(); err != nil {
+		return err
+	}
+	// The library forgets the context once it has dialled, and leaves the
+	// connection open when the server refuses us: both are mended here.
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	dial := func(dialling context.Context, _, _ string) (net.Conn, error) {
+		conn, err := s.dial(dialling)
+		if err == nil {
+			context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	}
+	client, err := gomail.NewClient(s.host, append([]gomail.Option{gomail.WithDialContextFunc(dial)}, s.options...)...)
+	if err != nil {
+		return fmt.Errorf("send mail: %w", err)
+	}
+	msg := s.compose(m)
+	err = client.DialAndSendWithContext(ctx, msg)
+	switch {
+	case msg.IsDelivered():
+		// Whatever went wrong after the server took the message over is no
+		// reason to send it twice.
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("send mail: %w", context.Cause(ctx))
+	default:
+		return judge(err)
+	}
+}
+
+// compose writes the message as mail carries it.
+func (s *server) compose(m Message) *gomail.Msg {
+	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	msg.FromMailAddress(s.from)
+	msg.ToMailAddress(&mail.Address{Address: m.To})
+	msg.Subject(m.Subject)
+	msg.SetMessageIDWithValue(ident.New() + "@" + s.domain)
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence note answers us
+	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
+	return msg
+}
+
+// links are what a filter's refusal may quote from a message. They work once
+// and for whoever has them, so they are kept out of errors.
+var links = regexp.MustCompile(`(?i)[a-z]+://\S+`)
+
+// judge marks the refusals of this message and its recipient. What a server
+// has against us, our password or our address, the operator can mend.
+func judge(err error) error {
+	said := links.ReplaceAllString(err.Error(), "[link]")
+	refused, ok := errors.AsType[*gomail.SendError](err)
+	if ok && refused.ErrorCode() >= 500 && refused.Reason != gomail.ErrSMTPMailFrom {
+		return permanent{fmt.Errorf("send mail: refused: %s", said)}
+	}
+	return fmt.Errorf("send mail: %s", said)
+}

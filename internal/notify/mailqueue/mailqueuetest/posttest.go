@@ -1,0 +1,48 @@
+// Package mailqueuetest reads the mail that waits in the queue.
+package mailqueuetest
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/notify/mail"
+	"atelier/internal/notify/mailqueue"
+)
+
+// Queued gives all messages that an office with the box took so far, oldest
+// first, as they would go out.
+func Queued(t testing.TB, db *sqldb.DB, box keyring.Box) []mail.Message {
+	t.Helper()
+	query := `SELECT args FROM job WHERE kind = 'mail' ORDER BY rowid`
+	if db.Dialect.Name == "postgres" {
+		query = `SELECT args ->> 'args' FROM river_job WHERE kind = 'mail' ORDER BY id`
+	}
+	var all inbox
+	h := mailqueue.Handler(&all, box, slog.New(slog.DiscardHandler))
+	err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
+		all = nil
+		return tx.Each(t.Context(), query, nil, func(row sqldb.Scanner) error {
+			var args string
+			if err := row.Scan(&args); err != nil {
+				return err
+			}
+			return h.Do(t.Context(), queue.Work{Args: []byte(args)})
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// inbox is a mail.Sender that keeps everything.
+type inbox []mail.Message
+
+func (i *inbox) Send(_ context.Context, m mail.Message) error {
+	*i = append(*i, m)
+	return m.Check()
+}

@@ -1,0 +1,96 @@
+// Package mailqueue queues mail.
+//
+// A message is written in the transaction that gives a reason for it, and sent
+// after that by whichever node works. Messages carry links that work for
+// whoever has them, so they lie sealed in the queue.
+package mailqueue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/notify/mail"
+)
+
+// Kind is the kind of the jobs that send a message.
+const Kind = "mail"
+
+// letter is what such a job carries.
+type letter struct {
+	Sealed string `json:"sealed"`
+}
+
+// Office takes messages.
+type Office struct {
+	Queue queue.Queue
+	Box   keyring.Box
+}
+
+// Send has the message sent once tx commits. A message that nobody could send
+// is refused here.
+func (o Office) Send(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
+	if err := m.Check(); err != nil {
+		return fmt.Errorf("queue mail: %w", err)
+	}
+	plain, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("queue mail: %w", err)
+	}
+	args, err := json.Marshal(letter{o.Box.Seal(plain, Kind)})
+	if err != nil {
+		return fmt.Errorf("queue mail: %w", err)
+	}
+	if _, err := o.Queue.Add(ctx, tx, queue.Job{Kind: Kind, Args: args}); err != nil {
+		return fmt.Errorf("queue mail: %w", err)
+	}
+	return nil
+}
+
+// Handler sends the messages that an office with the same box took. Every node
+// that works has to have the same sender.
+func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
+	return queue.Handler{
+		Kind: Kind,
+		// A mail server may be down for most of a working day.
+		Retry:    []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour},
+		Timeout:  time.Minute,
+		Parallel: 4,
+		Do: func(ctx context.Context, w queue.Work) error {
+			m, err := open(box, w.Args)
+			if err != nil {
+				return queue.GiveUp(err)
+			}
+			if err := s.Send(ctx, m); err != nil {
+				if mail.Permanent(err) {
+					return queue.GiveUp(err)
+				}
+				return err
+			}
+			log.DebugContext(ctx, "mail sent", "job", w.ID, "attempt", w.Attempt)
+			return nil
+		},
+	}
+}
+
+// open reads the message that a job carries.
+func open(box keyring.Box, args []byte) (mail.Message, error) {
+	var l letter
+	if err := json.Unmarshal(args, &l); err != nil {
+		return mail.Message{}, fmt.Errorf("open mail: %w", err)
+	}
+	plain, err := box.Open(l.Sealed, Kind)
+	if err != nil {
+		return mail.Message{}, fmt.Errorf("open mail: %w", err)
+	}
+	var m mail.Message
+	if err := json.Unmarshal(plain, &m); err != nil {
+		return mail.Message{}, fmt.Errorf("open mail: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,137 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"time"
+
+	"atelier/internal/base/failpoint"
+	"atelier/internal/base/netguard"
+)
+
+const (
+	maxTried  = 3        // addresses of one name; all are looked at
+	maxHeader = 16 << 10 // bytes of an answer's header
+)
+
+// stepError says on which step to a receiver we failed.
+type stepError struct {
+	word string
+	err  error
+}
+
+func (e *stepError) Error() string { return e.word + ": " + e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+// caller connects to receivers.
+type caller struct {
+	guard    *Guard
+	resolver *net.Resolver
+	roots    *x509.CertPool
+	connect  time.Duration // for one address
+}
+
+// transport gives every request a connection of its own: nothing that one
+// receiver left in a connection can meet the next. Without http.Client around
+// it, it follows no redirect.
+func (c *caller) transport() *http.Transport {
+	return &http.Transport{
+		Proxy: nil, // the guard would look at the proxy's address and not at the receiver's
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return nil, &stepError{failBlocked, netguard.ErrBlocked} // plain HTTP
+		},
+		DialTLSContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return c.dial(ctx, address) },
+		DisableKeepAlives:      true,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+}
+
+// dial connects to host:port, with TLS.
+func (c *caller) dial(ctx context.Context, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, &stepError{failBlocked, err}
+	}
+	addrs, err := c.resolve(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := c.reach(ctx, addrs, port)
+	if err != nil {
+		return nil, err
+	}
+	if end, ok := ctx.Deadline(); ok {
+		raw.SetDeadline(end) // holds whatever becomes of the connection
+	}
+	conn := tls.Client(raw, &tls.Config{ServerName: host, RootCAs: c.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	if err := conn.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, &stepError{failTLS, err}
+	}
+	failpoint.Hit("hook.after_connect")
+	return conn, nil
+}
+
+// resolve gives the addresses of a host. One that we do not send to spoils all:
+// its name is not a receiver's.
+func (c *caller) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	addrs := []netip.Addr{}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		addrs = append(addrs, ip)
+	} else if addrs, err = c.resolver.LookupNetIP(ctx, "ip", host); err != nil {
+		return nil, &stepError{failDNS, err}
+	}
+	for _, ip := range addrs {
+		if err := c.guard.border.Check(ip); err != nil {
+			return nil, &stepError{failBlocked, err}
+		}
+	}
+	if len(addrs) == 0 {
+		return nil, &stepError{failDNS, errors.New("no address")}
+	}
+	return addrs, nil
+}
+
+// reach connects to the first address that answers.
+func (c *caller) reach(ctx context.Context, addrs []netip.Addr, port string) (conn net.Conn, err error) {
+	d := net.Dialer{Timeout: c.connect, ControlContext: c.control}
+	for _, ip := range addrs[:min(len(addrs), maxTried)] {
+		conn, err = d.DialContext(ctx, "tcp", net.JoinHostPort(ip.Unmap().String(), port))
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	if errors.Is(err, netguard.ErrBlocked) {
+		return nil, &stepError{failBlocked, err}
+	}
+	if err != nil {
+		return nil, &stepError{failRefused, err}
+	}
+	return conn, nil
+}
+
+// control looks at the address once more when the socket is made for it.
+// Nothing can come between this and the connection, so it holds even where
+// somebody changes the steps above.
+func (c *caller) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return netguard.ErrBlocked
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return netguard.ErrBlocked
+	}
+	if n, err := strconv.ParseUint(port, 10, 32); err != nil || !goodPort(n) {
+		return netguard.ErrBlocked
+	}
+	return c.guard.border.Check(ip)
+}

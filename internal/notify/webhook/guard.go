@@ -1,0 +1,118 @@
+package webhook
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"atelier/internal/base/netguard"
+)
+
+const (
+	maxURL   = 2048
+	maxName  = 253 // RFC 1035 section 2.3.4, without the final dot
+	maxLabel = 63
+
+	portHTTPS     = 443
+	firstFreePort = 1024 // below lie the services that a machine has for itself
+)
+
+// Guard knows which addresses a receiver may have.
+type Guard struct{ border *netguard.Border }
+
+// NewGuard makes a guard that lets the public internet pass, and the networks
+// that the operator allows.
+func NewGuard(allow []netip.Prefix) *Guard { return &Guard{netguard.New(allow)} }
+
+func goodPort(n uint64) bool { return n == portHTTPS || n >= firstFreePort && n <= 65535 }
+
+// CheckURL says what is wrong with a receiver's address, in a sentence for who
+// wrote it; "" is nothing. It does not ask the DNS: what a name stands for is
+// looked at when we connect, every time.
+func (g *Guard) CheckURL(raw string) (problem string) {
+	switch {
+	case len(raw) > maxURL:
+		return "The address is longer than 2048 bytes."
+	case strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }):
+		return "The address has characters that must be escaped: percent-encode them, and write an international host name in its xn-- form."
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return "This is not a valid URL."
+	case u.Scheme != "https" || u.Opaque != "":
+		return "The address must begin with https://."
+	case u.User != nil:
+		return "The address must not contain credentials."
+	case strings.Contains(raw, "#"):
+		return "The address must not have a fragment."
+	}
+	name, port := u.Hostname(), u.Port()
+	if name == "" {
+		return "The address has no host."
+	}
+	if strings.HasSuffix(u.Host, ":") {
+		return "The port is empty."
+	}
+	if port != "" {
+		n, err := strconv.ParseUint(port, 10, 32)
+		if err != nil || strconv.FormatUint(n, 10) != port || !goodPort(n) {
+			return "The port must be 443 or above 1023."
+		}
+	}
+	if strings.HasPrefix(u.Host, "[") {
+		return g.checkLiteral(name)
+	}
+	return g.checkName(strings.ToLower(name))
+}
+
+// checkLiteral is CheckURL for a host in numbers. One spelling of each address
+// is taken, so that all programs that read it agree on which one it is.
+func (g *Guard) checkLiteral(name string) string {
+	ip, err := netip.ParseAddr(name)
+	if err != nil || ip.Is4In6() || ip.String() != strings.ToLower(name) {
+		return "The IP address is not in its usual form."
+	}
+	if g.border.Check(ip) != nil {
+		return "Events are not sent to this IP address."
+	}
+	return ""
+}
+
+// checkName is CheckURL for what is not in brackets.
+func (g *Guard) checkName(name string) string {
+	labels := strings.Split(name, ".")
+	if last := labels[len(labels)-1]; number(last) {
+		return g.checkLiteral(name)
+	}
+	if len(name) > maxName {
+		return "The host name is too long."
+	}
+	for _, l := range labels {
+		if l == "" || len(l) > maxLabel || l[0] == '-' || l[len(l)-1] == '-' ||
+			strings.ContainsFunc(l, func(r rune) bool {
+				return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+			}) {
+			return "The host name is not valid."
+		}
+	}
+	// Where the operator lets loopback pass, its name may be used as well.
+	if labels[len(labels)-1] == "localhost" && g.border.Check(netip.IPv6Loopback()) != nil && g.border.Check(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil {
+		return "Events are not sent to localhost."
+	}
+	return ""
+}
+
+// number tells whether programs take a name that ends like this for an IPv4
+// address: 2130706433, 0x7f.1, 0177.0.0.1 and 127.1 are all 127.0.0.1 to some.
+func number(label string) bool {
+	digits := "0123456789"
+	if rest, hex := strings.CutPrefix(label, "0x"); hex {
+		label, digits = rest, "0123456789abcdef"
+		if label == "" {
+			return true
+		}
+	}
+	return label != "" && strings.Trim(label, digits) == ""
+}

@@ -1,0 +1,156 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"atelier/internal/base/sqldb"
+)
+
+const (
+	userAgent     = "Atelier-Webhooks/1"
+	maxAnswer     = 64 << 10 // bytes of an answer's body that are read, and thrown away
+	maxRetryAfter = 24 * time.Hour
+)
+
+// outcome is what came of an attempt.
+type outcome struct {
+	status     int    // 0: no answer
+	word       string // why it failed
+	took       time.Duration
+	retryAfter time.Duration // what the receiver asked for
+}
+
+func (o outcome) delivered() bool { return o.status >= 200 && o.status <= 299 }
+
+// attempt sends an event once. The error is for the log and comes only with
+// what is our own fault.
+func (s *Sender) attempt(ctx context.Context, e due) (o outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil { // one event that cannot be made must not stop all others
+			o, err = outcome{word: failInternal}, fmt.Errorf("panic: %v", p)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	if s.o.Guard.CheckURL(e.url) != "" { // what is allowed may have changed since the event was asked for
+		return outcome{word: failBlocked}, nil
+	}
+	req, err := s.request(ctx, e)
+	if err != nil {
+		return outcome{word: failInternal}, err
+	}
+	began := s.o.Now()
+	resp, err := s.transport.RoundTrip(req)
+	o.took = s.o.Now().Sub(began)
+	if err != nil {
+		o.word = wordFor(ctx, err)
+		return o, nil
+	}
+	defer resp.Body.Close()
+	o.status = resp.StatusCode
+	switch {
+	case o.delivered():
+	case o.status >= 300 && o.status <= 399:
+		o.word = failRedirect
+	default:
+		o.word = failStatus
+	}
+	o.retryAfter = retryAfter(resp.Header.Get("Retry-After"), s.o.Now())
+	// The status decides. Reading on spares an honest receiver a broken
+	// connection, and no other is waited for longer than for the status. What
+	// follows a 101 is no body, and ctx would not end the reading of it.
+	if o.status >= 200 {
+		io.CopyN(io.Discard, resp.Body, maxAnswer)
+	}
+	return o, nil
+}
+
+// request makes the signed request for an event.
+func (s *Sender) request(ctx context.Context, e due) (*http.Request, error) {
+	body, err := s.body(ctx, e)
+	if err != nil {
+		return nil, fmt.Errorf("body of event: %w", err)
+	}
+	secrets, err := s.o.Secrets.signing(ctx, s.o.DB, e.accountID, s.o.SecretMade)
+	if err != nil {
+		return nil, err
+	}
+	now := s.o.Now()
+	var signatures []string
+	for _, secret := range secrets {
+		hook, err := standardwebhooks.NewWebhook(secret)
+		if err != nil {
+			return nil, errors.New("sign event: the secret is damaged") // the library's text could hold parts of it
+		}
+		one, err := hook.Sign(e.id, now, body)
+		if err != nil {
+			return nil, fmt.Errorf("sign event: %w", err)
+		}
+		signatures = append(signatures, one)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("make request: the address is not valid") // the error repeats it
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set(standardwebhooks.HeaderWebhookID, e.id)
+	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
+	return req, nil
+}
+
+// body is what an event says now.
+func (s *Sender) body(ctx context.Context, e due) (body []byte, err error) {
+	if e.runID != "" {
+		return s.o.Body(ctx, e.runID)
+	}
+	err = s.o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		text, err := noticeBody(ctx, tx, e.id)
+		body = []byte(text)
+		return err
+	})
+	return body, err
+}
+
+// wordFor gives our word for why there is no answer.
+func wordFor(ctx context.Context, err error) string {
+	step, failed := errors.AsType[*stepError](err)
+	if failed && step.word == failBlocked {
+		return failBlocked
+	}
+	if late, ok := errors.AsType[net.Error](err); ctx.Err() != nil || ok && late.Timeout() {
+		return failTimeout
+	}
+	if failed {
+		return step.word
+	}
+	return failBody
+}
+
+// retryAfter reads a Retry-After header, in seconds or as a date (RFC 9110
+// section 10.2.3). What makes no sense asks for nothing.
+func retryAfter(text string, now time.Time) time.Duration {
+	if text == "" {
+		return 0
+	}
+	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}

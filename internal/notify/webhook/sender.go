@@ -1,0 +1,231 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"atelier/internal/base/failpoint"
+	"atelier/internal/base/sqldb"
+)
+
+const (
+	poll = time.Second // between two looks for events that nobody woke us for
+
+	// leaseMargin is how long a lease lasts beyond the attempt; recordFor, in
+	// it, is how long we try to write down what came of one.
+	leaseMargin = 30 * time.Second
+	recordFor   = 20 * time.Second
+)
+
+// Options are what a Sender needs. Zero means the value in the comment.
+type Options struct {
+	DB      *sqldb.DB
+	Secrets *Secrets
+	// SecretMade hears, in the transaction that makes it, of a secret that an
+	// account got with its first event; nil where nobody wants to know.
+	SecretMade func(ctx context.Context, tx *sqldb.Tx, accountID string) error
+	Guard      *Guard
+	// Body makes what is posted for a run, at each attempt.
+	Body func(ctx context.Context, runID string) ([]byte, error)
+	Log  *slog.Logger // none
+	// Now is this machine's clock. Attempts are stamped with it, since
+	// receivers compare the stamp with a clock of their own; when the next one
+	// is due goes by the database's.
+	Now func() time.Time
+
+	Timeout  time.Duration   // of one attempt, the DNS and all: 15 s
+	Schedule []time.Duration // the waits between attempts: none, one attempt is all
+	Grace    time.Duration   // for attempts under way when Run has to end: 5 s
+	Parallel int             // attempts at once: 64
+	PerHost  int             // of those, for one host: 4
+
+	Metrics  prometheus.Registerer // none
+	RootCAs  *x509.CertPool        // who vouches for receivers: whom the system trusts
+	Resolver *net.Resolver         // the system's
+}
+
+// Sender delivers events. Any number of senders can share a database.
+type Sender struct {
+	o         Options
+	transport http.RoundTripper
+	slots     *slots
+	metrics   *metrics
+	wake      chan struct{} // holds one token: there may be something to do
+	active    atomic.Bool   // Run is going on
+	sending   sync.WaitGroup
+}
+
+// New makes a sender.
+func New(o Options) *Sender {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Resolver = cmp.Or(o.Resolver, net.DefaultResolver)
+	o.Timeout = cmp.Or(o.Timeout, 15*time.Second)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
+	o.Parallel = cmp.Or(o.Parallel, 64)
+	o.PerHost = cmp.Or(o.PerHost, 4)
+	c := &caller{guard: o.Guard, resolver: o.Resolver, roots: o.RootCAs, connect: o.Timeout / 3}
+	return &Sender{o: o, transport: c.transport(), slots: newSlots(o.Parallel, o.PerHost), metrics: newMetrics(o.Metrics), wake: make(chan struct{}, 1)}
+}
+
+// Wake has the sender look for events now. Events that other nodes added are
+// found within a second without it.
+func (s *Sender) Wake() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// Run sends events until ctx ends. Attempts under way then have Grace to
+// finish; the rest are broken off and left to whoever runs next. It returns
+// when all of them have ended.
+func (s *Sender) Run(ctx context.Context) error {
+	if !s.active.CompareAndSwap(false, true) {
+		return errors.New("send events: it runs already")
+	}
+	defer s.active.Store(false)
+	// Attempts outlive ctx, and no transaction of ours is broken off: what was
+	// leased must be sent or given back.
+	lasting, breakOff := context.WithCancel(context.WithoutCancel(ctx))
+	defer breakOff()
+	s.dispatch(lasting, ctx.Done())
+	grace := time.AfterFunc(s.o.Grace, breakOff)
+	defer grace.Stop()
+	s.sending.Wait()
+	return nil
+}
+
+// dispatch starts attempts until stop is closed.
+func (s *Sender) dispatch(ctx context.Context, stop <-chan struct{}) {
+	for {
+		wait, err := s.send(ctx)
+		if err != nil {
+			s.o.Log.WarnContext(ctx, "cannot take events", "error", err)
+		}
+		select {
+		case <-stop:
+			return
+		default: // the others may be ready as well
+		}
+		select {
+		case <-stop:
+			return
+		case <-s.wake:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// send starts an attempt for every event that is due and has a slot. It says
+// how long it is until there may be more.
+func (s *Sender) send(ctx context.Context) (wait time.Duration, err error) {
+	if !s.slots.free() {
+		return poll, nil // the end of an attempt wakes us
+	}
+	full, soon := s.slots.full(s.o.Now())
+	wait = poll
+	var events []due
+	err = s.o.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		events, err = dueEvents(ctx, tx, full, s.o.PerHost, s.o.Parallel*s.o.PerHost)
+		return err
+	})
+	if err != nil {
+		return poll, fmt.Errorf("look for events: %w", err)
+	}
+	events, sooner := s.slots.take(s.o.Now(), events)
+	if soon || sooner {
+		wait = spacing
+	}
+	if len(events) == 0 {
+		return wait, nil
+	}
+	leased, err := s.lease(ctx, events)
+	for _, e := range events {
+		i := slices.IndexFunc(leased, func(l due) bool { return l.id == e.id })
+		if i < 0 {
+			s.slots.give(e.host) // another sender has it, or nobody
+			continue
+		}
+		s.sending.Go(func() {
+			defer s.Wake()
+			defer s.slots.give(e.host)
+			s.deliver(ctx, leased[i])
+		})
+	}
+	return wait, err
+}
+
+// lease takes events, and gives those that were still to be had.
+func (s *Sender) lease(ctx context.Context, events []due) (leased []due, err error) {
+	// All senders go through rows in one order, so that none waits in a circle.
+	events = slices.SortedFunc(slices.Values(events), func(a, b due) int { return strings.Compare(a.id, b.id) })
+	err = s.o.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		leased = nil
+		for _, e := range events {
+			e.at, e.until = tx.Now, tx.Now.Add(s.o.Timeout+leaseMargin)
+			ok, err := takeLease(ctx, tx, e)
+			if err != nil {
+				return err
+			}
+			if ok {
+				leased = append(leased, e)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lease events: %w", err)
+	}
+	return leased, nil
+}
+
+// deliver makes an attempt and writes down what came of it.
+func (s *Sender) deliver(ctx context.Context, e due) {
+	o, err := s.attempt(ctx, e)
+	if o.delivered() {
+		failpoint.Hit("hook.after_2xx_before_record")
+	}
+	finish := func(ctx context.Context, tx *sqldb.Tx) error { return s.record(ctx, tx, e, o) }
+	if o.status == 0 && ctx.Err() != nil { // we broke it off, the receiver did not fail
+		finish = func(ctx context.Context, tx *sqldb.Tx) error { return endLease(ctx, tx, e) }
+	} else {
+		s.metrics.count(o)
+		if err != nil {
+			s.o.Log.ErrorContext(ctx, "cannot make the request for an event", "event", e.id, "error", err)
+		}
+	}
+	s.write(context.WithoutCancel(ctx), e, finish)
+}
+
+// write tries for a while: what is not written down is sent again.
+func (s *Sender) write(ctx context.Context, e due, fn func(context.Context, *sqldb.Tx) error) {
+	ctx, cancel := context.WithTimeout(ctx, recordFor)
+	defer cancel()
+	for {
+		err := s.o.DB.Write(ctx, func(tx *sqldb.Tx) error { return fn(ctx, tx) })
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.o.Log.ErrorContext(ctx, "cannot write down the outcome of an event, which will be sent again", "event", e.id, "error", err)
+			return
+		case <-time.After(poll):
+		}
+	}
+}

@@ -1,0 +1,316 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// keptSecret is the row of an account's secret, which is sealed.
+type keptSecret struct {
+	secret, previous       string
+	created, previousUntil time.Time
+}
+
+// insertSecret keeps a secret unless the account has one.
+func insertSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string) (fresh bool, err error) {
+	n, err := tx.Exec(ctx, `
+		INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
+		ON CONFLICT (account_id) DO NOTHING`, accountID, sealed, sqldb.At(tx.Now))
+	if err != nil || n == 0 {
+		return false, err
+	}
+	return true, Sealed.Renew(ctx, tx, `account_id = $1`, accountID)
+}
+
+func replaceSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string, until time.Time) error {
+	return Sealed.Change(ctx, tx, `account_id = $1`, []any{accountID}, func() error {
+		_, err := tx.Exec(ctx, `
+			INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
+			ON CONFLICT (account_id) DO UPDATE SET secret = $2, created = $3,
+				previous = webhook_secret.secret, previous_until = $4`,
+			accountID, sealed, sqldb.At(tx.Now), sqldb.At(until))
+		return err
+	})
+}
+
+func secretOf(ctx context.Context, tx *sqldb.Tx, accountID string) (k keptSecret, err error) {
+	var created, until sqldb.Time
+	err = tx.QueryRow(ctx, `SELECT secret, created, previous, previous_until FROM webhook_secret WHERE account_id = $1`, accountID).
+		Scan(&k.secret, &created, &k.previous, &until)
+	k.created, k.previousUntil = created.Time, until.Time
+	return k, err
+}
+
+func eraseSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM webhook_secret WHERE account_id = $1`, accountID)
+	return err
+}
+
+// erase waits for whoever records an attempt at that moment: the events are
+// locked before their attempts are removed.
+func erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
+	if len(runIDs) == 0 {
+		return nil
+	}
+	runs, args := sqldb.In(runIDs)
+	events, err := sqldb.All(ctx, tx, `SELECT id FROM webhook_event WHERE run_id IN `+runs+tx.Dialect.ForUpdate, args, func(row sqldb.Scanner) (id string, err error) {
+		err = row.Scan(&id)
+		return id, err
+	})
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	of, ids := sqldb.In(events)
+	for _, query := range []string{`DELETE FROM webhook_attempt WHERE event_id IN ` + of, `DELETE FROM webhook_event WHERE id IN ` + of} {
+		if _, err := tx.Exec(ctx, query, ids...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertEvent(ctx context.Context, tx *sqldb.Tx, id, host string, e Event) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO webhook_event (id, run_id, account_id, url, host, state, attempts, next_at, created)
+		VALUES ($1, $2, $3, $4, $5, 'waiting', 0, $6, $6)`,
+		id, e.RunID, e.AccountID, e.URL, host, sqldb.At(tx.Now))
+	return err
+}
+
+func insertNotice(ctx context.Context, tx *sqldb.Tx, id, host string, n Notice) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO webhook_event (id, body, account_id, url, host, state, attempts, next_at, created)
+		VALUES ($1, $2, $3, $4, $5, 'waiting', 0, $6, $6)`,
+		id, string(n.Body), n.AccountID, n.URL, host, sqldb.At(tx.Now))
+	return err
+}
+
+// noticeBody is what a notice says.
+func noticeBody(ctx context.Context, tx *sqldb.Tx, id string) (body string, err error) {
+	err = tx.QueryRow(ctx, `SELECT body FROM webhook_event WHERE id = $1 AND run_id IS NULL`, id).Scan(&body)
+	return body, err
+}
+
+func stateOf(ctx context.Context, tx *sqldb.Tx, runID string) (s State, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT CASE WHEN EXISTS (SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code BETWEEN 200 AND 299)
+			THEN 'delivered' ELSE e.state END,
+			(SELECT count(*) FROM webhook_attempt a WHERE a.event_id = e.id)
+		FROM webhook_event e WHERE e.run_id = $1`, runID).Scan(&s.State, &s.Attempts)
+	return s, err
+}
+
+func attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT a.id, a.at, coalesce(a.status_code, 0), a.duration_ms, a.error
+		FROM webhook_attempt a JOIN webhook_event e ON e.id = a.event_id
+		WHERE e.run_id = $1 ORDER BY a.at DESC, a.id DESC`,
+		[]any{runID}, func(row sqldb.Scanner) (a Attempt, err error) {
+			var at sqldb.Time
+			var ms int64
+			err = row.Scan(&a.ID, &at, &a.StatusCode, &ms, &a.Error)
+			a.At, a.Duration = at.Time, time.Duration(ms)*time.Millisecond
+			return a, err
+		})
+}
+
+// again makes an event due now. An event that is being sent stays as it is.
+func again(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE webhook_event SET state = 'waiting', next_at = $2
+		WHERE run_id = $1 AND (lease_until IS NULL OR lease_until <= $2)`, runID, sqldb.At(tx.Now))
+	if err != nil || n > 0 {
+		return n > 0, err
+	}
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_event WHERE run_id = $1)`, runID).Scan(&found)
+	return found, err
+}
+
+// due is an event to send.
+type due struct {
+	id, accountID, url, host string
+	runID                    string // empty for a notice
+
+	failing bool // the host's last attempt failed
+	place   int  // among the events of its host, from 1
+
+	at    time.Time // when it was leased
+	until time.Time // the end of the lease
+}
+
+// dueEvents gives up to limit events that can be sent now, each host's longest
+// due first and no more than perHost of any. Hosts that are left alone, and
+// those named, have none.
+func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, limit int) ([]due, error) {
+	args := []any{sqldb.At(tx.Now), perHost, limit}
+	exclude := ""
+	if len(without) > 0 {
+		var places []string
+		for _, host := range without {
+			args = append(args, host)
+			places = append(places, "$"+strconv.Itoa(len(args)))
+		}
+		exclude = ` AND e.host NOT IN (` + strings.Join(places, ", ") + `)`
+	}
+	return sqldb.All(ctx, tx, `
+		SELECT id, run_id, account_id, url, host, failing, place FROM (
+			SELECT e.id, coalesce(e.run_id, '') AS run_id, e.account_id, e.url, e.host, e.next_at, h.host IS NOT NULL AS failing,
+				row_number() OVER (PARTITION BY e.host ORDER BY e.next_at, e.id) AS place
+			FROM webhook_event e LEFT JOIN webhook_host h ON h.host = e.host
+			WHERE e.next_at <= $1 AND (e.lease_until IS NULL OR e.lease_until <= $1)
+				AND (h.open_until IS NULL OR h.open_until <= $1)`+exclude+`
+		) AS ready WHERE place <= $2 ORDER BY place, next_at, id LIMIT $3`,
+		args, func(row sqldb.Scanner) (e due, err error) {
+			err = row.Scan(&e.id, &e.runID, &e.accountID, &e.url, &e.host, &e.failing, &e.place)
+			return e, err
+		})
+}
+
+// takeLease gives an event to one sender until e.until. Where several ask, one
+// gets it: the row's lock makes them look one after the other.
+func takeLease(ctx context.Context, tx *sqldb.Tx, e due) (bool, error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE webhook_event SET lease_until = $2
+		WHERE id = $1 AND next_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)`,
+		e.id, sqldb.At(e.until), sqldb.At(tx.Now))
+	return n == 1, err
+}
+
+// endLease gives an event back as it was.
+func endLease(ctx context.Context, tx *sqldb.Tx, e due) error {
+	_, err := tx.Exec(ctx, `UPDATE webhook_event SET lease_until = NULL WHERE id = $1 AND lease_until = $2`, e.id, sqldb.At(e.until))
+	return err
+}
+
+// lockLeased locks an event that is still leased to whom e says, and tells how
+// it stands.
+func lockLeased(ctx context.Context, tx *sqldb.Tx, e due) (s standing, held bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT attempts FROM webhook_event WHERE id = $1 AND lease_until = $2`+tx.Dialect.ForUpdate,
+		e.id, sqldb.At(e.until)).Scan(&s.attempts)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return s, false, nil
+	}
+	if err == nil {
+		err = tx.QueryRow(ctx, `
+			SELECT EXISTS (SELECT 1 FROM webhook_attempt WHERE event_id = $1 AND status_code BETWEEN 200 AND 299),
+				EXISTS (SELECT 1 FROM webhook_attempt WHERE event_id = $1 AND status_code = 410)`, e.id).
+			Scan(&s.delivered, &s.gone)
+	}
+	return s, err == nil, err
+}
+
+func insertAttempt(ctx context.Context, tx *sqldb.Tx, e due, o outcome) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO webhook_attempt (id, event_id, at, status_code, duration_ms, error)
+		VALUES ($1, $2, $3, nullif(CAST($4 AS BIGINT), 0), $5, $6)`,
+		ident.New(), e.id, sqldb.At(e.at), o.status, o.took.Milliseconds(), o.word)
+	return err
+}
+
+func settle(ctx context.Context, tx *sqldb.Tx, e due, c course) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE webhook_event SET state = $2, attempts = $3, next_at = $4, lease_until = NULL WHERE id = $1`,
+		e.id, c.state, c.attempts, sqldb.At(c.next))
+	return err
+}
+
+// addFailure counts a failure of a host, unless it is left alone, and gives how
+// many there are: 0 where it is.
+func addFailure(ctx context.Context, tx *sqldb.Tx, host string) (failures int, err error) {
+	err = tx.QueryRow(ctx, `
+		INSERT INTO webhook_host (host, failures) VALUES ($1, 1)
+		ON CONFLICT (host) DO UPDATE SET failures = webhook_host.failures + 1
+		WHERE webhook_host.open_until IS NULL OR webhook_host.open_until <= $2
+		RETURNING failures`, host, sqldb.At(tx.Now)).Scan(&failures)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return 0, nil
+	}
+	return failures, err
+}
+
+func openCircuit(ctx context.Context, tx *sqldb.Tx, host string, until time.Time) error {
+	_, err := tx.Exec(ctx, `UPDATE webhook_host SET open_until = $2 WHERE host = $1`, host, sqldb.At(until))
+	return err
+}
+
+// forgetFailures is for a host that succeeded: only those that fail have a row.
+func forgetFailures(ctx context.Context, tx *sqldb.Tx, host string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM webhook_host WHERE host = $1`, host)
+	return err
+}
+
+func countEvents(ctx context.Context, tx *sqldb.Tx) (n int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM webhook_event WHERE next_at IS NOT NULL LIMIT $1) AS counted`, int64(countedEvents)).Scan(&n)
+	return n, err
+}
+
+func firstDue(ctx context.Context, tx *sqldb.Tx) (time.Time, error) {
+	var at sqldb.Time
+	err := tx.QueryRow(ctx, `SELECT min(next_at) FROM webhook_event WHERE next_at IS NOT NULL`).Scan(&at)
+	return at.Time, err
+}
+
+func countPaused(ctx context.Context, tx *sqldb.Tx) (n int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT 1 AS one FROM webhook_host WHERE open_until > $1 LIMIT $2) AS counted`,
+		sqldb.At(tx.Now), int64(countedEvents)).Scan(&n)
+	return n, err
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{{
+	Name: "a finished run with a webhook has an event",
+	Query: `SELECT 'run ' || r.id FROM run r WHERE r.status <> 'pending' AND r.webhook_url <> ''
+		AND NOT EXISTS (SELECT 1 FROM webhook_event e WHERE e.run_id = r.id)`,
+}, {
+	Name: "an event is that of a finished run, for its account and its webhook",
+	Query: `SELECT 'webhook_event ' || e.id FROM webhook_event e JOIN run r ON r.id = e.run_id
+		WHERE r.status = 'pending' OR r.webhook_url = '' OR e.url <> r.webhook_url OR e.account_id <> r.account_id`,
+}, {
+	Name:  "a run has one event",
+	Query: `SELECT 'run ' || run_id FROM webhook_event WHERE run_id IS NOT NULL GROUP BY run_id HAVING count(*) > 1`,
+}, {
+	Name:  "an event is about a run, or says by itself what it is about",
+	Query: `SELECT 'webhook_event ' || id FROM webhook_event WHERE (run_id IS NULL) <> (body <> '')`,
+}, {
+	Name: "the host of an event is that of its address",
+	Query: `SELECT 'webhook_event ' || id FROM webhook_event
+		WHERE host = '' OR substr(lower(url), 1, 8 + length(host)) <> 'https://' || host`,
+}, {
+	Name:  "waiting events, and only they, have a next time",
+	Query: `SELECT 'webhook_event ' || id FROM webhook_event WHERE (state = 'waiting') <> (next_at IS NOT NULL)`,
+}, {
+	Name:  "what is being sent was waiting",
+	Query: `SELECT 'webhook_event ' || id FROM webhook_event WHERE lease_until IS NOT NULL AND state <> 'waiting'`,
+}, {
+	Name: "an event is delivered when a receiver said so, and then never ends otherwise",
+	Query: `SELECT 'webhook_event ' || e.id FROM webhook_event e
+		WHERE e.state <> 'waiting' AND (e.state = 'delivered') <> EXISTS (
+			SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code BETWEEN 200 AND 299)`,
+}, {
+	Name: "an event is gone when a receiver said so",
+	Query: `SELECT 'webhook_event ' || e.id FROM webhook_event e
+		WHERE e.state = 'gone' AND NOT EXISTS (
+			SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code = 410)`,
+}, {
+	Name:  "an event gives up only after its attempts",
+	Query: `SELECT 'webhook_event ' || id FROM webhook_event WHERE attempts < 0 OR state = 'exhausted' AND attempts = 0`,
+}, {
+	Name: "every attempt of the schedule is written down, and none comes after a success",
+	Query: `SELECT 'webhook_event ' || e.id FROM webhook_event e
+		WHERE e.attempts > (SELECT count(*) FROM webhook_attempt a WHERE a.event_id = e.id AND NOT EXISTS (
+			SELECT 1 FROM webhook_attempt s WHERE s.event_id = e.id AND s.status_code BETWEEN 200 AND 299 AND s.at < a.at))`,
+}, {
+	Name: "an attempt was answered with 2xx or failed",
+	Query: `SELECT 'webhook_attempt ' || id FROM webhook_attempt
+		WHERE (coalesce(status_code, 0) BETWEEN 200 AND 299) <> (error = '')`,
+}, {
+	Name: "only hosts that failed again and again are left alone",
+	Query: `SELECT 'webhook_host ' || host FROM webhook_host
+		WHERE failures < 1 OR (open_until IS NOT NULL) <> (failures >= 20)`,
+}}

@@ -1,0 +1,276 @@
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"atelier/internal/base/failpoint"
+	"atelier/internal/file/blob"
+)
+
+// Bounds of an archive, besides its own length.
+const (
+	maxHeader = 64 << 10
+	maxSecret = 64 << 10
+	maxLine   = 4 << 10
+)
+
+// databaseURL is the address of the embedded database in a file.
+func databaseURL(path string) string {
+	return "sqlite://" + (&url.URL{Path: path}).EscapedPath()
+}
+
+// writer writes the entries of an archive, and what the manifest says of them.
+type writer struct {
+	tar     *tar.Writer
+	list    *bufio.Writer
+	made    time.Time
+	written int64 // bytes of entries
+}
+
+// add writes an entry of so many bytes and gives its SHA-256.
+func (w *writer) add(ctx context.Context, name string, size int64, r io.Reader) (sum string, err error) {
+	if sum, err = w.put(ctx, name, size, r); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(line{name, size, sum})
+	if err == nil {
+		_, err = w.list.Write(append(text, '\n'))
+	}
+	return sum, err
+}
+
+func (w *writer) put(ctx context.Context, name string, size int64, r io.Reader) (sum string, err error) {
+	err = w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.made})
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", name, err)
+	}
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(w.tar, hash), blob.ReaderWithContext(ctx, r))
+	if err == nil && n != size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", name, err)
+	}
+	w.written += n
+	failpoint.Hit("backup.mid")
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+func (w *writer) addHeader(ctx context.Context, h Header) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	_, err = w.add(ctx, headerName, int64(len(text)), bytes.NewReader(text))
+	return err
+}
+
+func (w *writer) addDatabase(ctx context.Context, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	_, err = w.add(ctx, databaseName, info.Size(), f)
+	return err
+}
+
+// end writes the manifest, which is in spool, and ends the archive.
+func (w *writer) end(ctx context.Context, spool *os.File) error {
+	if err := w.list.Flush(); err != nil {
+		return err
+	}
+	size, err := spool.Seek(0, io.SeekCurrent)
+	if err == nil {
+		_, err = spool.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := w.put(ctx, manifestName, size, spool); err != nil {
+		return err
+	}
+	return w.tar.Close()
+}
+
+// ErrDamaged says that an archive is not one, or not as it was written.
+var ErrDamaged = errors.New("not an intact backup")
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// entryTaker takes the bytes of an entry, all of them.
+type entryTaker func(name string, size int64, r io.Reader) error
+
+// walk reads an archive to its end and hands every entry but the header and the
+// manifest to take. It fails where an entry is out of place or anything but a
+// plain file, and where the manifest does not fit: take must not be believed
+// before walk has returned. begin hears of the header first.
+func walk(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) error, take entryTaker) error {
+	archive := tar.NewReader(bufio.NewReaderSize(blob.ReaderWithContext(ctx, r), 1<<20))
+	list := bufio.NewWriter(spool)
+	var header Header
+	before := ""
+	for {
+		h, err := archive.Next()
+		if err != nil {
+			return unreadable(err)
+		}
+		if err := checkEntry(h, before, header.HasSecret); err != nil {
+			return err
+		}
+		before = h.Name
+		if h.Name == manifestName {
+			break
+		}
+		hash := sha256.New()
+		entry := io.TeeReader(archive, hash)
+		if h.Name == headerName {
+			if header, err = readHeader(entry); err == nil {
+				err = begin(header)
+			}
+		} else {
+			err = take(h.Name, h.Size, entry)
+		}
+		if err != nil {
+			return unreadable(err)
+		}
+		text, err := json.Marshal(line{h.Name, h.Size, hex.EncodeToString(hash.Sum(nil))})
+		if err == nil {
+			_, err = list.Write(append(text, '\n'))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := list.Flush(); err != nil {
+		return err
+	}
+	if err := compareManifest(archive, spool); err != nil {
+		return err
+	}
+	if _, err := archive.Next(); !errors.Is(err, io.EOF) {
+		return damaged("something follows the manifest")
+	}
+	return nil
+}
+
+// unreadable tells what reading an archive failed with from other failures.
+func unreadable(err error) error {
+	switch {
+	case errors.Is(err, tar.ErrHeader):
+		return damaged("it is no tar archive, or damaged")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return damaged("it ends too early")
+	}
+	return err
+}
+
+// checkEntry refuses links, folders, devices and sparse files, which would be
+// larger than the archive, and entries that are not in their order.
+func checkEntry(h *tar.Header, before string, hasSecret bool) error {
+	if h.Typeflag != tar.TypeReg || h.Size < 0 {
+		return damaged("%q is not a plain file", h.Name)
+	}
+	for key := range h.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return damaged("%q is not a plain file", h.Name)
+		}
+	}
+	ordered := false
+	switch {
+	case h.Name == headerName:
+		ordered = before == "" && h.Size <= maxHeader
+	case h.Name == databaseName:
+		ordered = before == headerName
+	case h.Name == secretName:
+		ordered = before == databaseName && hasSecret && h.Size <= maxSecret
+	case h.Name == manifestName, strings.HasPrefix(h.Name, filesPrefix):
+		ordered = before == secretName || before == databaseName && !hasSecret || strings.HasPrefix(before, filesPrefix)
+	}
+	if !ordered {
+		return damaged("%q does not belong there", h.Name)
+	}
+	return nil
+}
+
+func readHeader(r io.Reader) (h Header, err error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return h, err
+	}
+	if err := json.Unmarshal(text, &h); err != nil || h.Format < 1 {
+		return h, damaged("its %s makes no sense", headerName)
+	}
+	if h.Format > format {
+		return h, fmt.Errorf("the backup was made by a newer version of atelier (%s)", h.Version)
+	}
+	return h, nil
+}
+
+// compareManifest holds what the manifest says against what was read, which is
+// in spool.
+func compareManifest(manifest io.Reader, spool *os.File) error {
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	said, found := bufio.NewScanner(manifest), bufio.NewScanner(spool)
+	said.Buffer(nil, maxLine)
+	found.Buffer(nil, maxLine)
+	for found.Scan() {
+		if !said.Scan() {
+			return errors.Join(said.Err(), damaged("its manifest ends too early"))
+		}
+		if !bytes.Equal(said.Bytes(), found.Bytes()) {
+			var is line
+			_ = json.Unmarshal(found.Bytes(), &is) // it was written above
+			return damaged("%s is not as the manifest says", is.Name)
+		}
+	}
+	if err := found.Err(); err != nil {
+		return err
+	}
+	if said.Scan() {
+		return damaged("its manifest names more than it holds")
+	}
+	if err := said.Err(); err != nil {
+		return damaged("its manifest cannot be read: %v", err)
+	}
+	return nil
+}
+
+// verify reads an archive from its beginning.
+func verify(ctx context.Context, archive *os.File) error {
+	if _, err := archive.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	spool, err := newSpool(filepath.Dir(archive.Name()))
+	if err != nil {
+		return err
+	}
+	defer spool.Close()
+	return walk(ctx, archive, spool, func(Header) error { return nil }, func(_ string, _ int64, r io.Reader) error {
+		_, err := io.Copy(io.Discard, r)
+		return err
+	})
+}

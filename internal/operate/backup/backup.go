@@ -1,0 +1,386 @@
+// Package backup copies a live embedded installation into one archive, and an
+// archive into a new folder.
+//
+//	live database ──online copy──▶ FILE.part.db ──checked──┐
+//	live files, held from being swept ─────────────────────┼─▶ FILE.part ──read back──▶ FILE
+//	the installation's secret ─────────────────────────────┘
+//
+// An archive is a plain tar: media do not compress, and the whole can be piped
+// through anything. Its entries come in one order:
+//
+//	atelier.json     what made it, and when (Header)
+//	atelier.db       the database as of one moment
+//	secret           the installation's secret, unless its settings have it
+//	files/KEY        every file that the database names, by its blob key
+//	manifest.jsonl   the name, size and SHA-256 of every entry before it
+//
+// The archive lets whoever has it be the installation: it is written for our
+// user only. A file appears under its final name whole and verified, or not at
+// all; what a killed process leaves is called .part and reused by the next.
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"atelier/internal/base/failpoint"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/file/asset"
+	"atelier/internal/file/blob"
+	"atelier/internal/file/library"
+)
+
+// format is the version of the archive's layout.
+const format = 1
+
+// The entries of an archive.
+const (
+	headerName   = "atelier.json"
+	databaseName = "atelier.db"
+	secretName   = "secret"
+	filesPrefix  = "files/"
+	manifestName = "manifest.jsonl"
+)
+
+// Header says what an archive is of.
+type Header struct {
+	Format  int       `json:"format"`
+	Made    time.Time `json:"made"`    // when the database was copied
+	Version string    `json:"version"` // of the program that made it
+	Schema  int64     `json:"schema"`  // of the database
+	// HasSecret says that the archive holds the installation's secret. Where it
+	// does not, the installation had it in its settings.
+	HasSecret bool `json:"has_secret"`
+}
+
+// line is what the manifest says about an entry.
+type line struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Source is the installation that is copied.
+type Source struct {
+	DB      *sqldb.DB // the embedded one
+	Blobs   blob.Store
+	Secret  []byte // as the installation's file has it; nil where settings do
+	Version string // of this program
+	// Check looks at the copy of the database and gives what it finds wrong.
+	Check func(ctx context.Context, copied *sqldb.DB) (problems []string, err error)
+	Now   func() time.Time
+}
+
+// Report is what was copied.
+type Report struct {
+	Header
+	Files int   // of people, and pictures of tools
+	Bytes int64 // of the archive
+	// Problems are what is wrong with the installation itself, the first of many:
+	// the archive has it as it is.
+	Problems []string
+}
+
+// maxProblems bounds the list. Where a whole folder is gone, some tell enough.
+const maxProblems = 1000
+
+func (r *Report) addProblem(format string, args ...any) {
+	if len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+	}
+}
+
+// Create writes an archive of the installation to path, which must not exist.
+// The archive has been read back when it appears there.
+func Create(ctx context.Context, s Source, path string) (r Report, err error) {
+	if _, err := os.Lstat(path); err == nil {
+		return r, fmt.Errorf("%s is there already; a backup replaces nothing", path)
+	}
+	part, err := openPart(path + ".part")
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, part.Close()) }()
+	copied := part.Name() + ".db"
+	if err := removeDatabase(copied); err != nil {
+		return r, err
+	}
+	defer func() {
+		err = errors.Join(err, removeDatabase(copied))
+		if err != nil {
+			err = errors.Join(err, removeFile(part.Name()))
+		}
+	}()
+
+	spool, err := newSpool(filepath.Dir(path))
+	if err != nil {
+		return r, err
+	}
+	defer spool.Close()
+	if r, err = write(ctx, s, part, copied, spool); err != nil {
+		return r, err
+	}
+	if err := part.Sync(); err != nil {
+		return r, err
+	}
+	failpoint.Hit("backup.after_write")
+	if err := verify(ctx, part); err != nil {
+		return r, fmt.Errorf("the archive does not read back as it was written: %w", err)
+	}
+
+	if _, err := os.Lstat(path); err == nil {
+		return r, fmt.Errorf("%s came into being meanwhile; a backup replaces nothing", path)
+	}
+	if err := os.Rename(part.Name(), path); err != nil {
+		return r, err
+	}
+	return r, syncFolder(filepath.Dir(path))
+}
+
+// Stream writes an archive of the installation to w. It cannot be read back:
+// Extract verifies it. folder has room for a copy of the database.
+func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report, err error) {
+	work, err := os.MkdirTemp(folder, "atelier-backup-")
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	spool, err := newSpool(work)
+	if err != nil {
+		return r, err
+	}
+	defer spool.Close()
+	return write(ctx, s, w, filepath.Join(work, databaseName), spool)
+}
+
+// openPart opens the file that an archive is written to, and locks it: of two
+// backups to one name the second gives up. What a killed one left is emptied.
+func openPart(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s is being written by another backup", name), f.Close())
+	}
+	if err := errors.Join(f.Chmod(0o600), f.Truncate(0)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// newSpool makes a file without a name, which goes with the process.
+func newSpool(folder string) (*os.File, error) {
+	f, err := os.CreateTemp(folder, ".atelier-manifest-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// removeDatabase removes a database with what SQLite keeps beside it.
+func removeDatabase(path string) error {
+	var all error
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		all = errors.Join(all, removeFile(path+suffix))
+	}
+	return all
+}
+
+func removeFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// write copies the installation. The copy of the database is left at copied, and
+// the lines of the manifest in spool.
+func write(ctx context.Context, s Source, out io.Writer, copied string, spool *os.File) (r Report, err error) {
+	hold, err := library.HoldFiles(ctx, s.DB)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, hold.Release(ctx)) }()
+	r.Format, r.Made, r.Version, r.HasSecret = format, s.Now().UTC().Truncate(time.Second), s.Version, s.Secret != nil
+	if err := s.DB.CopyTo(ctx, copied); err != nil {
+		return r, err
+	}
+	failpoint.Hit("backup.after_copy")
+	if err := s.prepare(ctx, copied, &r); err != nil {
+		return r, err
+	}
+
+	buffered := bufio.NewWriterSize(out, 1<<20)
+	w := &writer{tar: tar.NewWriter(buffered), list: bufio.NewWriter(spool), made: r.Made}
+	if err := w.addHeader(ctx, r.Header); err != nil {
+		return r, err
+	}
+	if err := w.addDatabase(ctx, copied); err != nil {
+		return r, err
+	}
+	if s.Secret != nil {
+		if _, err := w.add(ctx, secretName, int64(len(s.Secret)), strings.NewReader(string(s.Secret))); err != nil {
+			return r, err
+		}
+	}
+	if err := s.addFiles(ctx, w, copied, &r); err != nil {
+		return r, err
+	}
+	if err := w.end(ctx, spool); err != nil {
+		return r, err
+	}
+	r.Bytes = w.written
+	return r, buffered.Flush()
+}
+
+// prepare makes the copy of the database what belongs into an archive, and looks
+// at it.
+func (s Source) prepare(ctx context.Context, copied string, r *Report) error {
+	db, err := s.open(ctx, copied)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if r.Schema, err = db.Version(ctx); err != nil {
+		return err
+	}
+	err = db.Write(ctx, func(tx *sqldb.Tx) error {
+		return errors.Join(library.ForgetHolds(ctx, tx), queue.ReturnAll(ctx, tx))
+	})
+	if err != nil {
+		return err
+	}
+	damage, err := db.CheckIntegrity(ctx)
+	if err != nil {
+		return fmt.Errorf("check the copy of the database: %w", err)
+	}
+	if len(damage) > 0 {
+		return fmt.Errorf("the database is damaged: %s", strings.Join(damage, "; "))
+	}
+	found, err := s.Check(ctx, db)
+	for _, problem := range found {
+		r.addProblem("%s", problem)
+	}
+	return err
+}
+
+func (s Source) open(ctx context.Context, path string) (*sqldb.DB, error) {
+	return sqldb.Open(ctx, databaseURL(path), sqldb.Options{MaxConns: 2, Now: s.Now})
+}
+
+// addFiles adds the files that the copy of the database names, a page at a
+// time, and the pictures of tools.
+func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Report) error {
+	db, err := s.open(ctx, copied)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	named := library.Library{DB: db}
+	err = named.EachFile(ctx, func(a asset.Asset) error {
+		for _, one := range []struct {
+			key    string
+			sha256 string // "" where the row does not say
+		}{{a.Blob, a.SHA256}, {a.Thumb, ""}, {a.Preview, ""}} {
+			if one.key == "" {
+				continue
+			}
+			if err := s.addFile(ctx, w, one.key, one.sha256, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for item, err := range s.Blobs.List(ctx, catalog.AssetFolder) {
+		if err != nil {
+			return err
+		}
+		if err := s.addFile(ctx, w, item.Key, "", r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFile adds one file. One that is missing, or not as it was stored, is a
+// problem of the installation and does not keep the others from being saved.
+func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Report) error {
+	f, info, err := s.Blobs.Open(ctx, key, 0, -1)
+	if errors.Is(err, blob.ErrNotFound) {
+		r.addProblem("no bytes at %s", key)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	padded := &paddedReader{from: f, left: info.Size}
+	sum, err := w.add(ctx, filesPrefix+key, info.Size, padded)
+	if err != nil {
+		return err
+	}
+	r.Files++
+	switch {
+	case padded.err != nil:
+		r.addProblem("%s cannot be read, the rest of it is zeros: %v", key, padded.err)
+	case want != "" && sum != want:
+		r.addProblem("other bytes at %s than were stored", key)
+	}
+	return nil
+}
+
+// paddedReader gives as many bytes as a file has, zeros where it cannot be read.
+type paddedReader struct {
+	from io.Reader
+	left int64
+	err  error // why it could not
+}
+
+func (p *paddedReader) Read(b []byte) (int, error) {
+	if p.left == 0 {
+		return 0, io.EOF
+	}
+	b = b[:min(int64(len(b)), p.left)]
+	n := 0
+	if p.err == nil {
+		n, p.err = p.from.Read(b)
+		switch {
+		case errors.Is(p.err, io.EOF) && int64(n) == p.left:
+			p.err = nil
+		case errors.Is(p.err, io.EOF):
+			p.err = io.ErrUnexpectedEOF
+		}
+	}
+	if p.err != nil {
+		clear(b[n:])
+		n = len(b)
+	}
+	p.left -= int64(n)
+	return n, nil
+}

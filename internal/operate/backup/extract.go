@@ -1,0 +1,163 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"atelier/internal/file/blob"
+)
+
+// Layout is where the parts of an installation go. All are inside one folder.
+type Layout struct {
+	Folder   string
+	Database string     // file
+	Secret   string     // file
+	Blobs    blob.Store // may be one that syncs nothing: Stage.Commit does
+}
+
+// Extract writes what an archive holds to a new folder, for our user only, and
+// verifies it. Nothing may be used of it where it fails. begin hears of the
+// header before anything is written.
+func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Header) error) (h Header, files int, err error) {
+	spool, err := newSpool(to.Folder)
+	if err != nil {
+		return h, 0, err
+	}
+	defer spool.Close()
+	start := func(found Header) error {
+		h = found
+		return begin(found)
+	}
+	take := func(name string, size int64, r io.Reader) error {
+		switch name {
+		case databaseName:
+			return writeFile(to.Database, r)
+		case secretName:
+			return writeFile(to.Secret, r)
+		}
+		key := strings.TrimPrefix(name, filesPrefix)
+		n, err := to.Blobs.Put(ctx, key, r)
+		if errors.Is(err, blob.ErrBadKey) { // also what leads out of the folder
+			return damaged("%q is no name of a file", name)
+		}
+		if err == nil && n != size {
+			err = io.ErrUnexpectedEOF
+		}
+		files++
+		return err
+	}
+	return h, files, walk(ctx, archive, spool, start, take)
+}
+
+// writeFile writes a new file.
+func writeFile(path string, r io.Reader) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	return errors.Join(err, f.Close())
+}
+
+// Stage is a folder that becomes another one at once.
+type Stage struct {
+	target string
+	folder *os.File // locked
+}
+
+// NewStage makes an empty folder beside target, which must be empty or not
+// there. What a killed process left of an earlier one is removed.
+func NewStage(target string) (*Stage, error) {
+	if err := checkVacant(target); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		return nil, err
+	}
+	name := target + ".restore"
+	if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("another restore into %s is going on", target), f.Close())
+	}
+	entries, err := f.ReadDir(-1)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(name, e.Name())))
+	}
+	if err = errors.Join(err, f.Chmod(0o700)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &Stage{target, f}, nil
+}
+
+// Folder is where to put what is to be in the target.
+func (s *Stage) Folder() string { return s.folder.Name() }
+
+// Commit makes what is in the folder durable, all at once, and the folder the
+// target.
+func (s *Stage) Commit() error {
+	if err := errors.Join(syncAll(s.folder), checkVacant(s.target)); err != nil {
+		return err
+	}
+	// os.Rename refuses even an empty folder.
+	err := syscall.Rename(s.Folder(), s.target)
+	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
+		return fmt.Errorf("%s is a mount point, which a folder cannot be put in place of; restore into a folder in it", s.target)
+	}
+	if err != nil {
+		return fmt.Errorf("put %s in its place: %w", s.target, err)
+	}
+	return syncFolder(filepath.Dir(s.target))
+}
+
+// Close removes the folder, unless it has become the target.
+func (s *Stage) Close() error {
+	var err error
+	if here, statErr := os.Stat(s.Folder()); statErr == nil {
+		if held, heldErr := s.folder.Stat(); heldErr == nil && os.SameFile(here, held) {
+			err = os.RemoveAll(s.Folder())
+		}
+	}
+	return errors.Join(err, s.folder.Close())
+}
+
+// checkVacant refuses a folder in which something is.
+func checkVacant(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(1)
+	if len(names) > 0 {
+		return fmt.Errorf("%s is not empty; restore into a new folder", path)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,227 @@
+// Package metrics tells Prometheus how the installation stands: what waits and
+// what runs on all nodes together, which only the database knows, and how busy
+// this node's connections and memory are.
+//
+//	scrape ─▶ Collect ─▶ sample younger than freshFor? ──yes──▶ told
+//	                        │ no
+//	                        ▼
+//	                     one read transaction, at most sampleTime ──▶ told
+//	                        │ the database fails or hangs
+//	                        ▼
+//	                     database_up 0, and nothing that it would have said
+//
+// Scrapes never queue up behind a database that hangs: one sample is taken at a
+// time, and whoever comes meanwhile waits for it no longer than scrapeTime. The
+// figures of the database are the same on every node; what the queries read is
+// bounded, whatever is stored.
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"atelier/internal/base/memory"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/notify/mailqueue"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/run/run"
+)
+
+const (
+	// freshFor is how long a sample is told again.
+	freshFor = 5 * time.Second
+	// sampleTime bounds a sample, and scrapeTime how long a scrape waits for one:
+	// a driver may not let go of a connection that hangs.
+	sampleTime = 2 * time.Second
+	scrapeTime = sampleTime + 500*time.Millisecond
+)
+
+// Options are what is told about.
+type Options struct {
+	DB     *sqldb.DB
+	Memory *memory.Budget
+	// Engines are those of this node, which are told about also when nothing
+	// waits for them.
+	Engines []string
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Collector is a prometheus.Collector.
+type Collector struct {
+	Options
+
+	mu     sync.Mutex
+	last   sample
+	taking chan struct{} // closed at the end of the sample that is being taken, nil where none is
+}
+
+// sample is what the database says.
+type sample struct {
+	taken  time.Time // when this node began to take it; zero: never
+	ok     bool
+	at     time.Time // by the database's clock
+	queues []run.Queue
+	hooks  webhook.Backlog
+	mail   int64
+}
+
+// New makes a collector.
+func New(o Options) *Collector { return &Collector{Options: o} }
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("atelier_"+name, help, labels, nil)
+}
+
+// Of all nodes together, from the database.
+var (
+	databaseUp  = describe("database_up", "1 when the database answered the last scrape in time, 0 when it did not.")
+	runsWaiting = describe("runs_waiting", "Runs that wait for an engine, on all nodes together.", "engine")
+	runsOldest  = describe("runs_oldest_waiting_seconds", "Age of the run that waits longest for an engine, on all nodes together; 0 where none waits.", "engine")
+	runsActive  = describe("runs_active", "Runs that are worked on, on all nodes together, by engine.", "engine")
+	hookWaiting = describe("webhook_events_waiting", "Events that wait for their next attempt, on all nodes together.")
+	hookOverdue = describe("webhook_overdue_seconds", "How long the event that is overdue longest has been due, on all nodes together.")
+	hookPaused  = describe("webhook_hosts_paused", "Receivers that are left alone after many failures, on all nodes together.")
+	mailWaiting = describe("mail_waiting", "Messages that wait to be sent, on all nodes together.")
+)
+
+// Of this node.
+var (
+	dbConnections = describe("database_connections", "Connections of this node to the database, by state.", "state")
+	dbMax         = describe("database_connections_max", "Connections that this node may have to the database.")
+	dbWaits       = describe("database_waits_total", "Times that this node had to wait for a connection, or on SQLite for its turn to write.")
+	dbWaited      = describe("database_wait_seconds_total", "Time that this node waited for a connection, or on SQLite for its turn to write.")
+	memoryBudget  = describe("memory_budget_bytes", "Memory that pictures may take on this node.")
+	memoryUsed    = describe("memory_used_bytes", "Memory that pictures take on this node.")
+	memoryWaiting = describe("memory_waiting", "Requests that wait for memory on this node, by lane.", "lane")
+)
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		databaseUp, runsWaiting, runsOldest, runsActive, hookWaiting, hookOverdue, hookPaused, mailWaiting,
+		dbConnections, dbMax, dbWaits, dbWaited, memoryBudget, memoryUsed, memoryWaiting,
+	} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	counter := func(d *prometheus.Desc, value float64) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value)
+	}
+
+	db := c.DB.Stats()
+	gauge(dbConnections, float64(db.Busy), "busy")
+	gauge(dbConnections, float64(db.Idle), "idle")
+	gauge(dbMax, float64(db.Max))
+	counter(dbWaits, float64(db.Waits))
+	counter(dbWaited, db.Waited.Seconds())
+
+	budget := c.Memory.Stats()
+	gauge(memoryBudget, float64(budget.Total))
+	gauge(memoryUsed, float64(budget.Used))
+	for lane, n := range budget.Waiting {
+		gauge(memoryWaiting, float64(n), lane)
+	}
+
+	s := c.sample()
+	if !s.ok {
+		gauge(databaseUp, 0)
+		return
+	}
+	gauge(databaseUp, 1)
+	for _, q := range c.withOwn(s.queues) {
+		gauge(runsWaiting, float64(q.Waiting), q.Engine)
+		gauge(runsOldest, age(s.at, q.Oldest), q.Engine)
+		gauge(runsActive, float64(q.Active), q.Engine)
+	}
+	gauge(hookWaiting, float64(s.hooks.Waiting))
+	gauge(hookOverdue, age(s.at, s.hooks.Due))
+	gauge(hookPaused, float64(s.hooks.Paused))
+	gauge(mailWaiting, float64(s.mail))
+}
+
+// age is how long ago something was in seconds, 0 for what never was.
+func age(now, then time.Time) float64 {
+	if then.IsZero() {
+		return 0
+	}
+	return max(now.Sub(then).Seconds(), 0)
+}
+
+// withOwn adds the engines of this node that have nothing to do.
+func (c *Collector) withOwn(queues []run.Queue) []run.Queue {
+	seen := map[string]bool{}
+	for _, q := range queues {
+		seen[q.Engine] = true
+	}
+	all := append([]run.Queue(nil), queues...)
+	for _, name := range c.Engines {
+		if !seen[name] {
+			all = append(all, run.Queue{Engine: name})
+		}
+	}
+	return all
+}
+
+// sample gives what the database says, or that it does not.
+func (c *Collector) sample() sample {
+	c.mu.Lock()
+	if !c.last.taken.IsZero() && c.Now().Sub(c.last.taken) < freshFor {
+		defer c.mu.Unlock()
+		return c.last
+	}
+	if c.taking == nil {
+		c.taking = make(chan struct{})
+		go c.take()
+	}
+	taking := c.taking
+	c.mu.Unlock()
+
+	select {
+	case <-taking:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.last
+	case <-time.After(scrapeTime):
+		return sample{}
+	}
+}
+
+// take asks the database.
+func (c *Collector) take() {
+	s := sample{taken: c.Now()}
+	ctx, cancel := context.WithTimeout(context.Background(), sampleTime)
+	defer cancel()
+	err := c.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		s.at = tx.Now
+		if s.queues, err = run.Queues(ctx, tx); err != nil {
+			return err
+		}
+		if s.hooks, err = webhook.ReadBacklog(ctx, tx); err != nil {
+			return err
+		}
+		s.mail, err = queue.CountWaiting(ctx, tx, mailqueue.Kind)
+		return err
+	})
+	s.ok = err == nil
+	if err != nil {
+		c.Log.Debug("metrics of the database cannot be had", "error", err)
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = s
+	close(c.taking)
+	c.taking = nil
+}

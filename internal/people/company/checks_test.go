@@ -1,0 +1,68 @@
+package company_test
+
+import (
+	"testing"
+	"time"
+
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/company"
+)
+
+// Each damage is found by the check that is there for it.
+func TestChecksFind(t *testing.T) {
+	each(t, func(w world) {
+		fox, hound := w.company("Fox"), w.company("Hound")
+		film, theirs := w.team(fox.ID, "Film"), w.team(hound.ID, "Film")
+		anna := w.person("anna@example.com")
+		w.joinTeam(film.ID, anna, "member")
+		inv, _ := w.invite(company.Draft{CompanyID: fox.ID, TeamID: film.ID, Email: "bert@example.com", Lifetime: time.Hour})
+		w.verified(fox.ID, "fox.example", film.ID, "")
+		carl := w.person("carl@example.com")
+		w.joinTeam(film.ID, carl, "member")
+		w.Do(func(tx *sqldb.Tx) error {
+			if err := company.KeepProfile(w.Context(), tx, fox.ID, company.Profile{PersonID: carl, Attributes: "{}", Created: tx.Now}); err != nil {
+				return err
+			}
+			if _, err := company.Deactivate(w.Context(), tx, fox.ID, carl); err != nil {
+				return err
+			}
+			return company.KeepGroup(w.Context(), tx, company.Group{Team: film})
+		})
+		for _, test := range []struct {
+			check  string
+			damage string
+			args   []any
+		}{
+			{"every company has the role admin, which allows everything",
+				`UPDATE company_role SET permissions = '[]' WHERE company_id = $1 AND name = 'admin'`, []any{fox.ID}},
+			{"every company has the role member",
+				`DELETE FROM company_role WHERE company_id = $1 AND name = 'member'`, []any{hound.ID}},
+			{"every team has the role member", `DELETE FROM team_role WHERE team_id = $1 AND name = 'member'`, []any{theirs.ID}},
+			{"a limit has an amount and a time", `UPDATE team_role SET spend_tokens = 1 WHERE team_id = $1 AND name = 'member'`, []any{film.ID}},
+			{"a limit has an amount and a time",
+				`UPDATE team_role SET spend_tokens = 1, spend_seconds = 0 WHERE team_id = $1 AND name = 'member'`, []any{film.ID}},
+			{"whoever is in a team is in its company", `DELETE FROM company_member WHERE person_id = $1`, []any{anna}},
+			{"nobody is in a removed team", `UPDATE team SET removed = TRUE WHERE id = $1`, []any{film.ID}},
+			{"secrets of invitations are kept as SHA-256 only", `UPDATE invitation SET hash = 'secret' WHERE id = $1`, []any{inv.ID}},
+			{"an invitation for an address is good for one use", `UPDATE invitation SET uses_left = 2 WHERE id = $1`, []any{inv.ID}},
+			{"an invitation for an address is good for one use", `UPDATE invitation SET email_key = '' WHERE id = $1`, []any{inv.ID}},
+			{"the role of an invitation is one of the company", `UPDATE invitation SET company_role = 'keeper' WHERE id = $1`, []any{inv.ID}},
+			{"an invitation leads to a team of the company", `UPDATE invitation SET team_id = $2 WHERE id = $1`, []any{inv.ID, theirs.ID}},
+			{"an invitation leads to a team of the company", `UPDATE invitation SET team_role = 'keeper' WHERE id = $1`, []any{inv.ID}},
+			{"an invitation leads to a team of the company", `UPDATE team SET removed = TRUE WHERE id = $1`, []any{film.ID}},
+			{"an invitation leads to a team of the company", `UPDATE invitation SET team_id = NULL WHERE id = $1`, []any{inv.ID}},
+			{"whom a directory has switched off is no member",
+				`INSERT INTO company_member (company_id, person_id, role, created) VALUES ($1, $2, 'member', 0)`, []any{fox.ID, carl}},
+			{"seats are kept for those who are switched off", `UPDATE scim_user SET active = TRUE WHERE person_id = $1`, []any{carl}},
+			{"seats are kept for those who are switched off", `UPDATE team SET removed = TRUE WHERE id = $1`, []any{film.ID}},
+			{"a group is a team of its company", `UPDATE scim_group SET company_id = $2 WHERE team_id = $1`, []any{film.ID, hound.ID}},
+			{"a domain leads to a team of the company", `UPDATE company_domain SET team_id = $2 WHERE company_id = $1`, []any{fox.ID, theirs.ID}},
+			{"a domain leads to a team of the company", `UPDATE company_domain SET team_role = 'keeper' WHERE company_id = $1`, []any{fox.ID}},
+		} {
+			found := w.Damage(company.Checks, test.damage, test.args...)
+			if !found[test.check] {
+				w.Errorf("after %s the checks found %v, want %q", test.damage, found, test.check)
+			}
+		}
+	})
+}

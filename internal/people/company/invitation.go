@@ -1,0 +1,251 @@
+package company
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/mail"
+	"time"
+	"unicode/utf8"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// Invitation lets people into a company, and into a team where it names one.
+// It is live while it has uses left and has not expired.
+type Invitation struct {
+	ID          string
+	CompanyID   string
+	CompanyRole string
+	TeamID      string // "": the company only
+	TeamRole    string
+	Email       string // "": for whoever has the link
+	UsesLeft    int64
+	InvitedBy   string // a person's id, "" for the operator
+	Created     time.Time
+	Expires     time.Time
+}
+
+// Draft is what a new invitation is made of.
+type Draft struct {
+	CompanyID   string
+	CompanyRole string // "": member
+	TeamID      string // "": the company only
+	TeamRole    string // "": member, where there is a team
+	Email       string // "": for whoever has the link
+	Uses        int64  // 0: one
+	InvitedBy   string
+	Lifetime    time.Duration
+}
+
+// Bounds of invitations.
+const (
+	secretChars = 40 // 238 bits
+	maxUses     = 1000
+	maxLifetime = 366 * 24 * time.Hour
+	maxEmail    = 254 // the longest path that mail can carry (RFC 5321 section 4.5.3.1.3)
+)
+
+// errNoInvitation is one answer for every invitation that does not count:
+// expired, used up, revoked, for somebody else, and never made.
+var errNoInvitation = fault.New(fault.NotFound, "This invitation does not exist or is no longer valid.")
+
+// Invite makes an invitation. The second result is the secret of its link,
+// which exists nowhere else. That of an invitation for an address goes to that
+// address only: whoever has it counts as the address's owner.
+func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, error) {
+	if d.CompanyRole == "" {
+		d.CompanyRole = RoleMember
+	}
+	if d.TeamID != "" && d.TeamRole == "" {
+		d.TeamRole = RoleMember
+	}
+	if d.Uses == 0 {
+		d.Uses = 1
+	}
+	if err := d.check(); err != nil {
+		return Invitation{}, "", err
+	}
+	if err := Lock(ctx, tx, d.CompanyID); err != nil {
+		return Invitation{}, "", err
+	}
+	if err := needRole(ctx, tx, d.CompanyID, d.CompanyRole, "company_role"); err != nil {
+		return Invitation{}, "", err
+	}
+	if err := needTeam(ctx, tx, d.CompanyID, d.TeamID, d.TeamRole); err != nil {
+		return Invitation{}, "", err
+	}
+	inv := Invitation{
+		ID: ident.New(), CompanyID: d.CompanyID, CompanyRole: d.CompanyRole, TeamID: d.TeamID, TeamRole: d.TeamRole,
+		Email: d.Email, UsesLeft: d.Uses, InvitedBy: d.InvitedBy, Created: tx.Now, Expires: tx.Now.Add(d.Lifetime),
+	}
+	secret := ident.Text(secretChars)
+	return inv, secret, insertInvitation(ctx, tx, inv, ident.Hash(secret))
+}
+
+func (d Draft) check() error {
+	problems := fault.New(fault.Invalid, "This is not an invitation that can be made.")
+	most := int64(maxUses)
+	if d.Email != "" {
+		most = 1
+		a, err := mail.ParseAddress(d.Email)
+		if err != nil || a.Address != d.Email || len(d.Email) > maxEmail || !utf8.ValidString(d.Email) {
+			problems = problems.Field("email", "This is not a mail address.")
+		}
+	}
+	if d.Uses < 1 || d.Uses > most {
+		problems = problems.Field("uses", fmt.Sprintf("An invitation for an address is good for one use, one without for 1 to %d.", maxUses))
+	}
+	if d.Lifetime < time.Second || d.Lifetime > maxLifetime {
+		problems = problems.Field("lifetime", "An invitation lasts from one second to 366 days.")
+	}
+	if len(problems.Fields) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// needTeam refuses a team that is not the company's, and a role that the team
+// does not have. The caller has the lock.
+func needTeam(ctx context.Context, tx *sqldb.Tx, companyID, teamID, role string) error {
+	if teamID == "" {
+		if role != "" {
+			return fault.New(fault.Invalid, "A role in a team needs the team.").On("team_role")
+		}
+		return nil
+	}
+	t, err := TeamByID(ctx, tx, teamID)
+	if errors.Is(err, errNoTeam) || err == nil && t.CompanyID != companyID {
+		return fault.New(fault.Invalid, "The company has no such team.").On("team_id")
+	}
+	if err != nil {
+		return err
+	}
+	return needTeamRole(ctx, tx, teamID, role, "team_role")
+}
+
+// After is where a page of invitations begins.
+type After struct {
+	Created time.Time
+	ID      string
+}
+
+// Invitations gives a company's live invitations, newest first, from after on.
+func Invitations(ctx context.Context, tx *sqldb.Tx, companyID string, after *After, limit int) ([]Invitation, error) {
+	return invitations(ctx, tx, companyID, after, limit)
+}
+
+// InvitationsFor gives the live invitations for an address, newest first. They
+// are the business of nobody who has not proven it.
+func InvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) ([]Invitation, error) {
+	return invitationsFor(ctx, tx, emailKey(email))
+}
+
+// InvitationBySecret finds a live invitation by the secret of its link.
+func InvitationBySecret(ctx context.Context, tx *sqldb.Tx, secret string) (Invitation, error) {
+	return invitationByHash(ctx, tx, ident.Hash(secret))
+}
+
+// InvitationByID finds a live invitation.
+func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, error) {
+	if !ident.Valid(id) {
+		return Invitation{}, errNoInvitation
+	}
+	return invitationByID(ctx, tx, id)
+}
+
+// MayJoin tells whether a secret lets somebody with this address in.
+func MayJoin(ctx context.Context, tx *sqldb.Tx, secret, email string) (Invitation, bool, error) {
+	inv, err := InvitationBySecret(ctx, tx, secret)
+	if errors.Is(err, errNoInvitation) {
+		return Invitation{}, false, nil
+	}
+	if err != nil || !inv.suits(email) {
+		return Invitation{}, false, err
+	}
+	return inv, true, nil
+}
+
+// suits tells whether the invitation is for this address or for everybody.
+func (inv Invitation) suits(email string) bool {
+	return inv.Email == "" || emailKey(inv.Email) == emailKey(email)
+}
+
+// Uninvite ends all invitations for an address and names the companies.
+func Uninvite(ctx context.Context, tx *sqldb.Tx, email string) (companyIDs []string, err error) {
+	return deleteInvitationsFor(ctx, tx, emailKey(email))
+}
+
+// AcceptSecret lets a person in who has the secret of an invitation. Whoever
+// is in already keeps their roles, uses nothing, and is not fresh.
+func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email string) (inv Invitation, fresh bool, err error) {
+	inv, err = InvitationBySecret(ctx, tx, secret)
+	if err != nil || !inv.suits(email) {
+		return Invitation{}, false, orElse(err, errNoInvitation)
+	}
+	return accept(ctx, tx, inv, personID)
+}
+
+// AcceptByID is AcceptSecret for a person who has proven the address that the
+// invitation is for, and so needs no secret. One that is for no address can't
+// be accepted this way.
+func AcceptByID(ctx context.Context, tx *sqldb.Tx, id, personID, email string, verified bool) (inv Invitation, fresh bool, err error) {
+	inv, err = InvitationByID(ctx, tx, id)
+	if err != nil || inv.Email == "" || !inv.suits(email) || !verified {
+		return Invitation{}, false, orElse(err, errNoInvitation)
+	}
+	return accept(ctx, tx, inv, personID)
+}
+
+func accept(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (Invitation, bool, error) {
+	if err := Lock(ctx, tx, inv.CompanyID); err != nil {
+		return Invitation{}, false, err
+	}
+	in, err := isIn(ctx, tx, inv, personID)
+	if err != nil || in {
+		return inv, false, err
+	}
+	if off, err := barred(ctx, tx, inv.CompanyID, personID); err != nil || off {
+		return Invitation{}, false, orElse(err, errBarred)
+	}
+	// It may have been used up, revoked, or have lost its team meanwhile.
+	if inv.UsesLeft, err = useInvitation(ctx, tx, inv.ID); err != nil {
+		return Invitation{}, false, err
+	}
+	if _, err := addMember(ctx, tx, inv.CompanyID, personID, inv.CompanyRole); err != nil {
+		return Invitation{}, false, err
+	}
+	if inv.TeamID != "" {
+		if _, err := addTeamMember(ctx, tx, inv.TeamID, personID, inv.TeamRole, Invited); err != nil {
+			return Invitation{}, false, err
+		}
+	}
+	return inv, true, nil
+}
+
+// isIn tells whether a person is where the invitation leads.
+func isIn(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (bool, error) {
+	if inv.TeamID != "" {
+		return isTeamMember(ctx, tx, inv.TeamID, personID)
+	}
+	return isMember(ctx, tx, inv.CompanyID, personID)
+}
+
+// Revoke ends an invitation of the company, live or not.
+func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
+	if !ident.Valid(id) {
+		return errNoInvitation
+	}
+	if found, err := deleteInvitation(ctx, tx, companyID, id); err != nil || !found {
+		return orElse(err, errNoInvitation)
+	}
+	return nil
+}
+
+// SweepInvitations forgets those that expired before a time, and says how many
+// they were.
+func SweepInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
+	return sweepInvitations(ctx, tx, before)
+}

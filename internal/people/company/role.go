@@ -1,0 +1,324 @@
+package company
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// Permission is something that a role allows.
+type Permission string
+
+// What roles of companies allow.
+const (
+	ManageAPITokens    Permission = "MANAGE_API_TOKENS"
+	ViewCompanyReports Permission = "VIEW_COMPANY_REPORTS"
+	ManageMembers      Permission = "MANAGE_MEMBERS"
+	ManageTeams        Permission = "MANAGE_TEAMS"
+	ManageBilling      Permission = "MANAGE_BILLING"
+)
+
+// What roles of teams allow.
+const (
+	UsePlugins Permission = "USE_PLUGINS"
+	Generate   Permission = "GENERATE"
+	ManageTeam Permission = "MANAGE_TEAM"
+)
+
+// The permissions of each kind of role, in the order in which people see them.
+var (
+	CompanyPermissions = []Permission{ManageAPITokens, ViewCompanyReports, ManageMembers, ManageTeams, ManageBilling}
+	TeamPermissions    = []Permission{UsePlugins, Generate, ManageTeam}
+)
+
+// The roles that a new company or team has. Every company keeps its admin and
+// member, every team its member: they are what people get who bring no other.
+const (
+	RoleAdmin   = "admin"   // of companies
+	RoleManager = "manager" // of teams
+	RoleMember  = "member"  // of both
+)
+
+// Role is what some members may do with their company.
+type Role struct {
+	Name        string
+	Permissions []Permission // sorted
+}
+
+// May tells whether the role allows p.
+func (r Role) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
+
+// Roles gives a company's roles by name.
+func Roles(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Role, error) {
+	return roles(ctx, tx, companyID)
+}
+
+// SetRole makes a role or replaces what it allows. The role admin allows
+// everything, always.
+func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error {
+	problems := checkRole(r.Name, r.Permissions, CompanyPermissions)
+	if len(problems.Fields) > 0 {
+		return problems
+	}
+	r.Permissions = sorted(r.Permissions)
+	if r.Name == RoleAdmin && len(r.Permissions) < len(CompanyPermissions) {
+		return fault.New(fault.Invalid, "The role admin allows everything: its permissions can't be taken away.").On("permissions")
+	}
+	if err := Lock(ctx, tx, companyID); err != nil {
+		return err
+	}
+	all, err := roles(ctx, tx, companyID)
+	if err != nil {
+		return err
+	}
+	if len(all) >= maxRoles && !slices.ContainsFunc(all, func(o Role) bool { return o.Name == r.Name }) {
+		return errManyRoles
+	}
+	return putRole(ctx, tx, companyID, r)
+}
+
+// DeleteRole takes a role away that no member and no open invitation has.
+func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
+	if name == RoleAdmin || name == RoleMember {
+		return fault.New(fault.Invalid, "The roles admin and member can't be deleted.").On("name")
+	}
+	if err := Lock(ctx, tx, companyID); err != nil {
+		return err
+	}
+	if !validRole(name) {
+		return errNoRole
+	}
+	if found, err := hasRole(ctx, tx, companyID, name); err != nil || !found {
+		return orElse(err, errNoRole)
+	}
+	deleted, err := deleteRole(ctx, tx, companyID, name)
+	if err != nil || !deleted {
+		return orElse(err, errRoleInUse)
+	}
+	return nil
+}
+
+// RoleWith names a role of the company that allows exactly perms, and makes
+// one where there is none. It is member for none of them and admin for all,
+// and is else called after what it allows.
+func RoleWith(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Permission) (string, error) {
+	if problems := checkRole(RoleMember, perms, CompanyPermissions); len(problems.Fields) > 0 {
+		return "", problems
+	}
+	want := sorted(perms)
+	var name string
+	switch len(want) {
+	case 0:
+		name = RoleMember
+	case len(CompanyPermissions):
+		name = RoleAdmin
+	default:
+		for _, p := range want {
+			name += "+" + strings.ToLower(string(p))
+		}
+		name = name[1:]
+	}
+	if err := Lock(ctx, tx, companyID); err != nil {
+		return "", err
+	}
+	all, err := roles(ctx, tx, companyID)
+	if err != nil {
+		return "", err
+	}
+	taken := map[string]bool{}
+	same := ""
+	for _, r := range all {
+		taken[r.Name] = true
+		if slices.Equal(r.Permissions, want) && (same == "" || r.Name == name) {
+			same = r.Name
+		}
+	}
+	if same != "" {
+		return same, nil
+	}
+	// The name is taken where somebody gave that role other permissions.
+	free := name
+	for n := 2; taken[free]; n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return free, SetRole(ctx, tx, companyID, Role{free, want})
+}
+
+// TeamRole is what some members may do, use and spend in their team.
+type TeamRole struct {
+	Name         string
+	Permissions  []Permission // sorted
+	ToolsAllowed []string     // ids; none: all tools
+	ToolsBlocked []string     // ids
+	PluginKinds  []string     // "*" alone: all kinds
+	Spend        *Spend       // nil: no limit
+}
+
+// Spend is at most so many tokens in any window of time.
+type Spend struct {
+	Tokens int64
+	Window time.Duration // whole seconds
+}
+
+// May tells whether the role allows p.
+func (r TeamRole) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
+
+// AllowsApp tells whether the role lets people act for the team through an app
+// of a kind.
+func (r TeamRole) AllowsApp(kind string) bool { return r.May(UsePlugins) && r.AllowsPlugin(kind) }
+
+// AllowsPlugin tells whether the role lets plugins of a kind in. One that does
+// not say its kind, "", comes in only where all do.
+func (r TeamRole) AllowsPlugin(kind string) bool {
+	return slices.Contains(r.PluginKinds, AnyKind) || kind != "" && slices.Contains(r.PluginKinds, kind)
+}
+
+// AnyKind stands for plugins of all kinds.
+const AnyKind = "*"
+
+// TeamRoles gives a team's roles by name.
+func TeamRoles(ctx context.Context, tx *sqldb.Tx, teamID string) ([]TeamRole, error) {
+	return teamRoles(ctx, tx, teamID)
+}
+
+// TeamRoleByName finds a role of a team.
+func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (TeamRole, error) {
+	if !ident.Valid(teamID) || !validRole(name) {
+		return TeamRole{}, errNoRole
+	}
+	return teamRole(ctx, tx, teamID, name)
+}
+
+// SetTeamRole makes a role of a team or replaces all of it.
+func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	r.Permissions, r.PluginKinds = sorted(r.Permissions), sorted(r.PluginKinds)
+	r.ToolsAllowed, r.ToolsBlocked = sorted(r.ToolsAllowed), sorted(r.ToolsBlocked)
+	if _, err := lockTeam(ctx, tx, teamID); err != nil {
+		return err
+	}
+	all, err := teamRoles(ctx, tx, teamID)
+	if err != nil {
+		return err
+	}
+	if len(all) >= maxRoles && !slices.ContainsFunc(all, func(o TeamRole) bool { return o.Name == r.Name }) {
+		return errManyRoles
+	}
+	return putTeamRole(ctx, tx, teamID, r)
+}
+
+// DeleteTeamRole takes a role away that no member, no open invitation and no
+// domain has.
+func DeleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) error {
+	if name == RoleMember {
+		return fault.New(fault.Invalid, "The role member can't be deleted.").On("name")
+	}
+	if _, err := lockTeam(ctx, tx, teamID); err != nil {
+		return err
+	}
+	if !validRole(name) {
+		return errNoRole
+	}
+	if found, err := hasTeamRole(ctx, tx, teamID, name); err != nil || !found {
+		return orElse(err, errNoRole)
+	}
+	deleted, err := deleteTeamRole(ctx, tx, teamID, name)
+	if err != nil || !deleted {
+		return orElse(err, errRoleInUse)
+	}
+	return nil
+}
+
+var (
+	errNoRole    = fault.New(fault.NotFound, "There is no such role.")
+	errRoleInUse = fault.New(fault.Invalid, "This role is in use: by members, open invitations or domains. Give them another one first.").On("name")
+	errManyRoles = fault.New(fault.Invalid, fmt.Sprintf("There can be %d roles at most.", maxRoles)).On("name")
+)
+
+// Bounds of roles. The longest names are those that RoleWith makes.
+const (
+	maxRoles     = 100 // of one company or team
+	maxRoleName  = 120
+	maxKinds     = 100
+	maxKind      = 32
+	maxTools     = 1000
+	maxSpend     = int64(1e15)
+	maxSpendTime = 366 * 24 * time.Hour
+)
+
+func (r TeamRole) check() error {
+	problems := checkRole(r.Name, r.Permissions, TeamPermissions)
+	kind := func(k string) bool { return len(k) <= maxKind && only(k, "_-") }
+	if !slices.Equal(r.PluginKinds, []string{AnyKind}) && (len(r.PluginKinds) > maxKinds || !every(r.PluginKinds, kind)) {
+		problems = problems.Field("plugin_kinds", `Plugin kinds are "*" alone, or at most 100 names of 1 to 32 lower-case letters, digits, "_" and "-".`)
+	}
+	for i, ids := range [][]string{r.ToolsAllowed, r.ToolsBlocked} {
+		if len(ids) > maxTools || !every(ids, ident.Valid) {
+			problems = problems.Field([]string{"tools_allowed", "tools_blocked"}[i], "This is a list of at most 1000 ids of tools.")
+		}
+	}
+	if s := r.Spend; s != nil && (s.Tokens < 0 || s.Tokens > maxSpend || s.Window < time.Second || s.Window > maxSpendTime || s.Window%time.Second != 0) {
+		problems = problems.Field("spend", "A limit is a number of tokens, zero or more, in a window of whole seconds of at most 366 days.")
+	}
+	if len(problems.Fields) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// checkRole collects the problems that both kinds of role can have. There are
+// none where it has no fields.
+func checkRole(name string, perms, known []Permission) *fault.Error {
+	problems := fault.New(fault.Invalid, "This is not a role that can be kept.")
+	if !validRole(name) {
+		problems = problems.Field("name", `A role's name has 1 to 120 lower-case letters, digits, "_", "+" and "-", and begins with a letter or digit.`)
+	}
+	for _, p := range perms {
+		if !slices.Contains(known, p) {
+			names := make([]string, len(known))
+			for i, k := range known {
+				names[i] = string(k)
+			}
+			return problems.Field("permissions", "The permissions are "+strings.Join(names, ", ")+".")
+		}
+	}
+	return problems
+}
+
+func validRole(name string) bool {
+	return len(name) <= maxRoleName && only(name, "_+-") && !strings.ContainsAny(name[:1], "_+-")
+}
+
+// only tells whether s has something and nothing but lower-case letters,
+// digits and what is in extra.
+func only(s, extra string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte(extra, c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func every[T any](all []T, ok func(T) bool) bool {
+	return !slices.ContainsFunc(all, func(one T) bool { return !ok(one) })
+}
+
+// sorted gives a list as it is stored: in order, no doubles.
+func sorted[T ~string](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
+
+// orElse gives the accident where there was one and else the decision.
+func orElse(err error, decided error) error {
+	if err != nil {
+		return err
+	}
+	return decided
+}

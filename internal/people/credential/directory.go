@@ -1,0 +1,72 @@
+package credential
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// DirectoryToken is by what a company's own directory is known here. A company
+// has one at most.
+type DirectoryToken struct {
+	CompanyID string
+	Hint      string // its last characters
+	MadeBy    string // a person's id, "" for the operator
+	Created   time.Time
+	LastUsed  time.Time // zero before the first use
+
+	hash string // of one that was checked
+}
+
+const directoryPrefix = "atl_s_"
+
+var errNoDirectoryToken = fault.New(fault.NotFound, "The company has no token for its directory.")
+
+// ConnectDirectory makes the token of a company's directory. One from before is
+// dead once tx commits. The second result is the token itself, which exists
+// nowhere else.
+func ConnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID, madeBy string) (DirectoryToken, string, error) {
+	secret := mint(directoryPrefix)
+	t := DirectoryToken{CompanyID: companyID, Hint: hintOf(secret), MadeBy: madeBy, Created: tx.Now}
+	return t, secret, putDirectory(ctx, tx, t, ident.Hash(secret))
+}
+
+// DirectoryOf gives the token of a company's directory.
+func DirectoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+	return directoryOf(ctx, tx, companyID)
+}
+
+// Directories gives the companies whose directory is connected.
+func Directories(ctx context.Context, tx *sqldb.Tx) (companyIDs []string, err error) {
+	return directories(ctx, tx)
+}
+
+// DisconnectDirectory ends the token of a company's directory.
+func DisconnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+	return removeDirectory(ctx, tx, companyID)
+}
+
+// CheckDirectory finds the company whose directory presents a token.
+func CheckDirectory(ctx context.Context, db *sqldb.DB, token string) (DirectoryToken, error) {
+	if !wellFormed(token, directoryPrefix) {
+		return DirectoryToken{}, ErrNone
+	}
+	return directoryByHash(ctx, db, ident.Hash(token))
+}
+
+// StillDirectory refuses a token that was checked and has ended since.
+func StillDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken) error {
+	live, err := hasDirectory(ctx, tx, t.CompanyID, t.hash)
+	if err == nil && !live {
+		err = ErrNone
+	}
+	return err
+}
+
+// TouchDirectory records that the token of a company's directory is in use.
+func TouchDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+	return touchDirectory(ctx, tx, companyID)
+}

@@ -1,0 +1,195 @@
+package credential
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+const columns = `id, person_id, coalesce(company_id, ''), minted_by, name, hint, created, last_used`
+
+func scan(row sqldb.Scanner) (t Token, err error) {
+	var created, used sqldb.Time
+	err = row.Scan(&t.ID, &t.PersonID, &t.CompanyID, &t.MintedBy, &t.Name, &t.Hint, &created, &used)
+	t.Created, t.LastUsed = created.Time, used.Time
+	return t, err
+}
+
+func insert(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO access_token (id, person_id, company_id, minted_by, name, hash, hint, created)
+		VALUES ($1, $2, nullif($3, ''), $4, $5, $6, $7, $8)`,
+		t.ID, t.PersonID, t.CompanyID, t.MintedBy, t.Name, hash, t.Hint, sqldb.At(t.Created))
+	if err != nil {
+		return err
+	}
+	return Sealed.Renew(ctx, tx, `id = $1`, t.ID)
+}
+
+// of is the condition for a holder's tokens, with its argument.
+func (h Holder) of() (condition, id string) {
+	if h.CompanyID != "" {
+		return `company_id = $1`, h.CompanyID
+	}
+	return `person_id = $1`, h.PersonID
+}
+
+func list(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) ([]Token, error) {
+	of, id := h.of()
+	query, args := `SELECT `+columns+` FROM access_token WHERE `+of, []any{id, limit}
+	if after != nil {
+		query += ` AND (created, id) < ($3, $4)`
+		args = append(args, sqldb.At(after.Created), after.ID)
+	}
+	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scan)
+}
+
+func byID(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, error) {
+	if !ident.Valid(id) {
+		return Token{}, errUnknownToken
+	}
+	of, holder := h.of()
+	t, err := scan(tx.QueryRow(ctx, `SELECT `+columns+` FROM access_token WHERE `+of+` AND id = $2`+tx.Dialect.ForUpdate, holder, id))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Token{}, errUnknownToken
+	}
+	return t, err
+}
+
+func replace(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
+	return Sealed.Change(ctx, tx, `id = $1`, []any{t.ID}, func() error {
+		_, err := tx.Exec(ctx, `UPDATE access_token SET hash = $2, hint = $3, last_used = NULL WHERE id = $1`, t.ID, hash, t.Hint)
+		return err
+	})
+}
+
+func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM access_token WHERE id = $1`, id)
+	return err
+}
+
+func removeOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]Token, error) {
+	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 AND coalesce(company_id, '') = $2 RETURNING `+columns,
+		[]any{personID, companyID}, scan)
+}
+
+func removeAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Token, error) {
+	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 RETURNING `+columns, []any{personID}, scan)
+}
+
+func removeHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error) {
+	t, err := scan(tx.QueryRow(ctx, `DELETE FROM access_token WHERE hash = $1 RETURNING `+columns, hash))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Token{}, errUnknownToken
+	}
+	return t, err
+}
+
+// byHash is read at every request. Tokens of people who were suspended count as
+// unknown.
+func byHash(ctx context.Context, q sqldb.Querier, hash string) (h Holding, err error) {
+	var stored string
+	var used sqldb.Time
+	err = q.QueryRow(ctx, `
+		SELECT t.id, t.person_id, coalesce(t.company_id, ''), t.hash, t.last_used, p.email_verified
+		FROM access_token t JOIN person p ON p.id = t.person_id
+		WHERE t.hash = $1 AND NOT p.suspended`+q.Locking("UPDATE OF p", "SHARE OF t"), hash).
+		Scan(&h.ID, &h.PersonID, &h.CompanyID, &stored, &used, &h.EmailVerified)
+	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
+		return Holding{}, ErrNone
+	}
+	h.LastUsed = used.Time
+	return h, err
+}
+
+func touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE access_token SET last_used = $2 WHERE id = $1 AND last_used IS NULL`, id, sqldb.At(tx.Now))
+	if err != nil || n == 1 {
+		return n == 1, err
+	}
+	_, err = tx.Exec(ctx, `UPDATE access_token SET last_used = $2 WHERE id = $1`, id, sqldb.At(tx.Now))
+	return false, err
+}
+
+// Tokens of directories.
+
+const directoryColumns = `company_id, hint, made_by, created, last_used`
+
+func scanDirectory(row sqldb.Scanner, more ...any) (t DirectoryToken, err error) {
+	var created, used sqldb.Time
+	err = row.Scan(append([]any{&t.CompanyID, &t.Hint, &t.MadeBy, &created, &used}, more...)...)
+	t.Created, t.LastUsed = created.Time, used.Time
+	return t, err
+}
+
+func putDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken, hash string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO scim_token (company_id, hash, hint, made_by, created) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (company_id) DO UPDATE SET hash = excluded.hash, hint = excluded.hint, made_by = excluded.made_by,
+			created = excluded.created, last_used = NULL`,
+		t.CompanyID, hash, t.Hint, t.MadeBy, sqldb.At(t.Created))
+	if err != nil {
+		return err
+	}
+	return SealedDirectories.Renew(ctx, tx, `company_id = $1`, t.CompanyID)
+}
+
+func directoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+	t, err := scanDirectory(tx.QueryRow(ctx, `SELECT `+directoryColumns+` FROM scim_token WHERE company_id = $1`, companyID))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return DirectoryToken{}, errNoDirectoryToken
+	}
+	return t, err
+}
+
+func directories(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT company_id FROM scim_token ORDER BY company_id`, nil,
+		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
+}
+
+func removeDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+	t, err := scanDirectory(tx.QueryRow(ctx, `DELETE FROM scim_token WHERE company_id = $1 RETURNING `+directoryColumns, companyID))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return DirectoryToken{}, errNoDirectoryToken
+	}
+	return t, err
+}
+
+// directoryByHash is read at every request of a directory.
+func directoryByHash(ctx context.Context, db *sqldb.DB, hash string) (DirectoryToken, error) {
+	var stored string
+	t, err := scanDirectory(db.QueryRow(ctx, `SELECT `+directoryColumns+`, hash FROM scim_token WHERE hash = $1`, hash), &stored)
+	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
+		return DirectoryToken{}, ErrNone
+	}
+	t.hash = stored
+	return t, err
+}
+
+func hasDirectory(ctx context.Context, tx *sqldb.Tx, companyID, hash string) (has bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM scim_token WHERE company_id = $1 AND hash = $2)`, companyID, hash).Scan(&has)
+	return has, err
+}
+
+func touchDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+	_, err := tx.Exec(ctx, `UPDATE scim_token SET last_used = $2 WHERE company_id = $1`, companyID, sqldb.At(tx.Now))
+	return err
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "no token stands for a deleted person", Query: `
+		SELECT 'access_token ' || t.id FROM access_token t JOIN person p ON p.id = t.person_id WHERE p.deleted IS NOT NULL`},
+	{Name: "tokens are kept as SHA-256 only", Query: `
+		SELECT 'access_token ' || id FROM access_token WHERE length(hash) <> 64`},
+	{Name: "tokens of directories are kept as SHA-256 only", Query: `
+		SELECT 'scim_token ' || company_id FROM scim_token WHERE length(hash) <> 64`},
+	{Name: "every token belongs to somebody", Query: `
+		SELECT 'access_token ' || t.id FROM access_token t LEFT JOIN person p ON p.id = t.person_id WHERE p.id IS NULL`},
+	{Name: "the tokens of a company stand for its members", Query: `
+		SELECT 'access_token ' || t.id FROM access_token t WHERE t.company_id IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM company_member m WHERE m.company_id = t.company_id AND m.person_id = t.person_id)`},
+}

@@ -1,0 +1,158 @@
+package device
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+const (
+	// slower is what a client adds to its interval that polled too soon
+	// (RFC 8628 section 3.5).
+	slower = 5 * time.Second
+	// lateReplay is when a code that comes again is no retry any more.
+	lateReplay = 10 * time.Second
+)
+
+var (
+	// errExpired is the one answer for codes that are unknown, refused, claimed
+	// or too old.
+	errExpired = fault.New(fault.DeviceCodeExpired, "This device code has expired. Start again.")
+	// ErrUnknownCode is the same answer for a code that never was, kept apart so
+	// that guesses can be counted.
+	ErrUnknownCode = fault.New(fault.DeviceCodeExpired, errExpired.Message)
+	errPending     = fault.New(fault.AuthorizationPending, "Nobody has approved this device yet. Keep polling.")
+	errTooSoon     = fault.New(fault.SlowDown, "This device polls too often. Wait longer between polls.")
+)
+
+// Poll answers a machine that waits to be signed in. Once, after the approval,
+// it makes the device and hands it with its refresh token to claim, in the
+// transaction that ends the grant; what claim refuses has not happened. In all
+// other cases the error says how to go on. When nothing changes that is one
+// read.
+func (d *Devices) Poll(ctx context.Context, db *sqldb.DB, deviceCode string,
+	claim func(tx *sqldb.Tx, g Grant, dev Device, refresh string) error) error {
+	if !wellFormed(devicePrefix, deviceCode) {
+		return ErrUnknownCode
+	}
+	h := ident.Hash(deviceCode)
+	g, err := byDeviceHash(ctx, db, h)
+	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
+		return err
+	}
+	now := d.o.Now()
+	switch {
+	case subtle.ConstantTimeCompare([]byte(g.deviceHash), []byte(h)) != 1:
+		return ErrUnknownCode
+	case g.state == Claimed:
+		return d.replay(ctx, db, g, now)
+	case g.state == Gone, !g.Expires.After(now):
+		return errExpired
+	case g.state == Approved:
+		return d.claim(ctx, db, g, claim)
+	default:
+		return d.pace(ctx, db, g, now)
+	}
+}
+
+func (d *Devices) claim(ctx context.Context, db *sqldb.DB, g grant,
+	claim func(tx *sqldb.Tx, g Grant, dev Device, refresh string) error) error {
+	return db.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := lockPerson(ctx, tx, g.personID); err != nil {
+			return err
+		}
+		won, err := claimGrant(ctx, tx, g.ID)
+		if err != nil {
+			return err
+		}
+		if !won {
+			return errExpired
+		}
+		dev := Device{ID: ident.New(), PersonID: g.personID, PluginKind: g.PluginKind, Agent: g.Agent, Address: g.Address, Provider: g.provider,
+			Created: tx.Now, LastUsed: tx.Now}
+		if err := insertDevice(ctx, tx, dev, g.ID); err != nil {
+			return err
+		}
+		refresh := mint(refreshPrefix)
+		if err := insertToken(ctx, tx, dev.ID, ident.Hash(refresh), 1); err != nil {
+			return err
+		}
+		return claim(tx, g.Grant, dev, refresh)
+	})
+}
+
+// replay answers for a code that was claimed. A client that lost the answer
+// asks again within seconds; later it is somebody who should not have the code.
+func (d *Devices) replay(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
+	if g.revoked || !now.After(g.claimed.Add(lateReplay)) {
+		return errExpired
+	}
+	err := db.Write(ctx, func(tx *sqldb.Tx) error {
+		dev, err := lockDevice(ctx, tx, g.deviceID)
+		if errors.Is(err, sqldb.ErrNoRows) {
+			return nil // revoked meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if dev, err = d.kill(ctx, tx, dev, whyReplayed); err != nil || d.o.Replayed == nil {
+			return err
+		}
+		return d.o.Replayed(ctx, tx, dev)
+	})
+	if err != nil {
+		return err
+	}
+	return errExpired
+}
+
+// kill revokes a device that the caller has locked.
+func (d *Devices) kill(ctx context.Context, tx *sqldb.Tx, dev Device, why string) (Device, error) {
+	now := tx.Now
+	dev.Revoked = &now
+	_, err := revoke(ctx, tx, dev.PersonID, dev.ID, why)
+	return dev, err
+}
+
+// pace answers for a grant that nobody has decided about. A client that comes
+// too soon is told twice the interval; the one that we hold it to grows by five
+// seconds only, for clients that follow the RFC. Once neither grows any more,
+// the hasty write nothing.
+func (d *Devices) pace(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
+	if !g.polled.IsZero() && now.Before(g.polled.Add(g.wait)) {
+		told := d.grow(g.told, g.told)
+		wait := min(d.grow(g.wait, slower), told) // never more than the client knows
+		if told != g.told || wait != g.wait {
+			// Of several at once one counts; all are told the same.
+			if err := db.Write(ctx, func(tx *sqldb.Tx) error { return slowDown(ctx, tx, g, told, wait) }); err != nil {
+				return err
+			}
+		}
+		return tooSoon(told)
+	}
+	first := false
+	err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		first, err = markPolled(ctx, tx, g)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !first {
+		return tooSoon(g.told)
+	}
+	return errPending
+}
+
+func (d *Devices) grow(interval, by time.Duration) time.Duration {
+	return max(interval, min(interval+by, d.o.MaxInterval))
+}
+
+func tooSoon(interval time.Duration) error {
+	return errTooSoon.With("interval", int64(interval/time.Second)).After(interval)
+}

@@ -1,0 +1,380 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// grant is a grant as its row has it.
+type grant struct {
+	Grant
+	state      State
+	network    string
+	deviceHash string
+	personID   string // who decided
+	provider   string
+	wait       time.Duration // what we hold the client to between polls
+	told       time.Duration // what it was told
+	polled     time.Time
+	deviceID   string
+	claimed    time.Time
+	revoked    bool // the device
+}
+
+const grantColumns = `g.id, g.state, g.device_hash, g.plugin_kind, g.agent, g.address, coalesce(g.person_id, ''), g.provider, g.locked,
+	g.wait_ms, g.told_s, g.polled, coalesce(g.device_id, ''), g.claimed, g.created, g.expires`
+
+func scanGrant(row sqldb.Scanner, more ...any) (g grant, err error) {
+	var waitMS, toldS int64
+	var polled, claimed, created, expires sqldb.Time
+	err = row.Scan(append([]any{&g.ID, (*string)(&g.state), &g.deviceHash, &g.PluginKind, &g.Agent, &g.Address, &g.personID, &g.provider, &g.Locked,
+		&waitMS, &toldS, &polled, &g.deviceID, &claimed, &created, &expires}, more...)...)
+	g.wait, g.told = time.Duration(waitMS)*time.Millisecond, time.Duration(toldS)*time.Second
+	g.polled, g.claimed, g.Created, g.Expires = polled.Time, claimed.Time, created.Time, expires.Time
+	return g, err
+}
+
+// byDeviceHash is the read of every poll.
+func byDeviceHash(ctx context.Context, db *sqldb.DB, hash string) (g grant, err error) {
+	var revoked bool
+	g, err = scanGrant(db.QueryRow(ctx, `
+		SELECT `+grantColumns+`, d.revoked IS NOT NULL
+		FROM device_grant g LEFT JOIN device d ON d.id = g.device_id WHERE g.device_hash = $1`, hash), &revoked)
+	g.revoked = revoked
+	return g, err
+}
+
+func byUserHash(ctx context.Context, tx *sqldb.Tx, hash string) (grant, error) {
+	return scanGrant(tx.QueryRow(ctx, `
+		SELECT `+grantColumns+` FROM device_grant g
+		WHERE g.user_hash = $1 AND g.state IN ('pending', 'approved') AND g.expires > $2`, hash, sqldb.At(tx.Now)))
+}
+
+// insertGrant adds the row unless the user code is taken.
+func insertGrant(ctx context.Context, tx *sqldb.Tx, g grant, userHash string) (fresh bool, err error) {
+	n, err := tx.Exec(ctx, `
+		INSERT INTO device_grant (id, device_hash, user_hash, state, plugin_kind, agent, address, provider, seen_by, locked, wrong,
+			wait_ms, told_s, created, expires, network)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, '', '', FALSE, 0, $8, $9, $10, $11, $12)
+		ON CONFLICT DO NOTHING`,
+		g.ID, g.deviceHash, userHash, string(g.state), g.PluginKind, g.Agent, g.Address,
+		g.wait.Milliseconds(), int64(g.told/time.Second), sqldb.At(g.Created), sqldb.At(g.Expires), g.network)
+	return n == 1, err
+}
+
+func countLive(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM device_grant WHERE state IN ('pending', 'approved') AND expires > $1`, sqldb.At(tx.Now)).Scan(&n)
+	return n, err
+}
+
+func countLiveOf(ctx context.Context, tx *sqldb.Tx, network string) (n int, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM device_grant WHERE network = $2 AND state IN ('pending', 'approved') AND expires > $1`,
+		sqldb.At(tx.Now), network).Scan(&n)
+	return n, err
+}
+
+// largestNetwork gives the network with most live grants. Of several it is the
+// one whose oldest is oldest.
+func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT network FROM device_grant WHERE state IN ('pending', 'approved') AND expires > $1
+		GROUP BY network ORDER BY count(*) DESC, min(expires), network LIMIT 1`, sqldb.At(tx.Now)).Scan(&network)
+	return network, err
+}
+
+// endOldest ends the oldest live grant of a network, if it has one: one that
+// nobody approved before one that somebody did. A grant that somebody else ends
+// or claims meanwhile makes room as well.
+func endOldest(ctx context.Context, tx *sqldb.Tx, network string) error {
+	for _, from := range []State{Pending, Approved} {
+		n, err := move(ctx, tx, from, Gone, ``, `id = (
+			SELECT o.id FROM device_grant o WHERE o.network = $3 AND o.state IN ('pending', 'approved') AND o.state = $2 AND o.expires > $4 ORDER BY o.expires, o.id LIMIT 1)`,
+			network, sqldb.At(tx.Now))
+		if err != nil || n == 1 {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockStarts lets one start at a time through.
+func lockStarts(ctx context.Context, tx *sqldb.Tx) error {
+	if _, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('device_starts', '') ON CONFLICT (name) DO NOTHING`); err != nil {
+		return err
+	}
+	var value string
+	return tx.QueryRow(ctx, `SELECT value FROM deployment WHERE name = 'device_starts'`+tx.Dialect.ForUpdate).Scan(&value)
+}
+
+// lockPerson has approvals, claims and sign-outs of a person happen one after
+// the other.
+func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	var id string
+	return tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1`+tx.Dialect.ForUpdate, personID).Scan(&id)
+}
+
+// see notes the first person who opens a grant, and locks it for the second.
+func see(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (changed bool, err error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE device_grant SET locked = (seen_by <> ''), seen_by = CASE WHEN seen_by = '' THEN $1 ELSE seen_by END
+		WHERE id = $2 AND state = 'pending' AND NOT locked AND seen_by <> $1`, personID, grantID)
+	return n == 1, err
+}
+
+// move changes the state of the grants that are in from and fulfil where, whose
+// arguments begin with $3, and says how many.
+func move(ctx context.Context, tx *sqldb.Tx, from, to State, set, where string, args ...any) (int64, error) {
+	if !slices.Contains(next[from], to) {
+		return 0, fmt.Errorf("a grant does not go from %s to %s", from, to)
+	}
+	return tx.Exec(ctx, `UPDATE device_grant SET state = $1`+set+` WHERE state = $2 AND `+where,
+		append([]any{string(to), string(from)}, args...)...)
+}
+
+func approve(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision) (won bool, err error) {
+	n, err := move(ctx, tx, Pending, Approved, `, person_id = $5, provider = $6`,
+		`id = $3 AND expires > $4 AND NOT locked AND seen_by IN ('', $5)`, grantID, sqldb.At(tx.Now), by.PersonID, by.Provider)
+	return n == 1, err
+}
+
+func refuse(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision) (won bool, err error) {
+	n, err := move(ctx, tx, Pending, Gone, `, person_id = $5`, `id = $3 AND expires > $4`, grantID, sqldb.At(tx.Now), by.PersonID)
+	return n == 1, err
+}
+
+// decisionOf tells how a person decided about a code whose time is not over. An
+// approval names how the person was signed in, a refusal does not. One that
+// was approved and ended by a sign-out counts as none.
+func decisionOf(ctx context.Context, tx *sqldb.Tx, userHash, personID string) (approved, found bool, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT state <> 'gone' FROM device_grant
+		WHERE person_id = $1 AND user_hash = $2 AND expires > $3 AND (state IN ('approved', 'claimed') OR state = 'gone' AND provider = '')
+		ORDER BY created DESC LIMIT 1`, personID, userHash, sqldb.At(tx.Now)).Scan(&approved)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, false, nil
+	}
+	return approved, err == nil, err
+}
+
+func claimGrant(ctx context.Context, tx *sqldb.Tx, grantID string) (won bool, err error) {
+	n, err := move(ctx, tx, Approved, Claimed, `, claimed = $4`, `id = $3 AND expires > $4`, grantID, sqldb.At(tx.Now))
+	return n == 1, err
+}
+
+func voidApproved(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	_, err := move(ctx, tx, Approved, Gone, ``, `person_id = $3`, personID)
+	return err
+}
+
+func voidWrong(ctx context.Context, tx *sqldb.Tx, grantID string) (dead bool, err error) {
+	n, err := move(ctx, tx, Pending, Gone, ``, `id = $3 AND wrong >= $4`, grantID, int64(maxWrong))
+	return n == 1, err
+}
+
+func countWrong(ctx context.Context, tx *sqldb.Tx, grantID string) (counted bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE device_grant SET wrong = wrong + 1 WHERE id = $1 AND state = 'pending' AND expires > $2`, grantID, sqldb.At(tx.Now))
+	return n == 1, err
+}
+
+// slowDown makes the intervals longer unless another poll did.
+func slowDown(ctx context.Context, tx *sqldb.Tx, g grant, told, wait time.Duration) error {
+	_, err := tx.Exec(ctx, `UPDATE device_grant SET told_s = $1, wait_ms = $2 WHERE id = $3 AND told_s = $4 AND wait_ms = $5`,
+		int64(told/time.Second), wait.Milliseconds(), g.ID, int64(g.told/time.Second), g.wait.Milliseconds())
+	return err
+}
+
+// markPolled notes a poll that came in time unless another one did.
+func markPolled(ctx context.Context, tx *sqldb.Tx, g grant) (first bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE device_grant SET polled = $1 WHERE id = $2 AND polled IS NOT DISTINCT FROM $3`,
+		sqldb.At(tx.Now), g.ID, sqldb.At(g.polled))
+	return n == 1, err
+}
+
+func deleteGrants(ctx context.Context, tx *sqldb.Tx, before time.Time, most int64) (int64, error) {
+	return tx.Exec(ctx, `
+		DELETE FROM device_grant WHERE id IN (SELECT id FROM device_grant WHERE expires < $1 ORDER BY expires LIMIT $2)`,
+		sqldb.At(before), most)
+}
+
+const deviceColumns = `id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked`
+
+func scanDevice(row sqldb.Scanner) (d Device, err error) {
+	var created, lastUsed, revoked sqldb.Time
+	err = row.Scan(&d.ID, &d.PersonID, &d.PluginKind, &d.Agent, &d.Address, &d.Provider, &created, &lastUsed, &revoked)
+	d.Created, d.LastUsed = created.Time, lastUsed.Time
+	if !revoked.IsZero() {
+		d.Revoked = &revoked.Time
+	}
+	return d, err
+}
+
+// insertDevice adds the device that a claimed grant gives.
+func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO device (id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked_why)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '')`,
+		d.ID, d.PersonID, d.PluginKind, d.Agent, d.Address, d.Provider, sqldb.At(d.Created), sqldb.At(d.LastUsed))
+	if err != nil {
+		return err
+	}
+	if err := Sealed.Renew(ctx, tx, `id = $1`, d.ID); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE device_grant SET device_id = $1 WHERE id = $2`, d.ID, grantID)
+	return err
+}
+
+// live is the read of every request.
+func live(ctx context.Context, q sqldb.Querier, deviceID string) (l Live, err error) {
+	var lastUsed sqldb.Time
+	err = q.QueryRow(ctx, `
+		SELECT d.person_id, d.plugin_kind, d.provider, d.last_used, p.email_verified, p.suspended
+		FROM device d JOIN person p ON p.id = d.person_id WHERE d.id = $1 AND d.revoked IS NULL`+
+		q.Locking("UPDATE OF p", "SHARE OF d"), deviceID).
+		Scan(&l.PersonID, &l.PluginKind, &l.Provider, &lastUsed, &l.Verified, &l.Suspended)
+	l.LastUsed = lastUsed.Time
+	return l, err
+}
+
+func touch(ctx context.Context, tx *sqldb.Tx, deviceID, address string) error {
+	_, err := tx.Exec(ctx, `UPDATE device SET last_used = $1, address = $2 WHERE id = $3 AND revoked IS NULL`, sqldb.At(tx.Now), address, deviceID)
+	return err
+}
+
+func ofPerson(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
+	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 AND revoked IS NULL ORDER BY created DESC, id DESC`,
+		[]any{personID}, scanDevice)
+}
+
+func pageOfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *After, limit int) ([]Device, error) {
+	query := `SELECT ` + deviceColumns + ` FROM device WHERE person_id = $1 AND revoked IS NULL`
+	args := []any{personID, limit}
+	if after != nil {
+		query += ` AND (created, id) < ($3, $4)`
+		args = append(args, sqldb.At(after.Created), after.ID)
+	}
+	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scanDevice)
+}
+
+// listLive gives devices by id that are signed in, of one person or, for "", of
+// all.
+func listLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
+	where := `revoked IS NULL AND id > $1`
+	args := []any{afterID, limit}
+	if personID != "" {
+		where += ` AND person_id = $3`
+		args = append(args, personID)
+	}
+	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE `+where+` ORDER BY id LIMIT $2`, args, scanDevice)
+}
+
+func byID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
+	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1`, id))
+}
+
+func everyOf(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
+	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
+}
+
+func erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	for _, query := range []string{
+		`DELETE FROM device_grant WHERE person_id = $1`,
+		`DELETE FROM refresh_token WHERE device_id IN (SELECT id FROM device WHERE person_id = $1)`,
+		`DELETE FROM device WHERE person_id = $1`,
+	} {
+		if _, err := tx.Exec(ctx, query, personID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) (n int64, err error) {
+	err = Sealed.Change(ctx, tx, `id = $1`, []any{deviceID}, func() (err error) {
+		n, err = tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE id = $3 AND person_id = $4 AND revoked IS NULL`,
+			sqldb.At(tx.Now), why, deviceID, personID)
+		return err
+	})
+	return n, err
+}
+
+func revokeAll(ctx context.Context, tx *sqldb.Tx, personID, why string) (n int64, err error) {
+	open := `person_id = $1 AND (revoked IS NULL OR revoked = $2)`
+	err = Sealed.Change(ctx, tx, open, []any{personID, sqldb.At(tx.Now)}, func() (err error) {
+		n, err = tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE person_id = $3 AND revoked IS NULL`, sqldb.At(tx.Now), why, personID)
+		return err
+	})
+	return n, err
+}
+
+// lockDevice locks a device unless it was revoked.
+func lockDevice(ctx context.Context, tx *sqldb.Tx, deviceID string) (Device, error) {
+	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1 AND revoked IS NULL`+tx.Dialect.ForUpdate, deviceID))
+}
+
+// deviceOf gives the device of a refresh token unless it was revoked.
+func deviceOf(ctx context.Context, db *sqldb.DB, tokenHash string) (Device, error) {
+	return scanDevice(db.QueryRow(ctx, `
+		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`, tokenHash))
+}
+
+// lockDeviceOf locks the device of a refresh token unless it was revoked.
+func lockDeviceOf(ctx context.Context, tx *sqldb.Tx, tokenHash string) (Device, error) {
+	return scanDevice(tx.QueryRow(ctx, `
+		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`+tx.Dialect.ForUpdate,
+		tokenHash))
+}
+
+func tokenByHash(ctx context.Context, tx *sqldb.Tx, hash string) (t token, err error) {
+	var created, replaced sqldb.Time
+	err = tx.QueryRow(ctx, `
+		SELECT t.hash, t.generation, l.generation, t.created, t.replaced
+		FROM refresh_token t JOIN refresh_token l ON l.device_id = t.device_id AND l.replaced IS NULL WHERE t.hash = $1`, hash).
+		Scan(&t.hash, &t.generation, &t.live, &created, &replaced)
+	t.created, t.replaced = created.Time, replaced.Time
+	return t, err
+}
+
+func insertToken(ctx context.Context, tx *sqldb.Tx, deviceID, hash string, generation int64) error {
+	_, err := tx.Exec(ctx, `INSERT INTO refresh_token (hash, device_id, generation, created, seal) VALUES ($1, $2, $3, $4, $5)`,
+		hash, deviceID, generation, sqldb.At(tx.Now), SealedRefreshTokens.Of(tx, hash, deviceID, strconv.FormatInt(generation, 10)))
+	return err
+}
+
+func replaceToken(ctx context.Context, tx *sqldb.Tx, hash string) error {
+	_, err := tx.Exec(ctx, `UPDATE refresh_token SET replaced = $1 WHERE hash = $2`, sqldb.At(tx.Now), hash)
+	return err
+}
+
+// notHash is true of a text that is no SHA-256 in hex.
+func notHash(column string) string {
+	return `(length(` + column + `) <> 64 OR ltrim(` + column + `, '0123456789abcdef') <> '')`
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "a deleted person has no device and has approved none", Query: `
+		SELECT 'person ' || p.id FROM person p WHERE p.deleted IS NOT NULL AND (
+			EXISTS (SELECT 1 FROM device d WHERE d.person_id = p.id) OR EXISTS (SELECT 1 FROM device_grant g WHERE g.person_id = p.id))`},
+	{Name: "codes are kept as hashes only", Query: `
+		SELECT 'device_grant ' || id FROM device_grant WHERE ` + notHash(`device_hash`) + ` OR ` + notHash(`user_hash`)},
+	{Name: "refresh tokens are kept as SHA-256 only", Query: `
+		SELECT 'refresh_token of device ' || device_id FROM refresh_token WHERE ` + notHash(`hash`)},
+	{Name: "what was approved has a person", Query: `
+		SELECT 'device_grant ' || id FROM device_grant WHERE state IN ('approved', 'claimed') AND person_id IS NULL`},
+	{Name: "a claimed grant has its device, and no other grant has one", Query: `
+		SELECT 'device_grant ' || g.id FROM device_grant g LEFT JOIN device d ON d.id = g.device_id AND d.person_id = g.person_id
+		WHERE g.state = 'claimed' AND (d.id IS NULL OR g.claimed IS NULL) OR g.state <> 'claimed' AND g.device_id IS NOT NULL`},
+	{Name: "a device has one live refresh token", Query: `
+		SELECT 'device ' || d.id FROM device d LEFT JOIN refresh_token t ON t.device_id = d.id AND t.replaced IS NULL
+		GROUP BY d.id, d.revoked HAVING count(t.hash) > 1 OR d.revoked IS NULL AND count(t.hash) = 0`},
+	{Name: "the live refresh token is the newest", Query: `
+		SELECT 'device ' || t.device_id FROM refresh_token t
+		WHERE t.replaced IS NULL AND EXISTS (SELECT 1 FROM refresh_token o WHERE o.device_id = t.device_id AND o.generation > t.generation)`},
+}

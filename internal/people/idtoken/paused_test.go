@@ -1,0 +1,68 @@
+package idtoken_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/people/idtoken"
+)
+
+// TestVerifyWhileTheDatabaseHangs has many present tokens to a node that has to
+// read the keys: they fail together and not one after the other, and all are
+// right when the database is back.
+func TestVerifyWhileTheDatabaseHangs(t *testing.T) {
+	t.Parallel()
+	server := dbtest.OwnServer(t)
+	db, err := sqldb.Open(t.Context(), server.URL, sqldb.Options{MaxConns: 8, Now: time.Now, Limit: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	in := install(t, "postgres")
+	o := idtoken.Options{Box: in.box, Issuer: issuer, Lifetime: lifetime, Now: time.Now}
+	var tokens []string
+	for range 20 {
+		err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+			token, _, err := idtoken.New(db, o).Sign(t.Context(), tx, idtoken.Claims{PersonID: ident.New(), DeviceID: ident.New()})
+			tokens = append(tokens, token)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	node := idtoken.New(db, o)
+
+	resume := server.Pause()
+	begin := time.Now()
+	var group sync.WaitGroup
+	for _, token := range tokens {
+		group.Go(func() {
+			if _, err := node.Verify(t.Context(), token); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("during the pause: %v, want unavailable", err)
+			}
+		})
+	}
+	group.Wait()
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("20 tokens took %v", took)
+	}
+
+	resume()
+	for deadline := time.Now().Add(10 * time.Second); db.Ping(t.Context()) != nil && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, token := range tokens {
+		group.Go(func() {
+			if _, err := node.Verify(t.Context(), token); err != nil {
+				t.Errorf("after the pause: %v", err)
+			}
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,54 @@
+package idtoken
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// current gives the key that signs.
+func current(ctx context.Context, tx *sqldb.Tx) (k stored, err error) {
+	err = tx.QueryRow(ctx, `SELECT id, public, private FROM signing_key WHERE replaced IS NULL`).Scan(&k.kid, &k.public, &k.private)
+	return k, err
+}
+
+// insert adds a key that signs unless there is one: signing_key_current lets
+// nobody add a second, and has the slower of two wait for the outcome.
+func insert(ctx context.Context, tx *sqldb.Tx, k stored) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO signing_key (id, public, private, created, seal) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT DO NOTHING`, k.kid, k.public, k.private, sqldb.At(tx.Now), Sealed.Of(tx, k.kid, k.public, k.private))
+	return err
+}
+
+// retire ends the signing of the current key.
+func retire(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `UPDATE signing_key SET replaced = $1 WHERE replaced IS NULL`, sqldb.At(tx.Now))
+	return err
+}
+
+// replacedAfter gives the key that signs and those replaced after since,
+// without their private halves.
+func replacedAfter(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]stored, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT id, public FROM signing_key WHERE replaced IS NULL OR replaced > $1
+		ORDER BY created DESC, id`, []any{sqldb.At(since)}, func(row sqldb.Scanner) (k stored, err error) {
+		err = row.Scan(&k.kid, &k.public)
+		return k, err
+	})
+}
+
+func deleteReplaced(ctx context.Context, tx *sqldb.Tx, before time.Time) error {
+	_, err := tx.Exec(ctx, `DELETE FROM signing_key WHERE replaced < $1`, sqldb.At(before))
+	return err
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "one key signs", Query: `
+		SELECT CAST(count(*) - count(replaced) AS TEXT) || ' of ' || CAST(count(*) AS TEXT) || ' keys sign' FROM signing_key
+		HAVING count(*) > 0 AND count(*) - count(replaced) <> 1`},
+	{Name: "public keys hold nothing private", Query: `
+		SELECT 'signing_key ' || id FROM signing_key WHERE public LIKE '%"d"%'`},
+}

@@ -1,0 +1,67 @@
+package person
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// LinkKind is what a link is good for.
+type LinkKind string
+
+// The kinds of links.
+const (
+	VerifyLink LinkKind = "verify" // the target is the address
+	ResetLink  LinkKind = "reset"
+	DropLink   LinkKind = "drop_device" // the target is the device
+)
+
+// Link is what the holder of a link may do.
+type Link struct {
+	PersonID string
+	Target   string
+}
+
+// secretChars makes a secret that nobody guesses: 238 bits.
+const secretChars = 40
+
+// OfferLink makes the secret of a link that works once and for a while. Earlier
+// ones of the same kind and target stop working, but for a new password: anybody
+// can ask for such a link, and would end those of the owner with it. The lock
+// has two that are made at once come one after the other.
+func OfferLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetime time.Duration) (secret string, err error) {
+	if err := lock(ctx, tx, l.PersonID); err != nil {
+		return "", err
+	}
+	if kind != ResetLink {
+		if err := deleteLinks(ctx, tx, kind, l); err != nil {
+			return "", err
+		}
+	}
+	secret = ident.Text(secretChars)
+	return secret, insertLink(ctx, tx, ident.Hash(secret), kind, l, tx.Now.Add(lifetime))
+}
+
+// errLink is one answer for links that were used, ran out or never were.
+var errLink = fault.New(fault.NotFound, "This link does not work any more. Ask for a new one.")
+
+// LookLink finds what a link is good for and leaves it as it is.
+func LookLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
+	return findLink(ctx, tx, kind, ident.Hash(secret))
+}
+
+// UseLink uses a link up.
+func UseLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
+	return takeLink(ctx, tx, kind, ident.Hash(secret))
+}
+
+// DropLinks ends all links of a kind that a person was sent.
+func DropLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
+	return dropLinks(ctx, tx, kind, personID)
+}
+
+// SweepLinks removes links that ran out.
+func SweepLinks(ctx context.Context, tx *sqldb.Tx) error { return sweepLinks(ctx, tx) }

@@ -1,0 +1,27 @@
+package person
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// Notice is something a person was told about their account.
+type Notice struct {
+	ID      string
+	Kind    string
+	Text    string
+	Created time.Time
+}
+
+// Notify tells a person something that their account page shows.
+func Notify(ctx context.Context, tx *sqldb.Tx, personID, kind, text string) error {
+	return insertNotice(ctx, tx, personID, Notice{ID: ident.New(), Kind: kind, Text: text, Created: tx.Now})
+}
+
+// Notices gives the newest notices of a person.
+func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]Notice, error) {
+	return notices(ctx, tx, personID, limit)
+}

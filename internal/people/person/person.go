@@ -1,0 +1,180 @@
+// Package person knows the people who use the service: their addresses and
+// passwords, who they are at an OpenID provider, the one-time links they were
+// sent and what they were told.
+package person
+
+import (
+	"context"
+	"errors"
+	"net/mail"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// Person is somebody with an account.
+type Person struct {
+	ID            string
+	Email         string
+	EmailVerified bool
+	// Suspended people are refused everywhere until the operator restores them.
+	Suspended bool
+	// Deleted people are no more. They have no address, and are suspended too.
+	Deleted bool
+	Created time.Time
+	// SignedInBefore is the sign-in on a device before the newest one, the Unix
+	// epoch where there was none.
+	SignedInBefore time.Time
+	// Provider is how this person usually signs in: Password, or the name of an
+	// OpenID provider.
+	Provider string
+}
+
+// Password is the provider of people who sign in with a password of ours.
+const Password = "password"
+
+// Draft is what a new person brings.
+type Draft struct {
+	Email         string
+	EmailVerified bool
+	// PasswordHash comes from HashPassword, which is slow on purpose and so
+	// runs before the transaction. People of an OpenID provider have none.
+	PasswordHash string
+}
+
+// Create adds a person. An address belongs to one person, whatever its case.
+func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
+	if err := CheckEmail(d.Email); err != nil {
+		return Person{}, err
+	}
+	p := Person{ID: ident.New(), Email: d.Email, EmailVerified: d.EmailVerified, Created: tx.Now, SignedInBefore: time.Unix(0, 0).UTC(), Provider: Password}
+	fresh, err := insert(ctx, tx, p, d.PasswordHash)
+	if err != nil {
+		return Person{}, err
+	}
+	if !fresh {
+		return Person{}, ErrTaken
+	}
+	_, err = takeSetups(ctx, tx)
+	return p, err
+}
+
+// ErrTaken is why an address cannot be given to a person.
+var ErrTaken = fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
+
+// ErrDeleted is why nothing can be done any more in a person's name.
+var ErrDeleted = fault.New(fault.Unauthenticated, "This account was deleted.")
+
+var errNobody = fault.New(fault.NotFound, "There is no such person here.")
+
+// ByEmail finds a person by address.
+func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
+	p, err := one(ctx, tx, "email_key", emailKey(email))
+	if errors.Is(err, errNobody) || err == nil && p.Deleted {
+		p = Person{}
+		err = fault.New(fault.NotFound, "Nobody here has this address.")
+	}
+	return p, err
+}
+
+// ByID finds a person.
+func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Person, error) {
+	return one(ctx, tx, "id", id)
+}
+
+// List gives people who are not deleted by their addresses, from the one after
+// an address on.
+func List(ctx context.Context, tx *sqldb.Tx, afterEmail string, limit int) ([]Person, error) {
+	return list(ctx, tx, emailKey(afterEmail), limit)
+}
+
+// Lock keeps everybody else from deciding about a person until tx ends: what
+// signs a person in and what signs them out everywhere take turns. Whoever was
+// deleted is ErrDeleted, so that nothing begins for them after that.
+func Lock(ctx context.Context, tx *sqldb.Tx, id string) error { return lock(ctx, tx, id) }
+
+// IDs gives at most limit people who were not deleted, by their ids: those after
+// one, or the first.
+func IDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
+	return idsAfter(ctx, tx, after, limit)
+}
+
+// SetVerified records that the address is the person's, as long as it is still
+// their address. It tells whether that was news.
+func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool, err error) {
+	return setVerified(ctx, tx, id, emailKey(email))
+}
+
+// SetEmail gives a person another address, or refuses with ErrTaken. Links that
+// were sent to the old one stop working.
+func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
+	if err := CheckEmail(email); err != nil {
+		return err
+	}
+	if err := setEmail(ctx, tx, id, email); err != nil {
+		return err
+	}
+	for _, kind := range []LinkKind{VerifyLink, ResetLink, DropLink} {
+		if err := dropLinks(ctx, tx, kind, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetPassword replaces the password by the one that hash was made of; "" takes
+// it away.
+func SetPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
+	return setPassword(ctx, tx, id, hash)
+}
+
+// Suspend shuts a person out or lets them in again.
+func Suspend(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
+	return setSuspended(ctx, tx, id, suspended)
+}
+
+// SignedIn records a sign-in on a device: the one before it becomes
+// SignedInBefore.
+func SignedIn(ctx context.Context, tx *sqldb.Tx, id string) error { return signedIn(ctx, tx, id) }
+
+// HasEmail tells whether the address is the person's, as addresses are compared.
+func (p Person) HasEmail(email string) bool {
+	return !p.Deleted && emailKey(p.Email) == emailKey(email)
+}
+
+// Erase ends a person, who is locked, for good: the row stays for what refers to
+// it and says nothing else, and the address is free for somebody new.
+func Erase(ctx context.Context, tx *sqldb.Tx, id string) error { return erase(ctx, tx, id) }
+
+// Hint is what is written of an address where it can never be erased: enough to
+// recognise one that is known.
+func Hint(email string) string {
+	first, size := utf8.DecodeRuneInString(email)
+	at := strings.LastIndexByte(email, '@')
+	if size == 0 || at < size {
+		return ""
+	}
+	return string(first) + "…" + email[at:]
+}
+
+// emailKey is how addresses are compared. Local parts are case-sensitive on
+// paper (RFC 5321 section 2.4) and nowhere else.
+func emailKey(email string) string { return strings.ToLower(email) }
+
+// maxEmail is the longest path that mail can carry (RFC 5321 section 4.5.3.1.3).
+const maxEmail = 254
+
+// CheckEmail refuses what cannot be an address.
+func CheckEmail(email string) error {
+	a, err := mail.ParseAddress(email)
+	odd := func(r rune) bool { return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) }
+	if err != nil || a.Address != email || len(email) > maxEmail || !utf8.ValidString(email) || strings.ContainsFunc(email, odd) {
+		return fault.New(fault.Invalid, "This is not a mail address.").On("email")
+	}
+	return nil
+}

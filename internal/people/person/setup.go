@@ -1,0 +1,38 @@
+package person
+
+import (
+	"context"
+	"slices"
+
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+)
+
+// OfferSetup makes a token for whoever sets up a service that has nobody yet.
+// It is "" when there is somebody. Tokens die with the first person.
+func OfferSetup(ctx context.Context, tx *sqldb.Tx) (string, error) {
+	if err := lockSetups(ctx, tx); err != nil {
+		return "", err
+	}
+	some, err := exists(ctx, tx)
+	if err != nil || some {
+		return "", err
+	}
+	token := ident.Text(secretChars)
+	return token, insertSetup(ctx, tx, ident.Hash(token))
+}
+
+// MaySetup tells whether a token was offered and still counts.
+func MaySetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
+	if len(token) != secretChars {
+		return false, nil
+	}
+	return hasSetup(ctx, tx, ident.Hash(token))
+}
+
+// UseSetup ends all offers and tells whether the token was one of them: of those
+// who come at once, with one token or with several, one is first.
+func UseSetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
+	offers, err := takeSetups(ctx, tx)
+	return slices.Contains(offers, ident.Hash(token)), err
+}

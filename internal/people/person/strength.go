@@ -1,0 +1,165 @@
+package person
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"atelier/internal/base/fault"
+)
+
+// commonText lists words and patterns that leaked passwords are made of most
+// often, one a line in lower case. It is our own collection. Case, digits and
+// marks around a word, letters written as digits, and repetition make no
+// difference (see variants), so that each stands for thousands of passwords.
+//
+//go:embed common.txt
+var commonText string
+
+var common = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq(commonText) {
+		all[word] = true
+	}
+	return all
+})
+
+const (
+	// minSteps is how many characters must not follow from the one before.
+	minSteps = 4
+	// minDigits is the length from which digits alone will do.
+	minDigits = 12
+	// minOwn is how many letters a password has besides an address or a name that
+	// everybody knows. Shorter names count for nothing.
+	minOwn = 4
+
+	productName = "atelier"
+)
+
+var (
+	errCommon   = fault.New(fault.Invalid, "This password is one of those that are tried first. Choose another: a few words make a good one.").On("password")
+	errPattern  = fault.New(fault.Invalid, "This password follows a pattern that is tried first. Choose another: a few words make a good one.").On("password")
+	errPersonal = fault.New(fault.Invalid, "A password is not your address or the name of this service with a little more. A few words make a good one.").On("password")
+)
+
+// CheckNewPassword refuses a password that is too short, or that somebody who
+// knows the person's address would guess early.
+func CheckNewPassword(password, email string) error {
+	if err := checkLength(password); err != nil {
+		return err
+	}
+	lower := strings.ToLower(password)
+	switch {
+	case isPersonal(lower, email):
+		return errPersonal
+	case isPattern(lower):
+		return errPattern
+	case slices.ContainsFunc(variants(lower), func(v string) bool { return common()[v] }):
+		return errCommon
+	}
+	return nil
+}
+
+func checkLength(password string) error {
+	if !utf8.ValidString(password) || len(password) > maxPassword || utf8.RuneCountInString(password) < minPassword {
+		return fault.New(fault.Invalid, fmt.Sprintf("A password has at least %d characters.", minPassword)).On("password")
+	}
+	return nil
+}
+
+// isPersonal tells whether little is left of a password without what everybody
+// knows about the person and the place.
+func isPersonal(lower, email string) bool {
+	email = strings.ToLower(email)
+	local, domain, _ := strings.Cut(email, "@")
+	domain, _, _ = strings.Cut(domain, ".")
+	rest := lower
+	for _, name := range []string{email, local, domain, productName} {
+		if len(name) >= minOwn {
+			rest = strings.ReplaceAll(rest, name, "")
+		}
+	}
+	return rest != lower && utf8.RuneCountInString(keepLetters(rest)) < minOwn
+}
+
+// rows are the keys of keyboards in the order in which fingers walk over them.
+var rows = []string{
+	"1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm", "wxcvbn",
+	"1qaz", "2wsx", "3edc", "4rfv", "5tgb", "6yhn", "7ujm",
+}
+
+// isPattern tells whether a password is digits alone, or goes on from most of
+// its characters to the same, the next, or the neighbouring one.
+func isPattern(lower string) bool {
+	if len(lower) < minDigits && strings.Trim(lower, "0123456789") == "" {
+		return true
+	}
+	steps := 0
+	var before rune
+	for _, r := range lower {
+		if !follows(before, r) {
+			steps++
+		}
+		before = r
+	}
+	return steps < minSteps
+}
+
+// follows tells whether a character is what people type after another without
+// thinking.
+func follows(before, r rune) bool {
+	if r == before || (r == before+1 || r == before-1) && isAlphanumeric(r) && isAlphanumeric(before) {
+		return true
+	}
+	forth := string([]rune{before, r})
+	back := string([]rune{r, before})
+	return slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, forth) || strings.Contains(row, back) })
+}
+
+func isAlphanumeric(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
+
+// Letters as people write them with digits and marks. A 1 is an i or an l.
+var (
+	leetI = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
+	leetL = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
+)
+
+// variants gives what a password may be made of.
+func variants(lower string) []string {
+	noLetter := func(r rune) bool { return !unicode.IsLetter(r) }
+	plain := strings.TrimFunc(lower, func(r rune) bool { return noLetter(r) && !unicode.IsDigit(r) })
+	all := []string{lower, plain}
+	for _, text := range []string{lower, strings.TrimRightFunc(lower, noLetter), strings.TrimFunc(lower, noLetter)} {
+		for _, read := range []*strings.Replacer{leetI, leetL} {
+			all = append(all, keepLetters(read.Replace(text)))
+		}
+		all = append(all, keepLetters(text))
+	}
+	for _, text := range all {
+		all = append(all, unit(text))
+	}
+	return all
+}
+
+func keepLetters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// unit gives the shortest text that text is a repetition of.
+func unit(text string) string {
+	for n := 1; n <= len(text)/2; n++ {
+		if len(text)%n == 0 && strings.Repeat(text[:n], len(text)/n) == text {
+			return text[:n]
+		}
+	}
+	return text
+}

@@ -1,0 +1,83 @@
+// Package session remembers the browsers that people signed in with.
+//
+// The cookie is 256 random bits that only the browser has; the table has its
+// hash. Every page reads the row afresh, so a session that was ended is dead at
+// the next click.
+package session
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sanitize"
+	"atelier/internal/base/sqldb"
+)
+
+// Session is a browser that is signed in.
+type Session struct {
+	ID       string
+	PersonID string
+	Provider string // how the person signed in
+	Agent    string
+	Address  string
+	Created  time.Time
+	LastUsed time.Time
+}
+
+// cookieChars makes 256 bits and a few more.
+const cookieChars = 44
+
+// maxAgent bounds what is kept of a browser's name for itself.
+const maxAgent = 256
+
+// Start signs a browser in. The cookie is always a new one: what a browser
+// brought along is never taken up.
+func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration) (started Session, cookie string, err error) {
+	cookie = ident.Text(cookieChars)
+	s.ID, s.Agent, s.Created, s.LastUsed = ident.New(), sanitize.Line(s.Agent, maxAgent), tx.Now, tx.Now
+	return s, cookie, insert(ctx, tx, s, ident.Hash(cookie), tx.Now.Add(lifetime))
+}
+
+// ErrNone is why a cookie is not good for anything.
+var ErrNone = fault.New(fault.Unauthenticated, "You are not signed in.")
+
+// Find gives the session of a cookie. A person who was suspended has none. In a
+// transaction the rows of the person and of the session are locked.
+func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (Session, error) {
+	if !isCookie(cookie) {
+		return Session{}, ErrNone
+	}
+	return byHash(ctx, q, ident.Hash(cookie), now)
+}
+
+// Live tells, inside the transaction that depends on it, whether a session has
+// not been ended meanwhile.
+func Live(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) { return live(ctx, tx, id) }
+
+// Touch records that a session is in use.
+func Touch(ctx context.Context, tx *sqldb.Tx, id, address string) error {
+	return touch(ctx, tx, id, address)
+}
+
+// List gives a person's sessions, newest first.
+func List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error) {
+	return list(ctx, tx, personID)
+}
+
+// End ends one session of a person and tells whether there was one.
+func End(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
+	if !ident.Valid(id) {
+		return false, nil
+	}
+	return end(ctx, tx, personID, id)
+}
+
+// EndAll ends every session of a person. No browser is known to them any more.
+func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
+	return endAll(ctx, tx, personID)
+}
+
+// Sweep removes sessions and known browsers that ran out.
+func Sweep(ctx context.Context, tx *sqldb.Tx) error { return sweep(ctx, tx) }

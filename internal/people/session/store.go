@@ -1,0 +1,116 @@
+package session
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+func insert(ctx context.Context, tx *sqldb.Tx, s Session, hash string, expires time.Time) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO web_session (id, hash, person_id, provider, agent, address, created, last_used, expires)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)`,
+		s.ID, hash, s.PersonID, s.Provider, s.Agent, s.Address, sqldb.At(s.Created), sqldb.At(expires))
+	return err
+}
+
+func byHash(ctx context.Context, q sqldb.Querier, hash string, now time.Time) (s Session, err error) {
+	var stored string
+	var created, used sqldb.Time
+	err = q.QueryRow(ctx, `
+		SELECT s.id, s.hash, s.person_id, s.provider, s.agent, s.address, s.created, s.last_used
+		FROM web_session s JOIN person p ON p.id = s.person_id
+		WHERE s.hash = $1 AND s.expires > $2 AND NOT p.suspended`+q.Locking("UPDATE OF p", "SHARE OF s"), hash, sqldb.At(now)).
+		Scan(&s.ID, &stored, &s.PersonID, &s.Provider, &s.Agent, &s.Address, &created, &used)
+	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
+		return Session{}, ErrNone
+	}
+	s.Created, s.LastUsed = created.Time, used.Time
+	return s, err
+}
+
+func live(ctx context.Context, tx *sqldb.Tx, id string) (found bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM web_session WHERE id = $1 AND expires > $2)`, id, sqldb.At(tx.Now)).Scan(&found)
+	return found, err
+}
+
+func touch(ctx context.Context, tx *sqldb.Tx, id, address string) error {
+	_, err := tx.Exec(ctx, `UPDATE web_session SET last_used = $2, address = $3 WHERE id = $1`, id, sqldb.At(tx.Now), address)
+	return err
+}
+
+func list(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT id, person_id, provider, agent, address, created, last_used FROM web_session
+		WHERE person_id = $1 AND expires > $2 ORDER BY created DESC, id DESC`,
+		[]any{personID, sqldb.At(tx.Now)}, func(row sqldb.Scanner) (s Session, err error) {
+			var created, used sqldb.Time
+			err = row.Scan(&s.ID, &s.PersonID, &s.Provider, &s.Agent, &s.Address, &created, &used)
+			s.Created, s.LastUsed = created.Time, used.Time
+			return s, err
+		})
+}
+
+func end(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
+	n, err := tx.Exec(ctx, `DELETE FROM web_session WHERE id = $1 AND person_id = $2`, id, personID)
+	return n == 1, err
+}
+
+func endAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
+	if _, err := tx.Exec(ctx, `DELETE FROM known_browser WHERE person_id = $1`, personID); err != nil {
+		return 0, err
+	}
+	return tx.Exec(ctx, `DELETE FROM web_session WHERE person_id = $1`, personID)
+}
+
+func sweep(ctx context.Context, tx *sqldb.Tx) error {
+	for _, query := range []string{`DELETE FROM web_session WHERE expires <= $1`, `DELETE FROM known_browser WHERE expires <= $1`} {
+		if _, err := tx.Exec(ctx, query, sqldb.At(tx.Now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertKnown(ctx context.Context, tx *sqldb.Tx, id, personID, hash string, expires time.Time) error {
+	_, err := tx.Exec(ctx, `INSERT INTO known_browser (id, person_id, hash, expires) VALUES ($1, $2, $3, $4)`, id, personID, hash, sqldb.At(expires))
+	return err
+}
+
+func dropKnown(ctx context.Context, tx *sqldb.Tx, personID, hash string) (had bool, err error) {
+	n, err := tx.Exec(ctx, `DELETE FROM known_browser WHERE person_id = $1 AND hash = $2`, personID, hash)
+	return n == 1, err
+}
+
+// trimKnown leaves those that last longest.
+func trimKnown(ctx context.Context, tx *sqldb.Tx, personID string, most int) error {
+	_, err := tx.Exec(ctx, `
+		DELETE FROM known_browser WHERE id IN (
+			SELECT id FROM known_browser WHERE person_id = $1 ORDER BY expires DESC, id DESC LIMIT 1000 OFFSET $2)`,
+		personID, int64(most))
+	return err
+}
+
+func knownID(ctx context.Context, tx *sqldb.Tx, personID, hash string) (id string, err error) {
+	err = tx.QueryRow(ctx, `SELECT id FROM known_browser WHERE person_id = $1 AND hash = $2 AND expires > $3`,
+		personID, hash, sqldb.At(tx.Now)).Scan(&id)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return "", nil
+	}
+	return id, err
+}
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "sessions are kept as SHA-256 only", Query: `
+		SELECT 'web_session ' || id FROM web_session WHERE length(hash) <> 64`},
+	{Name: "known browsers are kept as SHA-256 only", Query: `
+		SELECT 'known_browser ' || id FROM known_browser WHERE length(hash) <> 64`},
+	{Name: "a deleted person has no known browser", Query: `
+		SELECT 'known_browser ' || k.id FROM known_browser k JOIN person p ON p.id = k.person_id WHERE p.deleted IS NOT NULL`},
+	{Name: "a deleted person is signed in nowhere", Query: `
+		SELECT 'web_session ' || s.id FROM web_session s JOIN person p ON p.id = s.person_id WHERE p.deleted IS NOT NULL`},
+}

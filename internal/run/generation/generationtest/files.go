@@ -1,0 +1,111 @@
+package generationtest
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"slices"
+
+	"atelier/internal/base/sqldb"
+	"atelier/internal/file/ingest"
+	"atelier/internal/file/library"
+	"atelier/internal/run/generation"
+)
+
+// PNG is a small picture, another one for each number.
+func PNG(n int) []byte {
+	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
+	for i := range 64 {
+		img.Set(i%8, i/8, color.RGBA{uint8(n), uint8(n >> 8), uint8(i), 255})
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// WAV is a moment of silence.
+func WAV() []byte {
+	return append([]byte("RIFF\x24\x08\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x44\xac\x00\x00\x88\x58\x01\x00\x02\x00\x10\x00data\x00\x08\x00\x00"), make([]byte, 0x800)...)
+}
+
+// Take stores bytes that belong to nobody yet.
+func (h *House) Take(data []byte) ingest.Taken {
+	h.Helper()
+	taken, err := h.Intake.Take(h.Context(), bytes.NewReader(data), ingest.Want{MaxBytes: 1 << 20})
+	h.OK(err)
+	return taken
+}
+
+// Results stores so many pictures, as an engine would make them.
+func (h *House) Results(n int) (all []generation.Made) {
+	h.Helper()
+	for i := range n {
+		all = append(all, generation.Made{Taken: h.Take(PNG(i))})
+	}
+	return all
+}
+
+// Upload brings a file into an account.
+func (h *House) Upload(personID, accountID string, data []byte) string {
+	h.Helper()
+	u, err := h.Library.AddUpload(h.Context(), library.Viewer{PersonID: personID, AccountIDs: []string{accountID}}, accountID, "file", h.Take(data))
+	h.OK(err)
+	return u.ID
+}
+
+// Files are the keys of all that lies in the store.
+func (h *House) Files() (keys []string) {
+	h.Helper()
+	for item, err := range h.Blobs.List(h.Context(), "") {
+		h.OK(err)
+		keys = append(keys, item.Key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Owned are the keys that rows name.
+func (h *House) Owned() (keys []string) {
+	h.Helper()
+	h.Do(func(tx *sqldb.Tx) error {
+		keys = nil
+		return tx.Each(h.Context(), `SELECT blob, thumb, preview FROM asset`, nil, func(row sqldb.Scanner) error {
+			var some [3]string
+			if err := row.Scan(&some[0], &some[1], &some[2]); err != nil {
+				return err
+			}
+			for _, key := range some {
+				if key != "" {
+					keys = append(keys, key)
+				}
+			}
+			return nil
+		})
+	})
+	slices.Sort(keys)
+	return keys
+}
+
+// Tidy fails the test where the store holds what no row names, or less.
+func (h *House) Tidy() {
+	h.Helper()
+	if files, owned := h.Files(), h.Owned(); !slices.Equal(files, owned) {
+		h.Errorf("the store has %v, the rows name %v", files, owned)
+	}
+}
+
+// Rows counts the rows of every table that a run can touch.
+func (h *House) Rows() (counts string) {
+	h.Helper()
+	for _, table := range []string{
+		"run", "run_turn", "run_attempt", "run_input", "run_poll", "result", "asset", "upload", "idempotency", "rate_log", "rate_key",
+		"ledger_account", "ledger_transaction", "ledger_entry", "webhook_event", "tool_duration", "audit",
+	} {
+		counts += fmt.Sprintf("%s %d\n", table, h.Count(`SELECT count(*) FROM `+table))
+	}
+	return counts + fmt.Sprintf("held %d", h.Count(`SELECT CAST(coalesce(sum(held), 0) AS BIGINT) FROM ledger_account`))
+}

@@ -1,0 +1,303 @@
+// Package generationtest builds everything that runs need on a test's
+// database: people, teams, tools, files, and the service that creates runs.
+package generationtest
+
+import (
+	"encoding/json"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"atelier/internal/base/ident"
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/pubsub"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/file/asset"
+	"atelier/internal/file/blob"
+	"atelier/internal/file/ingest"
+	"atelier/internal/file/library"
+	"atelier/internal/file/media"
+	"atelier/internal/file/storage"
+	"atelier/internal/money/budget"
+	"atelier/internal/money/ledger"
+	"atelier/internal/money/report"
+	"atelier/internal/notify/mailqueue"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/policy"
+	"atelier/internal/run/run"
+)
+
+// Engine is what all tools run on.
+const Engine = "script"
+
+// tools are the manifests, by slug.
+var tools = map[string]string{
+	"free":  "price: {type: FREE}\n" + picture + "fields: [{key: prompt, type: PROMPT, label: P}, {key: seed, type: SEED, label: S}, {key: strength, type: NUM, label: N, min: 0, max: 10, default: 1.5}]\n",
+	"cost":  "price: {type: COST, tokens: 3}\n" + picture + "fields: [{key: prompt, type: PROMPT, label: P}]\n",
+	"needs": "price: {type: COST, tokens: 3}\n" + picture + "fields: [{key: prompt, type: PROMPT, label: P, required: true}]\n",
+	"many":  "price: {type: COST, tokens: 2}\nnum_results: {min: 1, max: 8, default: 2}\n" + picture,
+	"media": "price: {type: FREE}\n" + picture + "fields:\n" +
+		"- {key: picture, type: IMG, label: P, accept: [image/png]}\n- {key: pictures, type: IMGS, label: P}\n- {key: sound, type: AUDIO, label: A}\n",
+	"quick": "price: {type: COST, tokens: 3}\ntimeout: 1s\n" + picture,
+	"words": "price: {type: FREE}\noutput: {type: TEXT, mime_types: [text/plain]}\nengine: {name: script}\n",
+}
+
+const picture = "output: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
+
+// Checks are the invariants of all that runs touch.
+var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, storage.Checks, catalog.Checks, ratelimit.Checks, report.Checks, budget.Checks)
+
+// House is an installation whose clock moves only when it is told to. Nobody
+// works in it.
+type House struct {
+	dbtest.World
+	Blobs   blob.Store
+	Intake  *ingest.Intake
+	Library *library.Library
+	Catalog *catalog.Catalog
+	Hub     *pubsub.Hub
+	Budgets *budget.Keeper
+	MailBox keyring.Box // what mail in the queue is sealed with
+	Runs    *generation.Service
+
+	// Queued and Ended are what the service tells; a test may replace them
+	// before it creates a run.
+	Queued func(engine string)
+	Ended  func()
+}
+
+// Worlds runs fn in a house on each kind of database, in parallel with other
+// tests. What fn leaves behind must pass the checks. change, if any, sets what
+// the operator decided otherwise.
+func Worlds(t *testing.T, change func(*generation.Settings), fn func(h *House)) {
+	t.Helper()
+	dbtest.Worlds(t, Checks, func(w dbtest.World) { fn(New(w, change)) })
+}
+
+// New builds a house in a world.
+func New(w dbtest.World, change func(*generation.Settings)) *House {
+	w.Helper()
+	h := &House{World: w, Hub: pubsub.New(), Queued: func(string) {}, Ended: func() {}}
+	var err error
+	h.Blobs, err = blob.Open(w.Context(), "file://"+w.TempDir(), blob.Options{Now: time.Now})
+	w.OK(err)
+	w.Cleanup(func() { h.Blobs.Close() })
+	h.Intake = &ingest.Intake{Blobs: h.Blobs, Lab: media.NewLab(media.Limits{Pixels: 1_000_000, Frames: 100, Duration: time.Hour})}
+	h.Library = &library.Library{DB: w.DB, Blobs: h.Blobs}
+	h.Catalog = catalog.New(w.DB, nil)
+	h.Apply(tools)
+	ring, err := keyring.New(strings.Repeat("A", 43) + "=")
+	w.OK(err)
+	jobs, err := queue.Open(w.DB, nil, queue.Options{Now: w.Now})
+	w.OK(err)
+	h.MailBox = ring.Box("mail")
+	h.Budgets = &budget.Keeper{
+		Post: mailqueue.Office{Queue: jobs, Box: h.MailBox}, Guard: guard(), Wake: func() { h.Ended() }, AppURL: "https://atelier.example",
+		Body: func(a budget.Alert) ([]byte, error) { return json.Marshal(a) },
+	}
+	h.Runs = h.Service(change)
+	return h
+}
+
+// Service makes another node's service, which shares all but the hub's
+// listeners.
+func (h *House) Service(change func(*generation.Settings)) *generation.Service {
+	s := generation.Settings{
+		InputFiles: 12, MetadataBytes: 8192, PluginLength: 64, ActiveRuns: 10, CreatePerMinute: 10, CreatePerHour: 100, NumResults: 64,
+		KeyLifetime: 24 * time.Hour, KeyWait: time.Minute, PollMin: time.Second, PollMax: 10 * time.Second,
+	}
+	if change != nil {
+		change(&s)
+	}
+	return generation.New(generation.Parts{
+		DB: h.DB, Catalog: h.Catalog, Policy: &policy.Checker{Rules: policy.Default()}, Hub: h.Hub, Settings: s, Budgets: h.Budgets, Guard: guard(),
+		Queued: func(engine string) { h.Queued(engine) }, Ended: func() { h.Ended() },
+	})
+}
+
+// guard lets this machine receive events.
+func guard() *webhook.Guard {
+	return webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+}
+
+// Unlimited lets a person begin as many runs as they like.
+func Unlimited(s *generation.Settings) {
+	s.ActiveRuns, s.CreatePerMinute, s.CreatePerHour = 10_000, 10_000, 10_000
+}
+
+// Apply makes the catalog consist of these manifests, by slug. They need no
+// name.
+func (h *House) Apply(manifests map[string]string) {
+	h.Helper()
+	h.ApplyElsewhere(manifests)
+	_, err := h.Catalog.Refresh(h.Context())
+	h.OK(err)
+}
+
+// ApplyElsewhere is Apply on a node that this one has not heard from yet.
+func (h *House) ApplyElsewhere(manifests map[string]string) {
+	h.Helper()
+	files := fstest.MapFS{}
+	for slug, text := range manifests {
+		files[slug+".yaml"] = &fstest.MapFile{Data: []byte("name: " + slug + "\n" + text)}
+	}
+	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: files})
+	h.OK(err)
+	if len(set.Problems) > 0 {
+		h.Fatalf("manifests: %v", set.Problems)
+	}
+	_, err = catalog.Apply(h.Context(), h.DB, set)
+	h.OK(err)
+}
+
+// Manifest is the manifest of one of the tools.
+func Manifest(slug string) string { return tools[slug] }
+
+// Tool finds a tool.
+func (h *House) Tool(slug string) *catalog.Tool {
+	h.Helper()
+	for _, t := range h.Catalog.Snapshot().Tools() {
+		if t.Slug == slug {
+			return t
+		}
+	}
+	h.Fatalf("there is no tool %s", slug)
+	return nil
+}
+
+// Person makes somebody with so many tokens.
+func (h *House) Person(tokens int64) string {
+	h.Helper()
+	id := ident.New()
+	h.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, lower($2), TRUE, '', 1)`, id, id+"@example.com")
+	h.Give(id, tokens)
+	return id
+}
+
+// Company makes a company that has no teams yet.
+func (h *House) Company() string {
+	h.Helper()
+	id := ident.New()
+	h.Exec(`INSERT INTO company (id, name, plan, created) VALUES ($1, 'Company', 'ENTERPRISE', 1)`, id)
+	return id
+}
+
+// TeamOf makes a team of a company with so many tokens. Who is in it is not
+// asked here.
+func (h *House) TeamOf(companyID string, tokens int64) string {
+	h.Helper()
+	id := ident.New()
+	h.Exec(`INSERT INTO team (id, company_id, name, removed, created) VALUES ($1, $2, 'Team', FALSE, 1)`, id, companyID)
+	h.Give(id, tokens)
+	return id
+}
+
+// Team makes a team with so many tokens, of a company of its own.
+func (h *House) Team(tokens int64) string {
+	h.Helper()
+	return h.TeamOf(h.Company(), tokens)
+}
+
+// Give grants tokens to an account.
+func (h *House) Give(accountID string, tokens int64) {
+	h.Helper()
+	if tokens == 0 {
+		return
+	}
+	h.Do(func(tx *sqldb.Tx) error {
+		_, err := ledger.Grant(h.Context(), tx, accountID, tokens, ledger.Granted, "")
+		return err
+	})
+}
+
+// Balance is what an account has, with no allowance.
+func (h *House) Balance(accountID string) ledger.Balance {
+	h.Helper()
+	return dbtest.Get(h.World, func(tx *sqldb.Tx) (ledger.Balance, error) {
+		all, err := ledger.Balances(h.Context(), tx, []string{accountID}, 0)
+		return all[accountID], err
+	})
+}
+
+// Own is a person on their own account, with a device of theirs.
+func Own(personID string) generation.Caller {
+	return generation.Caller{PersonID: personID, AccountID: personID, Credential: "id_token", CredentialID: "device of " + personID, MayGenerate: true}
+}
+
+// In is a person in a team.
+func In(personID, teamID string) generation.Caller {
+	c := Own(personID)
+	c.AccountID, c.TeamID, c.Audience.TeamID = teamID, teamID, teamID
+	return c
+}
+
+// Draft asks a tool for a run without inputs, and for as many results as its
+// form begins with.
+func (h *House) Draft(who generation.Caller, slug string) generation.Draft {
+	h.Helper()
+	t := h.Tool(slug)
+	d := generation.Draft{Caller: who, ToolID: t.ID, ToolHash: t.Hash, Inputs: map[string]any{}}
+	if t.NumResults != nil {
+		n := t.NumResults.Default
+		d.NumResults = &n
+	}
+	return d
+}
+
+// Render is the answer that creates get here.
+func Render(r run.Run) ([]byte, error) {
+	return json.Marshal(map[string]any{"request_id": r.ID, "created": r.Created})
+}
+
+// ID is the run that an answer of Render is about.
+func ID(response []byte) string {
+	var answer struct {
+		ID string `json:"request_id"`
+	}
+	json.Unmarshal(response, &answer)
+	return answer.ID
+}
+
+// Create creates a run that must be accepted.
+func (h *House) Create(d generation.Draft) run.Run {
+	h.Helper()
+	c, err := h.Runs.Create(h.Context(), d, Render)
+	h.OK(err)
+	return h.Run(ID(c.Response))
+}
+
+// Run gives a run as it is now.
+func (h *House) Run(id string) (r run.Run) {
+	h.Helper()
+	h.OK(h.DB.Read(h.Context(), func(tx *sqldb.Tx) (err error) { r, err = run.Any(h.Context(), tx, id); return err }))
+	return r
+}
+
+// Claim takes the next run, as a worker of that name would.
+func (h *House) Claim(worker string) (r run.Run) {
+	h.Helper()
+	h.Do(func(tx *sqldb.Tx) error {
+		one, _, ok, err := run.Claim(h.Context(), tx, Engine, worker, 30*time.Second)
+		if err == nil && !ok {
+			h.Fatal("nothing to claim")
+		}
+		r = one
+		return err
+	})
+	return r
+}
+
+// Count gives the number that a query finds.
+func (h *House) Count(query string, args ...any) (n int64) {
+	h.Helper()
+	h.OK(h.DB.QueryRow(h.Context(), query, args...).Scan(&n))
+	return n
+}

@@ -1,0 +1,23 @@
+package run
+
+import (
+	"strconv"
+
+	"atelier/internal/base/seal"
+	"atelier/internal/base/sqldb"
+)
+
+// Sealed are runs, with what was asked of whom at which price.
+var Sealed = seal.Table{Name: "run", Key: []string{"id"}, Columns: []string{
+	"library_id", "person_id", "account_id", "team_id", "credential", "credential_id", "tool_id", "tool_hash", "num_results",
+	"unit_tokens", "tokens_held", "allowance_held", "allowance_month",
+}}
+
+// SealedResults are what runs made, and for whom.
+var SealedResults = seal.Table{Name: "result", Key: []string{"id"}, Columns: []string{"run_id", "place", "asset_id", "account_id", "tool_id"}}
+
+func (r Run) seal(tx *sqldb.Tx) string {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return Sealed.Of(tx, r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.ToolID, r.ToolHash, number(r.NumResults),
+		number(r.UnitTokens), number(r.TokensHeld), number(r.AllowanceHeld), r.AllowanceMonth)
+}

@@ -1,0 +1,85 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"atelier/internal/engine"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/run"
+)
+
+// metrics are what Prometheus is told. Engines are few.
+type metrics struct {
+	running *prometheus.GaugeVec
+	ended   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+	servers *prometheus.GaugeVec
+	places  *prometheus.GaugeVec
+}
+
+// elsewhere is the outcome of a run that goes on at another node.
+const elsewhere = "elsewhere"
+
+// newMetrics makes the metrics of a node with these pools. All begin at zero:
+// what appears only later makes rates and alerts miss the first one.
+func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics {
+	m := &metrics{
+		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "atelier_runs_running", Help: "Runs that this node works on, by engine.",
+		}, []string{"engine"}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "atelier_runs_ended_total", Help: "Runs that this node worked on, by engine and how that ended.",
+		}, []string{"engine", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "atelier_run_seconds", Help: "Time that runs which succeeded took, by engine.",
+			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 25, 60, 150, 300, 600},
+		}, []string{"engine"}),
+		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "atelier_engine_away", Help: "1 while an engine's server cannot be reached from this node.",
+		}, []string{"engine"}),
+		places: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "atelier_engine_places", Help: "Runs that this node may work on at once, by engine.",
+		}, []string{"engine"}),
+	}
+	for name, pool := range pools {
+		m.places.WithLabelValues(name).Set(float64(pool.Parallel))
+		m.running.WithLabelValues(name)
+		m.seconds.WithLabelValues(name)
+		m.servers.WithLabelValues(name)
+		for _, outcome := range []string{string(run.Succeeded), string(run.Failed), string(run.Cancelled), elsewhere} {
+			m.ended.WithLabelValues(name, outcome)
+		}
+	}
+	if to != nil {
+		to.MustRegister(m.running, m.ended, m.seconds, m.servers, m.places)
+	}
+	return m
+}
+
+// begin counts a run until the function that it gives is called with how the
+// work on it ended; no state is for one that goes on elsewhere.
+func (m *metrics) begin(engine string) (end func(e generation.Ending, took time.Duration)) {
+	m.running.WithLabelValues(engine).Inc()
+	return func(e generation.Ending, took time.Duration) {
+		m.running.WithLabelValues(engine).Dec()
+		outcome := string(e.State)
+		if outcome == "" {
+			outcome = elsewhere
+		}
+		m.ended.WithLabelValues(engine, outcome).Inc()
+		if e.State == run.Succeeded {
+			m.seconds.WithLabelValues(engine).Observe(took.Seconds())
+		}
+	}
+}
+
+// away notes whether an engine's server is.
+func (m *metrics) away(engine string, is bool) {
+	n := 0.0
+	if is {
+		n = 1
+	}
+	m.servers.WithLabelValues(engine).Set(n)
+}

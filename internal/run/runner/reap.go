@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"context"
+	"errors"
+
+	"atelier/internal/base/sqldb"
+	"atelier/internal/engine"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/run"
+)
+
+// reapBatch is how many lost runs are looked at in one go.
+const reapBatch = 100
+
+// reap takes over runs whose worker died, and ends those that nobody takes.
+func (r *Runner) reap(ctx context.Context) error {
+	for _, batch := range []func(context.Context) (int, error){r.takeBack, r.giveUp, r.giveUpAway, r.giveUpUnserved} {
+		for n := reapBatch; n == reapBatch; {
+			var err error
+			if n, err = batch(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// takeBack puts lost runs into the queue again, and says how many it found.
+func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
+	var over []run.Run
+	requeued := map[string]bool{}
+	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		over = nil
+		clear(requeued)
+		lost, err := run.Expired(ctx, tx, reapBatch)
+		if err != nil {
+			return err
+		}
+		found = len(lost)
+		var again []run.Run
+		for _, one := range lost {
+			before, err := run.Losses(ctx, tx, one.ID)
+			if err != nil {
+				return err
+			}
+			if before+1 >= r.deaths(one) || one.Cancel {
+				over = append(over, one)
+				continue
+			}
+			again = append(again, one)
+			requeued[one.Engine] = true
+		}
+		return run.RequeueLost(ctx, tx, again)
+	})
+	if err != nil {
+		return 0, err
+	}
+	for name := range requeued {
+		r.Notice(name)
+	}
+	for _, one := range over {
+		e := generation.Ending{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "What runs this tool died each time that it was tried. It is not tried again."}
+		if one.Cancel {
+			e = generation.Ending{State: run.Cancelled}
+		}
+		if err := r.Runs.End(ctx, one, e); err != nil && !errors.Is(err, generation.ErrOver) {
+			return 0, err
+		}
+	}
+	return found, nil
+}
+
+// remoteDeaths is how many times as many workers may die with a run whose work
+// goes on at a model server: they only waited for it, and the next one takes it
+// up, where giving up would throw away what may have been paid for.
+const remoteDeaths = 10
+
+// deaths is how many workers may die with a run.
+func (r *Runner) deaths(one run.Run) int64 {
+	if one.Note != "" {
+		return remoteDeaths * int64(r.Attempts)
+	}
+	return int64(r.Attempts)
+}
+
+// giveUp ends runs that waited too long, and says how many it found.
+func (r *Runner) giveUp(ctx context.Context) (found int, err error) {
+	var waiting []run.Run
+	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		waiting, err = run.WaitingSince(ctx, tx, tx.Now.Add(-r.MaxWait), reapBatch)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, one := range waiting {
+		err := r.Runs.End(ctx, one, generation.Ending{
+			State: run.Failed, ErrorCode: string(engine.Unavailable), ErrorText: "Nothing was free to run this tool in time.",
+		})
+		if err != nil && !errors.Is(err, generation.ErrOver) {
+			return 0, err
+		}
+	}
+	return len(waiting), nil
+}

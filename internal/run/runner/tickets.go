@@ -1,0 +1,92 @@
+package runner
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+)
+
+// Relay tells other nodes of work that this one cannot take at once. It works
+// on nodes that have no runner as well.
+type Relay struct {
+	db      *sqldb.DB
+	jobs    queue.Queue
+	log     *slog.Logger
+	notice  func(engine string) bool // this node's own runner, nil for none
+	pending chan string
+}
+
+// NewRelay makes a relay; notice is the Notice of this node's runner, nil where
+// it has none.
+func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engine string) bool) *Relay {
+	return &Relay{db: db, jobs: jobs, log: log, notice: notice, pending: make(chan string, 1000)}
+}
+
+// Queued hears of every run that was queued on this node.
+func (l *Relay) Queued(engine string) {
+	if l.notice != nil && l.notice(engine) || l.db.Pool() == nil {
+		return
+	}
+	select {
+	case l.pending <- engine:
+	default: // every node looks by itself once a second
+	}
+}
+
+// gather is how long tickets are collected before they are sent together.
+const gather = 2 * time.Millisecond
+
+// Run sends tickets until ctx ends.
+func (l *Relay) Run(ctx context.Context) {
+	for {
+		var engines []string
+		select {
+		case <-ctx.Done():
+			return
+		case one := <-l.pending:
+			engines = append(engines, one)
+		}
+		for late := time.After(gather); len(engines) < cap(l.pending); {
+			select {
+			case one := <-l.pending:
+				engines = append(engines, one)
+				continue
+			case <-late:
+			}
+			break
+		}
+		err := l.db.Write(ctx, func(tx *sqldb.Tx) error {
+			for _, one := range engines {
+				if _, err := l.jobs.Add(ctx, tx, queue.Job{Kind: TicketKind, Args: []byte(strconv.Quote(one))}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil && ctx.Err() == nil {
+			l.log.Warn("runner: no tickets could be sent; other nodes find the work by themselves", "error", err)
+		}
+	}
+}
+
+// TicketKind is the kind of the jobs that spread work over nodes.
+const TicketKind = "run-ticket"
+
+// Tickets handles the tickets of other nodes.
+func (r *Runner) Tickets() queue.Handler {
+	return queue.Handler{
+		Kind: TicketKind, Timeout: time.Minute, Parallel: max(len(r.pools), 1),
+		Do: func(ctx context.Context, w queue.Work) error {
+			name, err := strconv.Unquote(string(w.Args))
+			if err != nil {
+				return queue.GiveUp(err)
+			}
+			r.Offer(ctx, name)
+			return nil
+		},
+	}
+}

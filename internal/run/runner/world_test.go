@@ -1,0 +1,143 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/generation/generationtest"
+	"atelier/internal/run/run"
+	"atelier/internal/run/runner"
+	"atelier/internal/testkit/witness"
+)
+
+type house = generationtest.House
+
+// script is an engine that does what the test says.
+type script func(ctx context.Context, j engine.Job, out engine.Sink) error
+
+func (s script) Run(ctx context.Context, j engine.Job, out engine.Sink) error { return s(ctx, j, out) }
+
+// picture hands over one result.
+func picture(ctx context.Context, out engine.Sink, n int) error {
+	return out.Output(ctx, engine.Result{Data: bytes.NewReader(generationtest.PNG(n))})
+}
+
+// paints makes all results.
+var paints script = func(ctx context.Context, j engine.Job, out engine.Sink) error {
+	for i := range j.NumResults {
+		if err := picture(ctx, out, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stuck is an engine that shows who reached it and goes on when it is let, or
+// when it is told to end.
+type stuck struct {
+	reached chan string
+	free    chan struct{}
+	deaf    bool // to its context
+}
+
+func newStuck() *stuck { return &stuck{reached: make(chan string, 100), free: make(chan struct{})} }
+
+func (s *stuck) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
+	s.reached <- j.RunID
+	done := ctx.Done()
+	if s.deaf {
+		done, ctx = nil, context.WithoutCancel(ctx)
+	}
+	select {
+	case <-s.free:
+		return paints(ctx, j, out)
+	case <-done:
+		return ctx.Err()
+	}
+}
+
+func worlds(t *testing.T, fn func(h *house)) {
+	t.Helper()
+	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
+		fn(h)
+		h.Tidy()
+	})
+}
+
+// build makes a runner with one engine, which h tells of its runs.
+func build(h *house, e engine.Engine, change func(*runner.Parts)) *runner.Runner {
+	p := runner.Parts{
+		DB: h.DB, Blobs: h.Blobs, Intake: h.Intake, Catalog: h.Catalog, Runs: h.Runs, Hub: h.Hub, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Pools:    map[string]engine.Pool{generationtest.Engine: {Engine: e, Parallel: 4}},
+		Settings: runner.Settings{Lease: 30 * time.Second, Attempts: 3, MaxWait: time.Hour, Drain: time.Minute, OutputBytes: 1 << 16},
+	}
+	if change != nil {
+		change(&p)
+	}
+	r := runner.New(p)
+	h.Queued = func(engine string) { r.Notice(engine) }
+	return r
+}
+
+// start lets a runner work until stop is called, which waits for its end.
+func start(h *house, r *runner.Runner) (stop func()) {
+	h.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				h.Errorf("run: %v", err)
+			}
+		case <-time.After(time.Minute):
+			h.Error("the runner does not end")
+		}
+		if n := r.Busy(); n != 0 {
+			h.Errorf("%d jobs are left", n)
+		}
+	})
+	h.Cleanup(stop)
+	return stop
+}
+
+// work starts a runner with an engine.
+func work(h *house, e engine.Engine, change func(*runner.Parts)) (stop func()) {
+	h.Helper()
+	return start(h, build(h, e, change))
+}
+
+// ended waits for the end of a run.
+func ended(h *house, id string) run.Run {
+	h.Helper()
+	witness.Until(h.T, "the end of the run", func() bool { return h.Run(id).State.Ended() })
+	return h.Run(id)
+}
+
+// create begins a run of somebody who has 100 tokens.
+func create(h *house, slug string, change func(*generation.Draft)) run.Run {
+	h.Helper()
+	d := h.Draft(generationtest.Own(h.Person(100)), slug)
+	if change != nil {
+		change(&d)
+	}
+	return h.Create(d)
+}
+
+func receive[T any](h *house, ch <-chan T, what string) (v T) {
+	h.Helper()
+	select {
+	case v = <-ch:
+	case <-time.After(time.Minute):
+		h.Fatalf("waited in vain for %s", what)
+	}
+	return v
+}

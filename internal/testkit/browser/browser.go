@@ -1,0 +1,276 @@
+// Package browser drives a real Chromium in tests.
+//
+// One Chromium serves all tests of a binary, with which it dies; each Open has
+// cookies and storage of its own. It reaches this machine only: names that end
+// in .test are 127.0.0.1, which gives a test as many sites as it wants, and all
+// others are unknown.
+//
+// Where no Chromium is installed its tests are skipped with a line that names
+// the package; with CI set they fail instead. ATELIER_TEST_BROWSER=skip skips
+// them anywhere.
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"atelier/internal/testkit/companion"
+)
+
+// patience is how long anything may take.
+const patience = 20 * time.Second
+
+// Browser is one window. Its methods fail the test when they cannot do what
+// they say within patience.
+type Browser struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu      sync.Mutex
+	status  int64
+	headers network.Headers
+	dialogs []string
+	errors  []string
+}
+
+// Open opens a window that closes with the test.
+func Open(t testing.TB) *Browser {
+	t.Helper()
+	chromium := companion.Need(t, "browser", "ATELIER_TEST_BROWSER", start)
+	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	b := &Browser{t: t, ctx: ctx}
+	// The window lasts as long as the context of its first run.
+	if err := chromedp.Run(ctx, network.Enable()); err != nil {
+		t.Fatalf("open browser: %v", err)
+	}
+	main := cdp.FrameID(chromedp.FromContext(ctx).Target.TargetID)
+	chromedp.ListenTarget(ctx, func(event any) { b.note(main, event) })
+	return b
+}
+
+// note remembers what happens in the window.
+func (b *Browser) note(main cdp.FrameID, event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventResponseReceived:
+		if e.Type == network.ResourceTypeDocument && e.FrameID == main {
+			b.status, b.headers = e.Response.Status, e.Response.Headers
+		}
+	case *page.EventJavascriptDialogOpening:
+		if e.Type != page.DialogTypeBeforeunload {
+			b.dialogs = append(b.dialogs, e.Message)
+		}
+		go chromedp.Run(b.ctx, page.HandleJavaScriptDialog(e.Type == page.DialogTypeBeforeunload))
+	case *runtime.EventExceptionThrown:
+		b.errors = append(b.errors, e.ExceptionDetails.Error())
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError {
+			b.errors = append(b.errors, arguments(e.Args))
+		}
+	case *log.EventEntryAdded:
+		// A page with status 404 is an error of the network, but not of ours.
+		if e.Entry.Level == log.LevelError && e.Entry.Source != log.SourceNetwork {
+			b.errors = append(b.errors, e.Entry.Text)
+		}
+	}
+}
+
+func arguments(args []*runtime.RemoteObject) string {
+	var words []string
+	for _, a := range args {
+		if a.Type == runtime.TypeString {
+			var s string
+			json.Unmarshal(a.Value, &s)
+			words = append(words, s)
+		} else {
+			words = append(words, a.Description+string(a.Value))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// run does actions, or fails the test.
+func (b *Browser) run(doing string, actions ...chromedp.Action) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Run(ctx, actions...); err != nil {
+		b.t.Fatalf("browser: %s: %v", doing, err)
+	}
+}
+
+// leave does actions that go to another page, and waits for that to load.
+func (b *Browser) leave(doing string, actions ...chromedp.Action) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, actions...); err != nil {
+		b.t.Fatalf("browser: %s, at %s: %v", doing, b.URL(), err)
+	}
+}
+
+// Goto opens an address and waits until the page has loaded, whatever its
+// status.
+func (b *Browser) Goto(address string) {
+	b.t.Helper()
+	b.run("go to "+address, chromedp.Navigate(address))
+}
+
+// NoScript turns JavaScript off for the pages that are opened after it.
+func (b *Browser) NoScript() {
+	b.t.Helper()
+	b.run("turn scripts off", emulation.SetScriptExecutionDisabled(true))
+}
+
+// TimeZone sets the clock of the pages that are opened after it, such as
+// Europe/Paris.
+func (b *Browser) TimeZone(name string) {
+	b.t.Helper()
+	b.run("set the time zone", emulation.SetTimezoneOverride(name))
+}
+
+// Width makes the window so many pixels wide. Below 600 it is a phone.
+func (b *Browser) Width(px int) {
+	b.t.Helper()
+	b.run("resize", emulation.SetDeviceMetricsOverride(int64(px), 800, 1, px < 600))
+}
+
+// URL is the address of the page.
+func (b *Browser) URL() string {
+	b.t.Helper()
+	return b.Eval(`location.href`)
+}
+
+// Text is what a person can read on the page.
+func (b *Browser) Text() string {
+	b.t.Helper()
+	return b.Eval(`document.body ? document.body.innerText : ""`)
+}
+
+// HTML is the page as it is now.
+func (b *Browser) HTML() string {
+	b.t.Helper()
+	return b.Eval(`document.documentElement.outerHTML`)
+}
+
+// Focused describes the element that has the focus, such as
+// input#email[name=address].
+func (b *Browser) Focused() string {
+	b.t.Helper()
+	return b.Eval(`(e => e.localName + (e.id && "#" + e.id) + (e.getAttribute("name") ? "[name=" + e.getAttribute("name") + "]" : ""))(document.activeElement)`)
+}
+
+// Status is the HTTP status of the page.
+func (b *Browser) Status() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return int(b.status)
+}
+
+// Header is a header of the page's response. Several lines of one are joined
+// by line feeds.
+func (b *Browser) Header(name string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, value := range b.headers {
+		if strings.EqualFold(key, name) {
+			return fmt.Sprint(value)
+		}
+	}
+	return ""
+}
+
+// Dialogs are the texts of the dialogs that scripts have opened. They were
+// dismissed.
+func (b *Browser) Dialogs() []string {
+	b.t.Helper()
+	b.Eval(`0`) // what was said before the answer to this has been noted
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.dialogs...)
+}
+
+// Errors are what the window complained about: scripts that failed, and what
+// the page's own policy forbids.
+func (b *Browser) Errors() []string {
+	b.t.Helper()
+	b.Eval(`0`)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]string(nil), b.errors...)
+}
+
+// FrameURLs are the addresses of the frames in the page. One that refused to be
+// framed shows chrome-error://chromewebdata/ instead.
+func (b *Browser) FrameURLs() []string {
+	b.t.Helper()
+	var all []string
+	b.run("list frames", chromedp.ActionFunc(func(ctx context.Context) error {
+		tree, err := page.GetFrameTree().Do(ctx)
+		if err != nil {
+			return err
+		}
+		all = nil
+		var walk func(*page.FrameTree)
+		walk = func(t *page.FrameTree) {
+			for _, child := range t.ChildFrames {
+				all = append(all, child.Frame.URL)
+				walk(child)
+			}
+		}
+		walk(tree)
+		return nil
+	}))
+	return all
+}
+
+// Screenshot is a picture of the whole page, a PNG.
+func (b *Browser) Screenshot() []byte {
+	b.t.Helper()
+	var png []byte
+	b.run("take a picture", chromedp.FullScreenshot(&png, 100))
+	return png
+}
+
+// Eval runs a script in the page, also where the page may run none. It gives
+// text as it is, and anything else as JSON.
+func (b *Browser) Eval(script string) string {
+	b.t.Helper()
+	var result string
+	b.run("run "+script, chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		result, err = eval(ctx, script)
+		return err
+	}))
+	return result
+}
+
+func eval(ctx context.Context, script string) (string, error) {
+	value, failed, err := runtime.Evaluate(script).WithReturnByValue(true).WithAwaitPromise(true).Do(ctx)
+	if err != nil {
+		return "", err
+	}
+	if failed != nil {
+		return "", failed
+	}
+	var s string
+	if value.Type == runtime.TypeString {
+		err := json.Unmarshal(value.Value, &s)
+		return s, err
+	}
+	return string(value.Value), nil
+}

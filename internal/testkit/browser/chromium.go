@@ -1,0 +1,71 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"atelier/internal/testkit/companion"
+)
+
+var errNoChromium = fmt.Errorf("chromium %w: it is not installed (Debian: apt-get install chromium)", companion.ErrMissing)
+
+var listening = regexp.MustCompile(`DevTools listening on (ws://\S+)\n`)
+
+// start starts the Chromium of this test binary and connects to it.
+var start = sync.OnceValues(func() (context.Context, error) {
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			program = p
+			break
+		}
+	}
+	if program == "" {
+		return nil, errNoChromium
+	}
+	dir, err := companion.Dir("", "atelier-browser-")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program,
+		"--headless", "--no-sandbox", // its sandbox wants more than a container gives
+		"--disable-gpu", "--disable-dev-shm-usage", "--mute-audio", "--window-size=1280,800",
+		"--no-first-run", "--no-default-browser-check", "--disable-extensions", "--disable-sync",
+		"--disable-background-networking", "--disable-component-update", "--disable-default-apps",
+		"--no-proxy-server", "--host-resolver-rules=MAP *.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+		"--disable-site-isolation-trials", "--disable-features=IsolateOrigins,site-per-process", // frames of other sites are listed with the rest
+		"--user-data-dir="+filepath.Join(dir, "profile"), "--remote-debugging-port=0", "about:blank")
+	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin"}
+	server, err := companion.Start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); {
+		select {
+		case <-server.Ended:
+			return nil, fmt.Errorf("chromium ended: %s", server.Log())
+		case <-time.After(10 * time.Millisecond):
+		}
+		if m := listening.FindStringSubmatch(server.Log()); m != nil {
+			return connect(m[1])
+		}
+	}
+	return nil, errors.New("chromium did not listen within 60 s")
+})
+
+// connect gives the context that windows are opened in. It lasts as long as the
+// binary.
+func connect(address string) (context.Context, error) {
+	remote, _ := chromedp.NewRemoteAllocator(context.Background(), address, chromedp.NoModifyURL)
+	// Newer browsers say things that the library does not know.
+	ctx, _ := chromedp.NewContext(remote, chromedp.WithErrorf(func(string, ...any) {}))
+	return ctx, chromedp.Run(ctx)
+}

@@ -1,0 +1,510 @@
+package access_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"atelier/internal/account/identity"
+	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/people/company"
+	"atelier/internal/people/idtoken"
+	"atelier/internal/people/person"
+	"atelier/internal/web/access"
+)
+
+const anna = "anna@example.com"
+
+// world is an installation with Anna, who is in a team and has a credential of
+// every kind.
+type world struct {
+	t     testing.TB
+	site  *identitytest.Site
+	clock atomic.Int64 // since begin
+
+	anna, company, team string
+	device              identity.SignedIn
+	tokens              map[access.Kind]string
+	tokenID             string // of the personal token
+}
+
+var begin = time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
+
+func (w *world) now() time.Time       { return begin.Add(time.Duration(w.clock.Load())) }
+func (w *world) pass(d time.Duration) { w.clock.Add(int64(d)) }
+
+// build makes a world where Anna's address is verified or not.
+func build(t testing.TB, engine string, verified bool, o identitytest.Options) *world {
+	t.Helper()
+	w := &world{t: t}
+	o.Now = w.now
+	w.site = identitytest.New(t, dbtest.OpenAt(t, dbtest.URL(t, engine), w.now), o)
+	p, err := w.site.Desk.CreatePerson(t.Context(), anna, identitytest.Password, verified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.anna = p.ID
+	w.company = w.site.Company("X", company.EnterprisePlan)
+	w.site.Admit(w.company, anna, company.ViewCompanyReports)
+	w.team = w.site.Team(w.company, "Team", "member", anna)
+	w.device = w.site.Device(w.anna, "blender")
+	w.tokens = map[access.Kind]string{access.IDToken: w.device.Tokens.ID}
+	w.tokenID, w.tokens[access.PersonalToken] = w.site.Token(anna, "")
+	_, w.tokens[access.CompanyToken] = w.site.Token(anna, w.company)
+	return w
+}
+
+func each(t *testing.T, fn func(t *testing.T, w *world)) {
+	t.Parallel()
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			fn(t, build(t, engine, true, identitytest.Options{}))
+		})
+	}
+}
+
+// admit presents a token, and the teams that team_id names.
+func (w *world) admit(r access.Rule, token string, team ...string) (access.Caller, access.Account, error) {
+	return w.site.Gate.Admit(w.t.Context(), r, access.Presented{Authorization: []string{"Bearer " + token}, TeamID: team, Address: "192.0.2.1"})
+}
+
+// word is what an error says: its code and reason, "" for none.
+func word(err error) string {
+	if err == nil {
+		return ""
+	}
+	f, ok := err.(*fault.Error)
+	if !ok {
+		return "accident"
+	}
+	reason, _ := f.Details["reason"].(string)
+	return strings.TrimSuffix(string(f.Code)+" "+reason, " ")
+}
+
+// oneAccount is the rule of routes that act for an account.
+var oneAccount = access.Rule{Kinds: []access.Kind{access.IDToken, access.PersonalToken, access.CompanyToken}, Account: access.OneAccount}
+
+func TestAccounts(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		mine, theirs := access.Account{ID: w.anna}, access.Account{ID: w.team, TeamID: w.team, CompanyID: w.company}
+		var none access.Account
+		for _, x := range []struct {
+			name    string
+			rule    access.Rule
+			kind    access.Kind
+			team    []string
+			account access.Account
+			err     string
+		}{
+			{"an ID token and nothing", oneAccount, access.IDToken, nil, mine, ""},
+			{"an ID token and empty", oneAccount, access.IDToken, []string{""}, mine, ""},
+			{"an ID token and a team", oneAccount, access.IDToken, []string{w.team}, theirs, ""},
+			{"a personal token and nothing", oneAccount, access.PersonalToken, nil, mine, ""},
+			{"a personal token and empty", oneAccount, access.PersonalToken, []string{""}, mine, ""},
+			{"a personal token and a team", oneAccount, access.PersonalToken, []string{w.team}, none, "ACCOUNT_SELECTION_INVALID team_not_allowed"},
+			{"a company token and nothing", oneAccount, access.CompanyToken, nil, none, "ACCOUNT_SELECTION_INVALID team_required"},
+			{"a company token and empty", oneAccount, access.CompanyToken, []string{""}, none, "ACCOUNT_SELECTION_INVALID team_required"},
+			{"a company token and a team", oneAccount, access.CompanyToken, []string{w.team}, theirs, ""},
+			{"a company token and another team", oneAccount, access.CompanyToken, []string{ident.New()}, none, "FORBIDDEN not_a_member"},
+			{"two empty ones", oneAccount, access.IDToken, []string{"", ""}, none, "ACCOUNT_SELECTION_INVALID several"},
+			{"the catalog, a company token and nothing", access.Catalog, access.CompanyToken, nil, access.Account{CompanyID: w.company}, ""},
+			{"the catalog, a company token and a team", access.Catalog, access.CompanyToken, []string{w.team}, theirs, ""},
+			{"the catalog and an ID token", access.Catalog, access.IDToken, nil, mine, ""},
+			{"no account and nonsense", access.Identity, access.IDToken, []string{"a,b", "\x00"}, none, ""},
+			{"no account and somebody's team", access.Identity, access.CompanyToken, []string{ident.New()}, none, ""},
+		} {
+			c, a, err := w.admit(x.rule, w.tokens[x.kind], x.team...)
+			if x.account.TeamID != "" && (a.Role.Name != "member" || !a.Role.May(company.Generate)) {
+				t.Errorf("%s: role = %+v, want member", x.name, a.Role)
+			}
+			a.Role = company.TeamRole{}
+			if word(err) != x.err || !reflect.DeepEqual(a, x.account) {
+				t.Errorf("%s = %+v, %q, want %+v, %q", x.name, a, word(err), x.account, x.err)
+			}
+			if c.PersonID != w.anna || c.Kind != x.kind { // so that the request counts as theirs
+				t.Errorf("%s: caller = %+v", x.name, c)
+			}
+		}
+	})
+}
+
+// TestCompanies holds the rule of reports against credentials and companies. That
+// plan and permission come after the company is in the order of the cases.
+func TestCompanies(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		foreign := w.site.Company("Foreign", company.EnterprisePlan)
+		set := func(plan company.Plan, perms ...company.Permission) {
+			w.site.Admit(w.company, anna, perms...)
+			if err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+				_, err := tx.Exec(t.Context(), `UPDATE company SET plan = $1 WHERE id = $2`, string(plan), w.company)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		teams := []string{ident.New()}
+		check := func(what string, strict bool, kind access.Kind, want string, companies ...string) {
+			t.Helper()
+			gate := *w.site.Gate
+			gate.RefuseOAuthReports = strict
+			c, a, err := gate.Admit(t.Context(), access.Reporting, access.Presented{
+				Authorization: []string{"Bearer " + w.tokens[kind]}, CompanyID: companies, TeamID: teams, Address: "192.0.2.1",
+			})
+			account := access.Account{}
+			if want == "" {
+				account.CompanyID = w.company
+			}
+			if word(err) != want || !reflect.DeepEqual(a, account) || c.PersonID != w.anna || c.Kind != kind {
+				t.Errorf("%s with %s = %+v, %+v, %q, want %q", what, kind, c, a, word(err), want)
+			}
+		}
+		set(company.TeamPlan)
+		for _, kind := range []access.Kind{access.IDToken, access.CompanyToken} {
+			check("another company", false, kind, "FORBIDDEN company", foreign)
+			check("no company", false, kind, "FORBIDDEN company", ident.New())
+			check("an id too long", false, kind, "FORBIDDEN company", w.company+"x")
+			check("no id", false, kind, "INVALID_REQUEST", "a-b")
+			check("two", false, kind, "INVALID_REQUEST", w.company, w.company)
+			check("the plan", false, kind, "FORBIDDEN plan", w.company)
+			set(company.EnterprisePlan, company.ManageAPITokens)
+			check("the permission", false, kind, "FORBIDDEN permission", w.company)
+			set(company.EnterprisePlan, company.ViewCompanyReports)
+			check("all of it", false, kind, "", w.company)
+			set(company.TeamPlan, company.ViewCompanyReports)
+			check("the permission without the plan", false, kind, "FORBIDDEN plan", w.company)
+		}
+		set(company.EnterprisePlan, company.ViewCompanyReports)
+		check("none named", false, access.CompanyToken, "")
+		check("an empty one", false, access.CompanyToken, "", "")
+		check("none named", false, access.IDToken, "FORBIDDEN company")
+		check("an empty one", false, access.IDToken, "FORBIDDEN company", "")
+		check("where it is refused", true, access.IDToken, "FORBIDDEN credential", w.company)
+		check("where it is refused, no id", true, access.IDToken, "FORBIDDEN credential", "a-b")
+		check("where ID tokens are refused", true, access.CompanyToken, "", w.company)
+		check("the company", false, access.PersonalToken, "FORBIDDEN credential", w.company)
+		check("no id", false, access.PersonalToken, "FORBIDDEN credential", "a-b")
+
+		for _, x := range []struct {
+			teams []string
+			want  string
+		}{
+			{nil, ""},
+			{[]string{""}, ""},
+			{[]string{w.team}, ""},
+			{[]string{"a-b"}, "ACCOUNT_SELECTION_INVALID malformed"},
+			{[]string{w.team + "x"}, "ACCOUNT_SELECTION_INVALID malformed"},
+			{[]string{w.team + "," + w.team}, "ACCOUNT_SELECTION_INVALID several"},
+			{[]string{w.team, ident.New()}, "ACCOUNT_SELECTION_INVALID several"},
+		} {
+			teams = x.teams
+			check(fmt.Sprint("teams ", x.teams), false, access.IDToken, x.want, w.company)
+			check(fmt.Sprint("teams ", x.teams), false, access.CompanyToken, x.want)
+			check(fmt.Sprint("teams ", x.teams), false, access.PersonalToken, "FORBIDDEN credential", w.company)
+		}
+	})
+}
+
+func TestCallers(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for kind, want := range map[access.Kind]access.Caller{
+			access.IDToken:       {DeviceID: w.device.DeviceID, PluginKind: "blender", Provider: "password"},
+			access.PersonalToken: {TokenID: w.tokenID},
+			access.CompanyToken:  {CompanyID: w.company},
+		} {
+			c, _, err := w.admit(access.Identity, w.tokens[kind])
+			want.PersonID, want.Kind = w.anna, kind
+			if kind == access.CompanyToken {
+				want.TokenID = c.TokenID
+			}
+			if err != nil || c != want {
+				t.Errorf("%s = %+v, %v, want %+v", kind, c, err, want)
+			}
+			if c, _, err := w.admit(access.Rule{}, w.tokens[kind]); word(err) != "FORBIDDEN credential" || c != want {
+				t.Errorf("%s at the zero rule = %+v, %v, want refused and known", kind, c, err)
+			}
+		}
+	})
+}
+
+func TestDeviceIDs(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		own, other := w.device.DeviceID, w.site.Device(w.anna, "").DeviceID
+		for _, x := range []struct {
+			name   string
+			ids    []string
+			proves bool
+		}{
+			{"none", nil, true}, {"its own", []string{own}, true}, {"its own twice", []string{own, own}, false}, {"empty", []string{""}, false},
+			{"another of the person", []string{other}, false}, {"nobody's", []string{ident.New()}, false}, {"lower case", []string{strings.ToLower(own)}, strings.ToLower(own) == own},
+		} {
+			p := access.Presented{Authorization: []string{"Bearer " + w.tokens[access.IDToken]}, DeviceID: x.ids}
+			want := "UNAUTHENTICATED"
+			if x.proves {
+				want = ""
+			}
+			if _, _, err := w.site.Gate.Admit(t.Context(), access.SignedIn, p); word(err) != want {
+				t.Errorf("%s: %q, want %q", x.name, word(err), want)
+			}
+			if _, _, err := w.site.Gate.Admit(t.Context(), access.LeavingDevice, p); err != nil {
+				t.Errorf("%s, where it names a device: %v", x.name, err)
+			}
+		}
+	})
+}
+
+// TestRecordsDecide changes what is known about a person and a device behind
+// the back of those who end credentials.
+func TestRecordsDecide(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		suspend := func(on bool) {
+			if err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return person.Suspend(t.Context(), tx, w.anna, on) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for kind, token := range w.tokens {
+			suspend(true)
+			if c, _, err := w.admit(access.Identity, token); word(err) != "UNAUTHENTICATED" || c != (access.Caller{}) {
+				t.Errorf("%s of somebody suspended = %+v, %v", kind, c, err)
+			}
+			suspend(false)
+			if _, _, err := w.admit(access.Identity, token); err != nil {
+				t.Errorf("%s of somebody restored = %v", kind, err)
+			}
+		}
+		bert := w.site.Person("bert@example.com")
+		var token string
+		err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
+			token, _, err = w.site.Tokens.Sign(t.Context(), tx, idtoken.Claims{PersonID: bert, DeviceID: w.device.DeviceID})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, _, err := w.admit(access.Identity, token); word(err) != "UNAUTHENTICATED" || c != (access.Caller{}) {
+			t.Errorf("Bert on Anna's device = %+v, %v", c, err)
+		}
+	})
+}
+
+func TestVerifiedAddresses(t *testing.T) {
+	t.Parallel()
+	all := []access.Kind{access.IDToken, access.PersonalToken, access.CompanyToken}
+	rules := []struct {
+		name  string
+		rule  access.Rule
+		kinds []access.Kind
+		// What waits for the address to be verified.
+		reading, writing bool
+	}{
+		{"catalog", access.Catalog, all, false, true},
+		{"one account", oneAccount, all, false, true},
+		{"several accounts", access.ForAccounts, all, false, true},
+		{"generating", access.Generating, all, false, true},
+		{"pricing", access.Pricing, all, false, false},
+		{"secrets", access.Managing, all[:2], true, true},
+		{"personal", access.Personal, all[:2], false, true},
+		{"signed in", access.SignedIn, all[:1], false, true},
+		{"reporting", access.Reporting, all[2:], false, true},
+		{"identity", access.Identity, all, false, false},
+		{"leaving", access.Leaving, all[:1], false, false},
+		{"leaving a device", access.LeavingDevice, all[:1], false, false},
+	}
+	check := func(w *world, demanded bool) {
+		w.t.Helper()
+		for _, r := range rules {
+			for _, kind := range r.kinds {
+				for _, reads := range []bool{true, false} {
+					want := ""
+					if demanded && (reads && r.reading || !reads && r.writing) {
+						want = "EMAIL_NOT_VERIFIED"
+					}
+					p := access.Presented{Authorization: []string{"Bearer " + w.tokens[kind]}, Address: "192.0.2.1", Reads: reads}
+					if kind == access.CompanyToken {
+						p.TeamID = []string{w.team}
+					}
+					c, a, err := w.site.Gate.Admit(w.t.Context(), r.rule, p)
+					if word(err) != want || c.PersonID != w.anna || err != nil && a.ID != "" || a.Unverified != (demanded && want == "") {
+						w.t.Errorf("%s with %s, reads %t = %+v, %+v, %q, want %q", r.name, kind, reads, c, a, word(err), want)
+					}
+				}
+			}
+		}
+	}
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, engine, false, identitytest.Options{Verified: true})
+			check(w, true)
+			err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) error { _, err := person.SetVerified(t.Context(), tx, w.anna, anna); return err })
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(w, false)
+			check(build(t, engine, false, identitytest.Options{}), false) // where the operator does not ask for it
+		})
+	}
+}
+
+func TestLastUsed(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		personal := func() time.Time {
+			all, err := w.site.Desk.AccessTokens(t.Context(), w.anna, nil, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range all {
+				if one.ID == w.tokenID {
+					return one.LastUsed
+				}
+			}
+			t.Fatal("the token is not listed")
+			return time.Time{}
+		}
+		device := func() (at time.Time, address string) {
+			all, err := w.site.Desk.DevicesOf(t.Context(), anna)
+			if err != nil || len(all) != 1 {
+				t.Fatalf("devices = %v, %v", all, err)
+			}
+			return all[0].LastUsed, all[0].Address
+		}
+		use := func() {
+			for _, kind := range []access.Kind{access.PersonalToken, access.IDToken} {
+				if _, _, err := w.admit(access.Identity, w.tokens[kind]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if at := personal(); !at.IsZero() {
+			t.Errorf("before the first use a token was last used at %v", at)
+		}
+		_, home := device()
+		signedIn := w.now()
+		w.pass(time.Second)
+		use()
+		first := w.now()
+		if at := personal(); !at.Equal(first) {
+			t.Errorf("after the first use = %v, want %v", at, first)
+		}
+		if at, address := device(); !at.Equal(signedIn) || address != home {
+			t.Errorf("a second after its sign-in a device was last used %v at %s, want %v at %s", at, address, signedIn, home)
+		}
+		w.pass(58 * time.Second)
+		use()
+		if at := personal(); !at.Equal(first) {
+			t.Errorf("within a minute = %v, want %v still", at, first)
+		}
+		w.pass(2 * time.Second)
+		use()
+		if at := personal(); !at.Equal(w.now()) {
+			t.Errorf("after a minute = %v, want %v", at, w.now())
+		}
+		if at, address := device(); !at.Equal(w.now()) || address != "192.0.2.1" {
+			t.Errorf("after a minute a device was last used %v at %s, want %v at 192.0.2.1", at, address, w.now())
+		}
+	})
+}
+
+func TestFirstUseIsRecordedOnce(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		used := func() (tokens []string) {
+			err := w.site.DB.Read(t.Context(), func(tx *sqldb.Tx) error {
+				all, err := audit.List(t.Context(), tx, audit.Filter{PersonID: w.anna, Limit: 100})
+				for _, r := range all {
+					if r.Act == audit.TokenFirstUsed {
+						tokens = append(tokens, r.Details["token"]+" "+r.CompanyID)
+					}
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tokens
+		}
+		var group sync.WaitGroup
+		for range 32 {
+			group.Go(func() {
+				if _, _, err := w.admit(access.Identity, w.tokens[access.PersonalToken]); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if got := used(); len(got) != 1 || got[0] != w.tokenID+" " {
+			t.Errorf("first uses = %q, want one of %s", got, w.tokenID)
+		}
+		w.pass(time.Hour)
+		if _, _, err := w.admit(access.Identity, w.tokens[access.PersonalToken]); err != nil || len(used()) != 1 {
+			t.Errorf("after a later use = %v, %q, want one still", err, used())
+		}
+		c, _, err := w.admit(access.Identity, w.tokens[access.CompanyToken])
+		if got := used(); err != nil || len(got) != 2 || got[0] != c.TokenID+" "+w.company {
+			t.Errorf("after the first use of a company's token = %v, %q, want it with the company", err, got)
+		}
+	})
+}
+
+// TestUncheckedIsRefused takes the database away: what cannot be checked lets
+// nobody in.
+func TestUncheckedIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, token := range w.tokens {
+			if _, _, err := w.admit(access.Identity, token); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.site.DB.Close()
+		for kind, token := range w.tokens {
+			c, _, err := w.admit(access.Identity, token)
+			if err == nil || word(err) == "UNAUTHENTICATED" || c != (access.Caller{}) {
+				t.Errorf("%s without a database = %+v, %v, want an accident", kind, c, err)
+			}
+		}
+	})
+}
+
+// FuzzBearer looks for a header that lets somebody in and is none of those that
+// we gave out.
+func FuzzBearer(f *testing.F) {
+	w := build(f, "sqlite", true, identitytest.Options{})
+	good := map[string]bool{}
+	for kind, token := range w.tokens {
+		if _, _, err := w.admit(access.Identity, token); err != nil {
+			f.Fatalf("%s: %v", kind, err)
+		}
+		good[token] = true
+		part := strings.Split(token, ".")
+		for _, seed := range []string{"Bearer " + token, "bearer " + token, "Bearer  " + token, "Bearer " + token + " ", token, "Basic " + token, "Bearer " + token + "0", "Bearer " + token[:len(token)-1],
+			"Bearer " + part[0] + ".", "Bearer " + strings.ToUpper(token), "Bearer " + token + "\x00", "Bearer " + token + "\n", "Bearer\t" + token, "Bearer " + token + "," + token} {
+			f.Add(seed, "")
+			f.Add(seed, w.device.DeviceID)
+		}
+	}
+	for _, seed := range []string{"", " ", "Bearer", "Bearer ", "Bearer atl_p_", "Bearer atl_c_" + strings.Repeat("0", 49), "Bearer ..", "Bearer " + w.device.Tokens.Refresh, "Bearer " + w.device.DeviceID} {
+		f.Add(seed, "")
+	}
+	f.Fuzz(func(t *testing.T, header, deviceID string) {
+		p := access.Presented{Authorization: []string{header}, Address: "192.0.2.1"}
+		if deviceID != "" {
+			p.DeviceID = []string{deviceID}
+		}
+		if scheme, token, _ := strings.Cut(header, " "); strings.EqualFold(scheme, "bearer") && good[token] {
+			return
+		}
+		c, a, err := w.site.Gate.Admit(context.Background(), access.Identity, p)
+		if word(err) != "UNAUTHENTICATED" || c != (access.Caller{}) || !reflect.DeepEqual(a, access.Account{}) {
+			t.Fatalf("%q = %+v, %s", header, c, fmt.Sprint(err))
+		}
+	})
+}

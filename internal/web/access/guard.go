@@ -1,0 +1,81 @@
+package access
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/credential"
+)
+
+// Admitted is a request that Admit let in, with what was decided about it.
+type Admitted struct {
+	Rule      Rule
+	Presented Presented
+	Caller    Caller
+	Account   Account
+	// HasBody says that the request has a body, which may take long to arrive.
+	HasBody bool
+}
+
+// Guard returns the check that every transaction of an admitted request begins
+// with (sqldb.WithGuard). A body can take minutes to arrive, and whoever sent it
+// may have been revoked meanwhile: so each transaction that changes something
+// decides anew, on the rows of the device or token, the person, the membership
+// and the role, and keeps them locked until it commits. A revocation that was
+// answered is therefore always seen, and one that comes later waits.
+//
+// Transactions that only read are checked where the request has a body; without
+// one they begin right after Admit.
+//
+// What an ID token's signature said is not asked again: a token that expires
+// while a body arrives was valid when it was presented.
+func (g *Gate) Guard(a Admitted) sqldb.Guard {
+	return func(ctx context.Context, tx *sqldb.Tx) error {
+		if tx.ReadOnly && !a.HasBody {
+			return nil
+		}
+		err := g.reauthorize(ctx, tx, a)
+		if fault.Is(err, fault.Forbidden) && !tx.ReadOnly {
+			// PostgreSQL finds no row where the one that it waited for now belongs
+			// to another role. A second statement sees what is there now.
+			err = g.reauthorize(ctx, tx, a)
+		}
+		return err
+	}
+}
+
+// errRoleChanged is why a request ends that would be admitted again, but with
+// another role than the one its handler has been working with.
+var errRoleChanged = fault.New(fault.Unavailable, "Your role in this team changed while the request was under way. Send it again.").
+	With("reason", "role_changed").After(time.Second)
+
+// reauthorize makes the decision of Admit again on the rows as tx has them.
+func (g *Gate) reauthorize(ctx context.Context, tx *sqldb.Tx, a Admitted) error {
+	id, err := g.identify(ctx, tx, a)
+	if err != nil {
+		return err
+	}
+	if id.Caller != a.Caller {
+		return credential.ErrNone
+	}
+	now, err := g.authorize(ctx, tx, a.Rule, id, a.Presented)
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(now.Role, a.Account.Role) {
+		return errRoleChanged
+	}
+	return nil
+}
+
+// identify reads the credential's rows again.
+func (g *Gate) identify(ctx context.Context, tx *sqldb.Tx, a Admitted) (identity, error) {
+	if a.Caller.Kind == IDToken {
+		return g.identifyDevice(ctx, tx, a.Caller.PersonID, a.Caller.DeviceID)
+	}
+	token, _ := bearer(a.Presented.Authorization)
+	return identifyToken(ctx, tx, token)
+}

@@ -1,0 +1,168 @@
+package api_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"atelier/internal/account/directory"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/people/company"
+	"atelier/internal/web/api"
+	"atelier/internal/web/api/wire"
+)
+
+// TestMeShowsWhatACredentialReaches holds the accounts of GET /me against what
+// the same credential is answered when it acts for each of them.
+func TestMeShowsWhatACredentialReaches(t *testing.T) {
+	each(t, func(t *testing.T, s *service) {
+		const email = "anna@example.com"
+		anna := get[wire.Identity](s, "/api/v2/me").User.UID
+		studio, north := s.site.Company("Studio", company.EnterprisePlan), s.site.Company("North", company.TeamPlan)
+		open, appless, houdini := s.site.Team(studio, "Open", "member", email), s.site.Team(studio, "Appless", "member", email), s.site.Team(north, "Houdini", "member", email)
+		for team, role := range map[string]company.TeamRole{
+			appless: {Permissions: []company.Permission{company.Generate}, PluginKinds: []string{company.AnyKind}},
+			houdini: {Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{"houdini"}},
+		} {
+			role.Name = "member"
+			if _, err := s.site.Directory.SetTeamRole(t.Context(), directory.Operator, team, role); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, ofStudio := s.site.Token(email, studio)
+		for _, c := range []struct {
+			name, token string
+			accounts    []string
+			companies   []string
+		}{
+			{"an app", s.site.Device(anna, "blender").Tokens.ID, []string{anna, open}, []string{studio, north}},
+			{"an app of another kind", s.site.Device(anna, "houdini").Tokens.ID, []string{anna, open, houdini}, []string{studio, north}},
+			{"a personal token", s.token, []string{anna}, nil},
+			{"a company token", ofStudio, []string{open, appless}, []string{studio}},
+		} {
+			who := s.by(c.token)
+			me := get[wire.Identity](who, "/api/v2/me")
+			var accounts []string
+			for _, a := range me.Accounts {
+				accounts = append(accounts, a.ID)
+			}
+			for _, id := range []string{anna, open, appless, houdini} {
+				query := "?team_id=" + id
+				if id == anna {
+					query = ""
+				}
+				acts := who.call("GET", "/api/v2/generations"+query).StatusCode == 200
+				if listed := slices.Contains(accounts, id); listed != acts || listed != slices.Contains(c.accounts, id) {
+					t.Errorf("%s: lists %v, acts for %s: %t, want %v", c.name, accounts, id, acts, c.accounts)
+				}
+			}
+			if len(me.CompanyPermissions) != len(c.companies) {
+				t.Errorf("%s: companies %v, want %v", c.name, me.CompanyPermissions, c.companies)
+			}
+			for _, id := range c.companies {
+				if _, ok := me.CompanyPermissions[id]; !ok {
+					t.Errorf("%s: companies %v, want %v", c.name, me.CompanyPermissions, c.companies)
+				}
+			}
+		}
+	})
+}
+
+func TestDevices(t *testing.T) {
+	each(t, func(t *testing.T, s *service) {
+		anna := get[wire.Identity](s, "/api/v2/me").User.UID
+		var ids []string
+		for _, kind := range []string{"", "blender", "houdini"} {
+			in := s.site.Device(anna, kind)
+			ids = append(ids, in.DeviceID)
+			s.token = in.Tokens.ID
+		}
+		slices.Reverse(ids) // newest first, which is the one that asks
+		s.site.Person("bert@example.com")
+		bert := s.by(s.site.Device(s.site.Session("bert@example.com").PersonID, "nuke").Tokens.ID)
+
+		all := get[wire.DeviceList](s, "/api/v2/devices")
+		if len(all.Data) != 3 || all.HasMore || all.NextCursor != nil {
+			t.Fatalf("devices = %+v", all)
+		}
+		for i, d := range all.Data {
+			kind := "none"
+			if d.PluginKind != nil {
+				kind = *d.PluginKind
+			}
+			if d.ID != ids[i] || kind != []string{"houdini", "blender", "none"}[i] || d.Current != (i == 0) || d.Kind != "DEVICE" ||
+				d.Name == "" || d.Address == "" || d.SignInProvider != "password" || d.Created.IsZero() || d.LastUsed.Before(d.Created) {
+				t.Errorf("device %d = %+v", i, d)
+			}
+		}
+
+		var paged []string
+		for path := "/api/v2/devices?limit=1"; ; {
+			page := get[wire.DeviceList](s, path)
+			paged = append(paged, page.Data[0].ID)
+			if !page.HasMore {
+				break
+			}
+			bert.call("GET", "/api/v2/devices?cursor="+*page.NextCursor).want(t, "somebody else's cursor", 400, "INVALID_REQUEST")
+			path = "/api/v2/devices?limit=1&cursor=" + *page.NextCursor
+		}
+		if !slices.Equal(paged, ids) {
+			t.Errorf("pages gave %v, want %v", paged, ids)
+		}
+
+		// What the list names can be ended, and only by its person.
+		bert.call("POST", "/api/v2/auth/device/revoke", "X-Device-Id", ids[1]).want(t, "somebody else's device", 404, "NOT_FOUND")
+		s.call("POST", "/api/v2/auth/device/revoke", "X-Device-Id", ids[1]).want(t, "one of mine", 204, "")
+		if left := get[wire.DeviceList](s, "/api/v2/devices"); len(left.Data) != 2 || left.Data[0].ID != ids[0] || left.Data[1].ID != ids[2] {
+			t.Errorf("devices = %+v", left)
+		}
+		if theirs := get[wire.DeviceList](bert, "/api/v2/devices"); len(theirs.Data) != 1 || *theirs.Data[0].PluginKind != "nuke" {
+			t.Errorf("devices of another person = %+v", theirs)
+		}
+	})
+}
+
+// TestUnverifiedPeopleBrowse walks all routes as somebody whose address the
+// operator wants verified: whatever reads is open, whatever changes is not.
+func TestUnverifiedPeopleBrowse(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		m := newMaker(t, db, limits, roomy)
+		m.exec(`UPDATE person SET email_verified = FALSE`)
+		gate := *m.parts.Gate
+		gate.RequireVerified = true
+		s := m.with(func(p *api.Parts) { p.Gate = &gate }, nil)
+		s.token = m.site.Device(get[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID
+
+		leaving := []string{"POST /api/v2/auth/device/revoke", "POST /api/v2/auth/sign-out-everywhere"}
+		secret := []string{"GET /api/v2/webhook-secret"}
+		for _, e := range endpoints {
+			if e.class == toAll || slices.Contains(leaving, e.route) || e.route == "POST /api/v2/generate/preview-cost" {
+				continue
+			}
+			method, path, _ := strings.Cut(e.route, " ")
+			for _, name := range []string{"company_id", "team_id", "tool_id", "upload_id", "board_id", "node_id", "token_id", "invitation_id", "uid"} {
+				path = strings.ReplaceAll(path, "{"+name+"}", "aB3aB3aB3aB3aB3aB3aB")
+			}
+			path = strings.NewReplacer("{request_id}", "0198c0de-aaaa-7bbb-8ccc-0123456789ab", "{role}", "member", "{domain}", "example.com",
+				"{library_id}", "aB3aB3aB3aB3aB3aB3aB:0198c0de-aaaa-7bbb-8ccc-0123456789ab").Replace(path)
+			a := s.send(method, path, "application/json", strings.NewReader(e.body))
+			refused := a.StatusCode == 403 && a.problem(t).Code == "EMAIL_NOT_VERIFIED"
+			if want := method != "GET" || slices.Contains(secret, e.route); refused != want {
+				t.Errorf("%s = %d %.200s, want it refused: %t", e.route, a.StatusCode, a.body, want)
+			}
+		}
+
+		body := m.body("one", "")
+		s.send("POST", "/api/v2/generate", "application/json", strings.NewReader(body)).want(t, "a create", 403, "EMAIL_NOT_VERIFIED")
+		price := read[wire.CostPreview](t, s.send("POST", "/api/v2/generate/preview-cost", "application/json", strings.NewReader(body)))
+		if price.CanRun || price.BlockingReason == nil || !strings.Contains(*price.BlockingReason, "Verify your mail address") || price.TotalTokens != 3 {
+			t.Errorf("price = %+v", price)
+		}
+		if len(get[wire.ToolList](s, "/api/v2/tools").Data) == 0 {
+			t.Error("the catalog is empty")
+		}
+		s.call("POST", "/api/v2/auth/device/revoke").want(t, "leaving", 204, "")
+	})
+}

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/money/report"
+	"atelier/internal/web/api/wire"
+)
+
+// deletedPerson stands for people who are no more.
+const deletedPerson = "deleted person"
+
+func personName(email string) string {
+	if email == "" {
+		return deletedPerson
+	}
+	return email
+}
+
+// asStorageReport tells what teams store.
+func (s *Server) asStorageReport(all []report.TeamStorage) *wire.StorageReport {
+	r := &wire.StorageReport{Teams: make([]wire.TeamStorage, 0, len(all))}
+	for _, t := range all {
+		limit := s.Library.Storage.Account
+		if t.Limit != nil {
+			limit = *t.Limit
+		}
+		r.UsedBytes += t.Used
+		r.Teams = append(r.Teams, wire.TeamStorage{TeamID: t.TeamID, TeamName: t.Name, UsedBytes: t.Used, LimitBytes: limitOrNull(limit)})
+	}
+	return r
+}
+
+func asCount(c report.Count) wire.UsageCount {
+	return wire.UsageCount{
+		Runs: c.Runs, Succeeded: c.Succeeded, Failed: c.Failed, Cancelled: c.Cancelled, Results: c.Results,
+		TokensCharged: c.TokensCharged, FreeAllowanceUsed: c.AllowanceUsed, GenerationSeconds: decimalSeconds(c.Took),
+	}
+}
+
+func asUsageRows(rows []report.Row, by []report.Dimension, tools *catalog.Snapshot) []wire.UsageRow {
+	all := make([]wire.UsageRow, 0, len(rows))
+	for _, r := range rows {
+		c := asCount(r.Count)
+		one := wire.UsageRow{
+			Runs: c.Runs, Succeeded: c.Succeeded, Failed: c.Failed, Cancelled: c.Cancelled, Results: c.Results,
+			TokensCharged: c.TokensCharged, FreeAllowanceUsed: c.FreeAllowanceUsed, GenerationSeconds: c.GenerationSeconds,
+		}
+		for _, d := range by {
+			switch d {
+			case report.Day:
+				one.Day = &r.Day
+			case report.Team:
+				one.TeamID, one.TeamName = &r.TeamID, &r.TeamName
+			case report.Person:
+				one.UID, one.Email, one.Person = &r.PersonID, new(wire.OrNull(r.Email)), new(personName(r.Email))
+			case report.Tool:
+				one.ToolID, one.ToolName = &r.ToolID, new(wire.OrNull(tools.Name(r.ToolID)))
+			case report.Plugin:
+				one.Plugin = &r.Plugin
+			case report.Credential:
+				one.Credential, one.CredentialID, one.CredentialName = &r.Credential, &r.CredentialID, new(wire.OrNull(r.CredentialName))
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func asRunRows(rows []report.Run, tools *catalog.Snapshot) []wire.RunRow {
+	all := make([]wire.RunRow, 0, len(rows))
+	for _, r := range rows {
+		all = append(all, wire.RunRow{
+			RequestID: r.ID, Status: r.Status, ErrorCode: orNull(r.ErrorCode), Created: moment(r.Created), Started: momentOrNull(r.Started), Finished: moment(r.Finished),
+			TeamID: r.TeamID, TeamName: r.TeamName, UID: r.PersonID, Email: orNull(r.Email), Person: personName(r.Email),
+			ToolID: r.ToolID, ToolName: orNull(tools.Name(r.ToolID)), Plugin: r.Plugin,
+			Credential: r.Credential, CredentialID: r.CredentialID, CredentialName: orNull(r.CredentialName),
+			NumResults: r.Asked, Results: r.Results, TokensCharged: r.TokensCharged, FreeAllowanceUsed: r.AllowanceUsed, GenerationSeconds: decimalSeconds(ran(r)),
+		})
+	}
+	return all
+}
+
+// ran is how long a run ran, in whole milliseconds, as the sums have it.
+func ran(r report.Run) time.Duration {
+	if r.Started.IsZero() {
+		return 0
+	}
+	return r.Finished.Sub(r.Started).Truncate(time.Millisecond)
+}
+
+// groupColumns are the columns of a group.
+var groupColumns = map[report.Dimension][]string{
+	report.Day: {"day"}, report.Team: {"team_id", "team_name"}, report.Person: {"uid", "email", "person"}, report.Tool: {"tool_id", "tool_name"},
+	report.Plugin: {"plugin"}, report.Credential: {"credential", "credential_id", "credential_name"},
+}
+
+// usageColumns are the names of the cells that usageCells makes: those of the
+// groups in one order, whatever order they were asked in, and the sums.
+func usageColumns(by []report.Dimension) (all []string) {
+	for _, d := range report.Dimensions {
+		if slices.Contains(by, d) {
+			all = append(all, groupColumns[d]...)
+		}
+	}
+	return append(all, "runs", "succeeded", "failed", "cancelled", "results", "tokens_charged", "free_allowance_used", "generation_seconds")
+}
+
+func usageCells(rows []report.Row, by []report.Dimension, tools *catalog.Snapshot) (all [][]string) {
+	for _, r := range rows {
+		of := map[report.Dimension][]string{
+			report.Day: {r.Day}, report.Team: {r.TeamID, r.TeamName}, report.Person: {r.PersonID, r.Email, personName(r.Email)}, report.Tool: {r.ToolID, tools.Name(r.ToolID)},
+			report.Plugin: {r.Plugin}, report.Credential: {r.Credential, r.CredentialID, r.CredentialName},
+		}
+		var line []string
+		for _, d := range report.Dimensions {
+			if slices.Contains(by, d) {
+				line = append(line, cells(of[d]...)...)
+			}
+		}
+		line = append(line, counts(r.Runs, r.Succeeded, r.Failed, r.Cancelled, r.Results, r.TokensCharged, r.AllowanceUsed)...)
+		all = append(all, append(line, spent(r.Took)))
+	}
+	return all
+}
+
+// runColumns are the names of the cells that runCells makes.
+var runColumns = []string{
+	"request_id", "status", "error_code", "created", "started", "finished", "team_id", "team_name", "uid", "email", "person", "tool_id", "tool_name", "plugin",
+	"credential", "credential_id", "credential_name", "num_results", "results", "tokens_charged", "free_allowance_used", "generation_seconds",
+}
+
+func runCells(rows []report.Run, tools *catalog.Snapshot) (all [][]string) {
+	for _, r := range rows {
+		started := ""
+		if !r.Started.IsZero() {
+			started = moment(r.Started).Format(time.RFC3339)
+		}
+		line := cells(
+			r.ID, r.Status, r.ErrorCode, moment(r.Created).Format(time.RFC3339), started, moment(r.Finished).Format(time.RFC3339),
+			r.TeamID, r.TeamName, r.PersonID, r.Email, personName(r.Email), r.ToolID, tools.Name(r.ToolID), r.Plugin,
+			r.Credential, r.CredentialID, r.CredentialName,
+		)
+		line = append(line, counts(r.Asked, r.Results, r.TokensCharged, r.AllowanceUsed)...)
+		all = append(all, append(line, spent(ran(r))))
+	}
+	return all
+}
+
+// cells makes texts fit for a table.
+func cells(texts ...string) []string {
+	for i, text := range texts {
+		texts[i] = cell(text)
+	}
+	return texts
+}
+
+func counts(all ...int64) (texts []string) {
+	for _, n := range all {
+		texts = append(texts, strconv.FormatInt(n, 10))
+	}
+	return texts
+}
+
+func spent(d time.Duration) string { return strconv.FormatFloat(decimalSeconds(d), 'f', -1, 64) }

@@ -1,0 +1,214 @@
+package api_test
+
+import (
+	"context"
+	"crypto/x509"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"atelier/internal/account/identity"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/ident"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/run/generation"
+	"atelier/internal/web/api"
+	"atelier/internal/web/api/wire"
+)
+
+// told is an event as it arrived.
+type told struct {
+	header http.Header
+	body   []byte
+}
+
+// receive lets runs of this maker be told to a server of the test's own.
+func (m *maker) receive(status int) (address string, events <-chan told) {
+	m.t.Helper()
+	arrived := make(chan told, 16)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		arrived <- told{r.Header, b}
+		w.WriteHeader(status)
+	}))
+	m.t.Cleanup(server.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	p := m.parts.Runs.Parts
+	p.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	sender := webhook.New(webhook.Options{
+		DB: m.db, Secrets: m.parts.Secrets, SecretMade: identity.SecretMade, Guard: p.Guard, Now: time.Now, RootCAs: roots, Grace: time.Millisecond,
+		Body: func(ctx context.Context, runID string) ([]byte, error) {
+			rec, err := m.parts.Runs.StatusOf(ctx, runID)
+			if err != nil {
+				return nil, err
+			}
+			return api.EventBody(m.parts.Links, rec)
+		},
+	})
+	p.Ended, p.Budgets.Wake, p.Budgets.Guard = sender.Wake, sender.Wake, p.Guard
+	*m.parts.Runs = *generation.New(p)
+	ctx, stop := context.WithCancel(context.WithoutCancel(m.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- sender.Run(ctx) }()
+	m.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			m.t.Errorf("sender: %v", err)
+		}
+	})
+	return server.URL, arrived
+}
+
+// settled waits until an event has had so many attempts.
+func (m *maker) settled(id string, attempts int64) wire.GenerationWebhook {
+	m.t.Helper()
+	for range 500 {
+		rec := get[wire.Generation](m.service, "/api/v2/generate/"+id)
+		if rec.Webhook != nil && rec.Webhook.Attempts == attempts {
+			return *rec.Webhook
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	m.t.Fatalf("the event of %s does not have %d attempts", id, attempts)
+	return wire.GenerationWebhook{}
+}
+
+func TestWebhooks(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		address, events := m.receive(http.StatusNoContent)
+		m.work()
+		const metadata = `{"n":12345678901234567890.10,"<b>":"\u2028"}`
+		for kind, script := range map[string]string{"succeeded": `[{"output":{"kind":"png"}}]`, "failed": `[{"fail":{}}]`} {
+			id := m.run("", m.body("one", steps(script)+`,"metadata":`+metadata+`,"webhook_url":"`+address+`/hook"`))
+			rec := m.finish("", id)
+			e := <-events
+			secret := get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
+			hook, err := standard.NewWebhook(secret.Secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := hook.Verify(e.body, e.header); err != nil {
+				t.Errorf("the signature: %v", err)
+			}
+			got := read[wire.WebhookEvent](t, answer{body: e.body})
+			if string(got.Type) != "generation."+kind || got.Data.RequestID != id || string(got.Data.Status) != kind || !sameJSON(t, got.Data.Metadata, []byte(metadata)) || len(got.Data.Outputs) != len(rec.Outputs) {
+				t.Errorf("the event is %s", e.body)
+			}
+			for _, o := range got.Data.Outputs {
+				if a := m.fetch("GET", *o.URL); a.StatusCode != 200 {
+					t.Errorf("the file of an event = %d", a.StatusCode)
+				}
+			}
+			if w := m.settled(id, 1); w.State != "delivered" {
+				t.Errorf("the webhook is %+v", w)
+			}
+			path := "/api/v2/generate/" + id + "/webhook-attempts"
+			m.call("POST", path+"/redeliver").want(t, "redeliver", 202, "")
+			again := <-events
+			if again.header.Get("Webhook-Id") != e.header.Get("Webhook-Id") {
+				t.Errorf("the event has two ids, %s and %s", e.header.Get("Webhook-Id"), again.header.Get("Webhook-Id"))
+			}
+			m.settled(id, 2)
+			list := get[wire.WebhookAttemptList](m.service, path+"?limit=1")
+			next := get[wire.WebhookAttemptList](m.service, path+"?limit=1&cursor="+*list.NextCursor)
+			if len(list.Data) != 1 || len(next.Data) != 1 || next.HasMore || list.Data[0].ID == next.Data[0].ID || *list.Data[0].StatusCode != 204 || list.Data[0].Error != nil {
+				t.Errorf("the attempts are %+v, then %+v", list, next)
+			}
+			m.call("GET", path+"?limit=1&cursor=x").want(t, "a broken cursor", 400, "INVALID_REQUEST")
+		}
+		silent := m.done("", m.body("one", ""))
+		if silent.Webhook != nil {
+			t.Errorf("a run without a webhook has %+v", silent.Webhook)
+		}
+		path := "/api/v2/generate/" + silent.RequestID + "/webhook-attempts"
+		if got := get[wire.WebhookAttemptList](m.service, path); len(got.Data) != 0 {
+			t.Errorf("it has attempts %+v", got)
+		}
+		m.call("POST", path+"/redeliver").want(t, "redeliver nothing", 404, "NOT_FOUND")
+	})
+}
+
+func TestWebhookThatIsGone(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		address, events := m.receive(http.StatusGone)
+		m.work()
+		id := m.run("", m.body("one", `,"webhook_url":"`+address+`"`))
+		<-events
+		if w := m.settled(id, 1); w.State != "gone" {
+			t.Errorf("the webhook is %+v", w)
+		}
+		a := get[wire.WebhookAttemptList](m.service, "/api/v2/generate/"+id+"/webhook-attempts").Data[0]
+		if *a.StatusCode != 410 || a.Error == nil {
+			t.Errorf("the attempt is %+v", a)
+		}
+	})
+}
+
+func TestWebhookSecrets(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		first := get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
+		if again := get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret"); again != first || !strings.HasPrefix(first.Secret, "whsec_") || first.PreviousValidUntil != nil {
+			t.Errorf("the secret is %+v, then %+v", first, again)
+		}
+		second := read[wire.WebhookSecret](t, m.call("POST", "/api/v2/webhook-secret/rotate").want(t, "rotate", 200, ""))
+		if second.Secret == first.Secret || second.PreviousValidUntil == nil {
+			t.Errorf("after rotation it is %+v", second)
+		}
+		bert := m.as(m.person("bert@example.com"))
+		if got := get[wire.WebhookSecret](bert.service, "/api/v2/webhook-secret"); got.Secret == second.Secret {
+			t.Error("two people have one secret")
+		}
+		team, tokens := m.team("Look", "bert@example.com")
+		member := m.as(tokens[0])
+		for _, x := range []struct{ method, path string }{{"GET", ""}, {"POST", "/rotate"}} {
+			m.unchanged("the team's secret", func() {
+				if a := member.call(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+team).want(t, "by a member", 403, "FORBIDDEN"); a.problem(t).Details["reason"] != "permission" {
+					t.Errorf("by a member = %s", a.body)
+				}
+				member.call(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+ident.New()).want(t, "of another team", 403, "FORBIDDEN")
+			})
+		}
+	})
+}
+
+// TestFirstEventMakesASecret: it is recorded as one that somebody asked for is,
+// without an actor.
+func TestFirstEventMakesASecret(t *testing.T) {
+	makes(t, func(t *testing.T, m *maker) {
+		address, events := m.receive(http.StatusNoContent)
+		m.work()
+		team, tokens := m.team("Look", "anna@example.com")
+		bert := m.as(tokens[0])
+		for range 2 {
+			m.done("", m.body("one", `,"webhook_url":"`+address+`/hook"`))
+			<-events
+			bert.done("?team_id="+team, m.body("one", `,"webhook_url":"`+address+`/hook"`))
+			<-events
+		}
+		get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
+		uid := get[wire.Identity](m.service, "/api/v2/me").User.UID
+		var all []audit.Record
+		if err := m.db.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
+			all, err = audit.List(t.Context(), tx, audit.Filter{Acts: audit.Named("webhook_secret"), Limit: 10})
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != 2 || all[1].PersonID != uid || all[1].CompanyID != "" || all[0].PersonID != "" || all[0].CompanyID == "" {
+			t.Errorf("records = %+v", all)
+		}
+		for _, r := range all {
+			if r.Act != audit.WebhookSecretMade || r.ActorID != "" {
+				t.Errorf("record = %+v", r)
+			}
+		}
+	})
+}

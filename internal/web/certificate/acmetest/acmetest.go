@@ -1,0 +1,166 @@
+// Package acmetest runs Pebble, an ACME server of Let's Encrypt for tests, beside
+// tests.
+//
+// Where it cannot be built its tests are skipped with a line that says why; with
+// CI set they fail instead. ATELIER_TEST_ACME=skip skips them anywhere.
+package acmetest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"atelier/internal/testkit/companion"
+	"atelier/internal/web/certificate/certificatetest"
+)
+
+// Authority is a certificate authority that believes every domain to be at one
+// address of this machine, which nothing else uses.
+type Authority struct {
+	Directory string
+	RootsFile string         // verifies the authority's own server
+	Roots     *x509.CertPool // of the certificates that it issues
+
+	// Where challenges are looked for.
+	TLSAddress  string // tls-alpn-01
+	HTTPAddress string // http-01
+
+	server *companion.Server
+}
+
+const (
+	tlsPort  = 5001
+	httpPort = 5002
+	ownPort  = 14000
+	rootPort = 15000
+)
+
+var authorities atomic.Int64
+
+var program = sync.OnceValues(func() (string, error) {
+	return companion.Program("acmeserver", "github.com/letsencrypt/pebble/v2/cmd/pebble")
+})
+
+// Start runs an authority that ends with the test binary.
+func Start(t testing.TB) *Authority {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has all of 127.0.0.0/8")
+	}
+	path := companion.Need(t, "ACME", "ATELIER_TEST_ACME", program)
+	dir, err := companion.Dir("", "atelier-acme-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := os.Getpid()
+	host := fmt.Sprintf("127.%d.%d.%d", 64+authorities.Add(1)%64, id>>8&255, id&255)
+	at := func(port int) string { return net.JoinHostPort(host, fmt.Sprint(port)) }
+	pair := certificatetest.Issue(t, -time.Hour, 24*time.Hour, host)
+	a := &Authority{
+		Directory:   "https://" + at(ownPort) + "/dir",
+		RootsFile:   filepath.Join(dir, "cert.pem"),
+		TLSAddress:  at(tlsPort),
+		HTTPAddress: at(httpPort),
+	}
+
+	settings, err := json.Marshal(map[string]any{"pebble": map[string]any{
+		"listenAddress":           at(ownPort),
+		"managementListenAddress": at(rootPort),
+		"certificate":             a.RootsFile,
+		"privateKey":              filepath.Join(dir, "key.pem"),
+		"tlsPort":                 tlsPort,
+		"httpPort":                httpPort,
+		"keyAlgorithm":            "ecdsa",
+		"retryAfter":              map[string]int{"authz": 1, "order": 1},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"cert.pem": pair.Cert, "key.pem": pair.Key, "config.json": settings} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(path, "-config", "config.json", "-dnsserver", resolve(t, host))
+	cmd.Dir = dir
+	cmd.Env = []string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"}
+	a.server, err = companion.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of the ACME server:\n%s", a.server.Log())
+		}
+	})
+	if err := a.await(certificatetest.Roots(pair), "https://"+at(rootPort)+"/roots/0"); err != nil {
+		t.Fatalf("ACME server for tests: %v: %s", err, a.server.Log())
+	}
+	return a
+}
+
+// Issued counts the certificates that the authority has issued.
+func (a *Authority) Issued() int { return strings.Count(a.server.Log(), "Issued certificate serial") }
+
+// await waits for the server and learns its root.
+func (a *Authority) await(trusted *x509.CertPool, address string) error {
+	client := &http.Client{
+		Timeout:   5 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}},
+	}
+	defer client.CloseIdleConnections()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		select {
+		case <-a.server.Ended:
+			return errors.New("it ended")
+		case <-time.After(10 * time.Millisecond):
+		}
+		res, err := client.Get(address)
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		a.Roots = x509.NewCertPool()
+		if err == nil && a.Roots.AppendCertsFromPEM(text) {
+			return nil
+		}
+	}
+	return errors.New("it did not answer within 30 s")
+}
+
+// resolve answers every name with one address.
+func resolve(t testing.TB, host string) (address string) {
+	t.Helper()
+	streams, err := net.Listen("tcp", host+":0") // Pebble asks by TCP
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &dns.Server{Listener: streams, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
+		m := new(dns.Msg).SetReply(q)
+		if len(q.Question) == 1 && q.Question[0].Qtype == dns.TypeA {
+			head := dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}
+			m.Answer = append(m.Answer, &dns.A{Hdr: head, A: net.ParseIP(host)})
+		}
+		_ = w.WriteMsg(m)
+	})}
+	go func() { _ = s.ActivateAndServe() }()
+	t.Cleanup(func() { _ = streams.Close() })
+	return streams.Addr().String()
+}

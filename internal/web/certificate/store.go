@@ -1,0 +1,117 @@
+package certificate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/acme/autocert"
+
+	"atelier/internal/base/sqldb"
+)
+
+// store keeps what autocert has to remember. Each authority has its own rows: a
+// certificate of a staging directory is of no use with another.
+type store struct {
+	db        *sqldb.DB
+	box       Box
+	directory string
+}
+
+var _ autocert.Cache = (*store)(nil)
+
+// httpChallenge ends the names under which autocert keeps http-01 challenges.
+const httpChallenge = "+http-01"
+
+// Get gives what is kept under a name.
+func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
+	row := s.row(name)
+	var sealed string
+	err := s.db.Read(ctx, func(tx *sqldb.Tx) error {
+		return tx.QueryRow(ctx, `SELECT sealed FROM certificate WHERE name = $1`, row).Scan(&sealed)
+	})
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return nil, autocert.ErrCacheMiss
+	}
+	if err != nil && strings.HasSuffix(name, httpChallenge) {
+		return nil, autocert.ErrCacheMiss // strangers are shown the error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read certificate: %w", err)
+	}
+	return s.box.Open(sealed, about(row))
+}
+
+// Put keeps something under a name.
+func (s *store) Put(ctx context.Context, name string, data []byte) error {
+	row := s.row(name)
+	sealed := s.box.Seal(data, about(row))
+	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `
+			INSERT INTO certificate (name, sealed, changed) VALUES ($1, $2, $3)
+			ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed, changed = excluded.changed`, row, sealed, sqldb.At(tx.Now))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("store certificate: %w", err)
+	}
+	return nil
+}
+
+// Delete forgets what is kept under a name.
+func (s *store) Delete(ctx context.Context, name string) error {
+	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `DELETE FROM certificate WHERE name = $1`, s.row(name))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete certificate: %w", err)
+	}
+	return nil
+}
+
+// claim makes this node the one that obtains the certificate of a domain, until
+// it is released or claimFor has passed; errClaimed where another is.
+func (s *store) claim(ctx context.Context, domain string) (release func(), err error) {
+	row := s.row(domain)
+	var until sqldb.Time
+	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		until = sqldb.At(tx.Now.Add(claimFor))
+		n, err := tx.Exec(ctx, `
+			INSERT INTO certificate_claim (name, until) VALUES ($1, $2)
+			ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE certificate_claim.until <= $3`, row, until, sqldb.At(tx.Now))
+		if err == nil && n == 0 {
+			return errClaimed
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		_ = s.db.Write(ctx, func(tx *sqldb.Tx) error { // ends by itself otherwise
+			_, err := tx.Exec(ctx, `DELETE FROM certificate_claim WHERE name = $1 AND until = $2`, row, until)
+			return err
+		})
+	}, nil
+}
+
+const releaseTimeout = 2 * time.Second
+
+// sweep deletes challenges that a node left behind when it died.
+func (s *store) sweep(ctx context.Context) error {
+	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(ctx, `
+			DELETE FROM certificate WHERE changed < $1 AND (name LIKE '%+http-01' OR name LIKE '%+token')`, sqldb.At(tx.Now.Add(-24*time.Hour)))
+		return err
+	})
+}
+
+func (s *store) row(name string) string { return s.directory + " " + name }
+
+// about names the row to which a sealed text belongs.
+func about(row string) string { return "certificate " + row }

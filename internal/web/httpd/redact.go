@@ -1,0 +1,119 @@
+package httpd
+
+import (
+	"strings"
+
+	"atelier/internal/base/ident"
+)
+
+// Bounds of what a log line shows of an address.
+const (
+	maxWord     = 24
+	maxSegments = 12
+	hidden      = "…"
+)
+
+// redactPath writes a path for the log. People paste secrets into addresses, and
+// links carry them, so only what cannot be one is shown: the fixed parts of the
+// route that matched, ids where the route has them, and plain words, unless they
+// are the name of a file.
+func redactPath(path, route string) string {
+	if path == route { // most requests: nothing in it is the client's
+		return path
+	}
+	segments := strings.Split(path, "/")
+	fixed := strings.Split(route, "/")
+	for i, segment := range segments {
+		if i == maxSegments {
+			segments = append(segments[:i], hidden)
+			break
+		}
+		known := ""
+		if i < len(fixed) {
+			known = fixed[i]
+		}
+		if known == "{name}" { // what somebody called a file
+			segments[i] = hidden
+			continue
+		}
+		isID := strings.HasPrefix(known, "{") && ident.Valid(segment)
+		if segment != known && segment != "" && !isID && !isWord(segment) {
+			segments[i] = hidden
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// isWord reports whether text is short and of small letters, dashes and dots, or
+// the version of an interface. Our own tokens are not, whatever they are cut to.
+func isWord(text string) bool {
+	if len(text) > maxWord || strings.HasPrefix(text, "atl_") || strings.HasPrefix(text, "whsec_") {
+		return false
+	}
+	if digits, ok := strings.CutPrefix(text, "v"); ok && isNumber(digits) && len(digits) <= 2 {
+		return true
+	}
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && r != '-' && r != '.' && r != '_'
+	})
+}
+
+func isNumber(text string) bool {
+	return text != "" && len(text) <= 9 && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+}
+
+// shown are the query parameters whose values may be logged, and the form that
+// those have. Any other may be a secret: device_code and the signatures of
+// addresses are.
+var shown = map[string]func(value string) bool{
+	"limit":      isNumber,
+	"tool_id":    ident.Valid,
+	"team_id":    ident.Valid,
+	"company_id": ident.Valid,
+	"tool_tag":   areWords,
+	"status":     areWords,
+	"group_by":   areWords,
+	"format":     areWords,
+	"start_utc":  isTime,
+	"end_utc":    isTime,
+}
+
+// redactQuery writes a query for the log: names that are words, and the values of
+// some.
+func redactQuery(query string) string {
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		name, value, given := strings.Cut(part, "=")
+		isPlain := shown[name]
+		switch {
+		case isPlain != nil && (!given || isPlain(value)):
+		case isWord(name):
+			parts[i] = name + "=" + hidden
+		default:
+			parts[i] = hidden
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// areWords reports whether a value is a list of words, in any case.
+func areWords(value string) bool {
+	for word := range strings.SplitSeq(strings.ReplaceAll(value, "%2C", ","), ",") {
+		if !isWord(strings.ToLower(word)) {
+			return false
+		}
+	}
+	return len(value) <= 4*maxWord
+}
+
+// isTime reports whether a value begins as a date does and has nothing but what
+// times have.
+func isTime(value string) bool {
+	const date = "2006-01-02"
+	if len(value) < len(date) || len(value) > 40 || value[4] != '-' || value[7] != '-' {
+		return false
+	}
+	return !strings.ContainsFunc(value, func(r rune) bool {
+		return (r < '0' || r > '9') && !strings.ContainsRune("-:.+%TZA", r)
+	})
+}

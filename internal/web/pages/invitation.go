@@ -1,0 +1,63 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"atelier/internal/account/identity"
+)
+
+// invited is what the page of an invitation shows.
+type invited struct {
+	identity.Invitation
+	Secret string
+	Next   string // this page, for after the sign-in
+	Signup bool   // whether they can sign up with it
+	Wrong  bool   // it is for another address than theirs
+}
+
+// invitationPath is where invitations are shown.
+const invitationPath = "/invitation"
+
+// invitationLink is where the invitation with a secret is shown.
+func invitationLink(secret string) string {
+	return withQuery(invitationPath, url.Values{"token": {secret}})
+}
+
+func (s *server) invitationForm(v *visit) error {
+	shown, err := s.invited(v, v.query("token"))
+	if err != nil {
+		return err
+	}
+	return v.show("invitation", shown)
+}
+
+// invited looks an invitation up for whoever is signed in.
+func (s *server) invited(v *visit, secret string) (invited, error) {
+	inv, err := s.Desk.Invitation(v.r.Context(), secret)
+	if err != nil {
+		return invited{}, err
+	}
+	return invited{
+		Invitation: inv,
+		Secret:     secret,
+		Next:       invitationLink(secret),
+		Signup:     s.Desk.Settings.Signup != identity.Nobody,
+		Wrong:      v.signedIn() && inv.Email != "" && !strings.EqualFold(inv.Email, v.session.Person.Email),
+	}, nil
+}
+
+func (s *server) acceptInvitation(v *visit) error {
+	shown, err := s.invited(v, v.form.Get("token"))
+	if err != nil {
+		return err
+	}
+	if shown.Wrong { // somebody else has signed in since the page was shown
+		return v.answer(http.StatusForbidden, "invitation", shown, nil)
+	}
+	if err := s.Desk.AcceptInvitation(v.r.Context(), v.session.PersonID, v.form.Get("token"), v.visitor()); err != nil {
+		return err
+	}
+	return v.to(home + "?done=joined")
+}

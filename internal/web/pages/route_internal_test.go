@@ -1,0 +1,66 @@
+package pages
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/people/session"
+)
+
+func TestAccidentsBecomePages(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		do     func(v *visit) error
+		status int
+		says   string
+	}{
+		{"a panic", func(*visit) error { panic("secret words") }, 500, "Something went wrong on our side."},
+		{"an error", func(*visit) error { return errors.New("secret words") }, 500, "Something went wrong on our side."},
+		{"a page that can't be made", func(v *visit) error { return v.show("signin", "secret words") }, 500, "Something went wrong on our side."},
+		{"a fault", func(*visit) error { return fault.New(fault.Conflict, "Not now.").Because(errors.New("secret words")) }, 412, "Not now."},
+		{"away", func(*visit) error { return fault.New(fault.Unavailable, "Away.") }, 503, "Away."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := &server{open: map[string]bool{}}
+			w := httptest.NewRecorder()
+			s.handler([]route{{"GET", "/x", nobody, tt.do}}).ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
+			if body := w.Body.String(); w.Code != tt.status || !strings.Contains(body, tt.says) || !strings.Contains(body, `role="alert"`) || strings.Contains(body, "secret words") {
+				t.Errorf("answer = %d %s", w.Code, body)
+			}
+			if got := w.Header().Get("Retry-After"); (got == "2") != (tt.status == 503) {
+				t.Errorf("wait = %q", got)
+			}
+		})
+	}
+}
+
+func TestASessionThatEndedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := &server{open: map[string]bool{}}
+	w := httptest.NewRecorder()
+	h := s.handler([]route{{"GET", "/device", nobody, func(v *visit) error { return v.again("code", "", session.ErrNone) }}})
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/device?code=x", nil))
+	if to := w.Header().Get("Location"); w.Code != 303 || to != "/signin?next=%2Fdevice%3Fcode%3Dx" {
+		t.Errorf("answer = %d %s", w.Code, to)
+	}
+}
+
+func TestAbortedAnswersStayAborted(t *testing.T) {
+	t.Parallel()
+	s := &server{open: map[string]bool{}}
+	h := s.handler([]route{{"GET", "/x", nobody, func(*visit) error { panic(http.ErrAbortHandler) }}})
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler {
+			t.Errorf("panic = %v", p)
+		}
+	}()
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil))
+	t.Error("the answer was not aborted")
+}

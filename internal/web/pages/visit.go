@@ -1,0 +1,133 @@
+package pages
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"atelier/internal/account/identity"
+	"atelier/internal/base/fault"
+	"atelier/internal/web/httpd"
+)
+
+// visit is one request of a browser.
+type visit struct {
+	*server
+	w   http.ResponseWriter
+	r   *http.Request
+	rec *httpd.Record
+
+	session identity.Session // zero where nobody is signed in
+	cookie  string           // of the session
+	form    url.Values       // of a POST
+	secret  string           // that forms are bound to before the sign-in; see formSecret
+}
+
+// maxForm bounds what a form may send. The largest thing in it is a password.
+const maxForm = 16 << 10
+
+// readForm reads what was sent with a form. Its values are text without
+// control characters: none of our fields has lines.
+func (v *visit) readForm() error {
+	kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		return fault.New(fault.UnsupportedMediaType, "This address takes forms only.")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxForm))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return fault.New(fault.PayloadTooLarge, "This form is too large.")
+	}
+	if err != nil {
+		return httpd.NotWhole(err)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return fault.New(fault.Invalid, "The form can't be read. Send it again.").Because(err)
+	}
+	for name, values := range form {
+		for _, value := range values {
+			if !isLine(name) || !isLine(value) {
+				return fault.New(fault.Invalid, "Something in the form is not text. Go back and type it again.")
+			}
+		}
+	}
+	v.form = form
+	return nil
+}
+
+// isLine tells whether s is text on one line.
+func isLine(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// recognise finds out who is signed in.
+func (v *visit) recognise() error {
+	cookie := v.brought(v.cookies.session)
+	s, err := v.Desk.Session(v.r.Context(), cookie, v.visitor().Address)
+	if err != nil {
+		return err
+	}
+	v.session, v.cookie, v.rec.PersonID = s, cookie, s.PersonID
+	return nil
+}
+
+// reauthorize asks whether the browser is still signed in, for answers that last.
+func (v *visit) reauthorize(ctx context.Context) error {
+	_, err := v.Desk.Session(ctx, v.cookie, v.visitor().Address)
+	return err
+}
+
+func (v *visit) signedIn() bool { return v.session.PersonID != "" }
+
+// visitor is where the request comes from.
+func (v *visit) visitor() identity.Visitor {
+	return identity.Visitor{Agent: v.r.UserAgent(), Address: v.rec.Addr.String(), Browser: v.brought(v.cookies.known)}
+}
+
+// actor is who asks, for acts that name both sides.
+func (v *visit) actor() identity.Actor {
+	return identity.Actor{PersonID: v.session.PersonID, Address: v.visitor().Address}
+}
+
+// query is a parameter of the address.
+func (v *visit) query(name string) string { return v.r.URL.Query().Get(name) }
+
+// to sends the browser on to another page.
+func (v *visit) to(address string) error {
+	v.w.Header().Set("Location", address)
+	v.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// enter gives the browser its new session and sends it on. The one it had
+// ends: nobody would see it again but those who look for it.
+func (v *visit) enter(in identity.Entered, next string) error {
+	if v.signedIn() {
+		err := v.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor())
+		if err != nil && !identity.SignedOut(err) { // another password has ended it already
+			return err
+		}
+	}
+	v.rec.PersonID = in.Person.ID
+	v.keep(v.cookies.session, in.Cookie, "/", v.Desk.Settings.SessionLifetime)
+	v.keepKnown(in.Browser)
+	return v.to(next)
+}
+
+// keepKnown leaves in the browser by which it is known.
+func (v *visit) keepKnown(cookie string) {
+	v.keep(v.cookies.known, cookie, "/", v.Desk.Settings.KnownLifetime)
+}
+
+// leave takes the browser's session away and sends it to the sign-in page,
+// which says what was done.
+func (v *visit) leave(done string) error {
+	v.drop(v.cookies.session, "/")
+	return v.to("/signin?done=" + done)
+}
