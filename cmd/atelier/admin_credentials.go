@@ -130,7 +130,15 @@ type auditListCmd struct {
 }
 
 func (c auditListCmd) Run(p *program) error {
-	f := audit.Filter{CompanyID: c.Company, PersonID: c.Person, Acts: audit.Named(c.Act), From: c.Start, Until: c.End, Before: c.Before, Limit: c.Limit}
+	f := audit.Filter{
+		CompanyID: c.Company,
+		PersonID:  c.Person,
+		Acts:      audit.Named(c.Act),
+		From:      c.Start,
+		Until:     c.End,
+		Before:    c.Before,
+		Limit:     c.Limit,
+	}
 	if c.Act != "" && len(f.Acts) == 0 {
 		return usageError{fmt.Errorf("--act: %q is no act, nor a kind of them", c.Act)}
 	}
@@ -154,7 +162,8 @@ func (c auditListCmd) Run(p *program) error {
 			Details   map[string]string `json:"details"`
 			Hash      string            `json:"hash"`
 		}
-		list, rows := []entry{}, [][]string{{"SEQ", "AT", "ACT", "ACTOR", "PERSON", "COMPANY", "ADDRESS", "DETAILS"}}
+		list := []entry{}
+		rows := [][]string{{"SEQ", "AT", "ACT", "ACTOR", "PERSON", "COMPANY", "ADDRESS", "DETAILS"}}
 		for _, r := range all {
 			list = append(list, entry{r.Seq, stamp(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, r.Details, r.Hash})
 			rows = append(rows, []string{strconv.FormatInt(r.Seq, 10), stamp(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, details(r.Details)})

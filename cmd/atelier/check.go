@@ -52,9 +52,11 @@ func (c checkCmd) Run(p *program) error {
 	}
 	defer blobs.Close()
 	kept := library.Library{DB: db, Blobs: blobs}
-	verify, intact := kept.VerifySizes, "every file is there"
+	verify := kept.VerifySizes
+	intact := "every file is there"
 	if c.Files {
-		verify, intact = kept.VerifyFiles, "every file is as it was stored"
+		verify = kept.VerifyFiles
+		intact = "every file is as it was stored"
 	}
 	if err := verify(p.ctx, func(problem string) { list = append(list, violation{"every file is as it was stored", problem}) }); err != nil {
 		return err

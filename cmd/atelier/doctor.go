@@ -81,7 +81,8 @@ func (p *program) examine(ctx context.Context) ([]finding, error) {
 		}
 		f.Detail = strings.Join(found, ", ")
 		if lacks := missing(have[name]); len(lacks) > 0 {
-			f.State, f.Detail = "missing", ""
+			f.State = "missing"
+			f.Detail = ""
 			for _, n := range lacks {
 				f.Detail += n.Name + " is not here; "
 				packages = append(packages, n.Package)
@@ -97,7 +98,8 @@ func (p *program) examine(ctx context.Context) ([]finding, error) {
 			f.Detail = backends[name].Command[0]
 		}
 		if err := probe(ctx, engines.pools[name].Engine); err != nil {
-			f.State, f.Detail = "away", f.Detail+": "+err.Error()
+			f.State = "away"
+			f.Detail = f.Detail + ": " + err.Error()
 		}
 		all = append(all, f)
 	}
@@ -111,7 +113,8 @@ func examineModel(k kernel.Kernel, open func() (*neural.Model, error)) finding {
 	f := finding{Name: "tiny", Kind: "shipped", State: "ok", Detail: "in the program, computes with " + k.String()}
 	m, err := open()
 	if err != nil {
-		f.State, f.Detail = "missing", err.Error()
+		f.State = "missing"
+		f.Detail = err.Error()
 		return f
 	}
 	m.Close()

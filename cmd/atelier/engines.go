@@ -174,10 +174,12 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	nothing := func() {}
 	if b.Engine == config.Exec {
 		e, err := command.New(command.Options{
-			Command: b.Command, Env: b.Environment, Folder: p.cfg.Engines.Folder,
-			Limits: child.Limits{Memory: int64(b.Memory), File: int64(b.FileBytes), Folder: int64(b.FolderBytes), Network: b.Network},
-			Read:   b.Read,
-			Write:  b.Write,
+			Command: b.Command,
+			Env:     b.Environment,
+			Folder:  p.cfg.Engines.Folder,
+			Limits:  child.Limits{Memory: int64(b.Memory), File: int64(b.FileBytes), Folder: int64(b.FolderBytes), Network: b.Network},
+			Read:    b.Read,
+			Write:   b.Write,
 		})
 		return e, nothing, err
 	}
@@ -198,7 +200,8 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	case config.Replicate:
 		return replicate.New(client, replicate.Options{Addresses: addresses, Now: time.Now}), client.Close, nil
 	case config.Fal:
-		o, shut := fal.Options{Addresses: addresses}, []func(){client.Close}
+		o := fal.Options{Addresses: addresses}
+		shut := []func(){client.Close}
 		if b.Storage != "" {
 			if o.Storage, err = p.client(b, b.Storage); err != nil {
 				return nil, nothing, err

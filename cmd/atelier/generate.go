@@ -268,7 +268,9 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 		if err := save(p.ctx, service, o, path); err != nil {
 			return err
 		}
-		paths, ids, notes = append(paths, path), append(ids, o.ID), append(notes, o.Note)
+		paths = append(paths, path)
+		ids = append(ids, o.ID)
+		notes = append(notes, o.Note)
 		if o.Note != "" {
 			said = true
 			fmt.Fprintf(p.stderr, "%s: %s\n", path, sanitize.Line(o.Note, engine.MaxRemark)) // of a service that nobody here knows

@@ -95,7 +95,13 @@ func launch(ctx context.Context, args []string, s streams) error {
 	if err := sources.Locate(k, c.Config.Check()); err != nil {
 		return usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	p := &program{streams: s, ctx: ctx, cfg: &c.Config, sources: sources, kong: k}
+	p := &program{
+		streams: s,
+		ctx:     ctx,
+		cfg:     &c.Config,
+		sources: sources,
+		kong:    k,
+	}
 	if k.Command() != "serve" { // which logs them
 		for _, warning := range p.unknownVariables() {
 			fmt.Fprintln(s.stderr, "atelier: warning:", warning)

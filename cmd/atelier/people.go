@@ -42,11 +42,19 @@ type people struct {
 func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 	c := p.cfg
 	return &people{
-		db: db, keys: keys,
+		db:   db,
+		keys: keys,
 		devices: device.New(device.Options{
-			Key: keys.Key("device"), Now: db.Now, MaxGrants: c.Device.Grants, MaxPerNetwork: c.Device.GrantsPerNetwork, Replayed: identity.Replayed,
-			ExpiresIn: time.Duration(c.Device.ExpiresIn), Interval: time.Duration(c.Device.Interval), MaxInterval: time.Duration(c.Device.MaxInterval),
-			RotateAfter: time.Duration(c.Tokens.RefreshRotateAfter), Grace: time.Duration(c.Tokens.RefreshGrace),
+			Key:           keys.Key("device"),
+			Now:           db.Now,
+			MaxGrants:     c.Device.Grants,
+			MaxPerNetwork: c.Device.GrantsPerNetwork,
+			Replayed:      identity.Replayed,
+			ExpiresIn:     time.Duration(c.Device.ExpiresIn),
+			Interval:      time.Duration(c.Device.Interval),
+			MaxInterval:   time.Duration(c.Device.MaxInterval),
+			RotateAfter:   time.Duration(c.Tokens.RefreshRotateAfter),
+			Grace:         time.Duration(c.Tokens.RefreshGrace),
 		}),
 		// All nodes have one name as the issuer, whatever addresses they have.
 		tokens:  idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Tokens.IDLifetime), Now: db.Now}),
@@ -59,23 +67,50 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 	c := p.cfg
 	if c.OIDC.Issuer != "" {
 		pp.provider = oidc.New(oidc.Settings{
-			Name: c.OIDC.Name, Issuer: c.OIDC.Issuer, ClientID: c.OIDC.ClientID, ClientSecret: c.OIDC.ClientSecret,
-			RedirectURL: c.AppURL + "/oidc/callback", Timeout: providerTimeout, Now: pp.db.Now,
+			Name:         c.OIDC.Name,
+			Issuer:       c.OIDC.Issuer,
+			ClientID:     c.OIDC.ClientID,
+			ClientSecret: c.OIDC.ClientSecret,
+			RedirectURL:  c.AppURL + "/oidc/callback",
+			Timeout:      providerTimeout,
+			Now:          pp.db.Now,
 		})
 	}
 	pp.jobs = jobs
 	office := mailqueue.Office{Queue: jobs, Box: pp.mailBox()}
 	pp.desk = identity.New(identity.Parts{
-		DB: pp.db, Devices: pp.devices, Tokens: pp.tokens, Post: office, Provider: pp.provider, Box: pp.keys.Box("person_identity"), Now: pp.db.Now,
+		DB:       pp.db,
+		Devices:  pp.devices,
+		Tokens:   pp.tokens,
+		Post:     office,
+		Provider: pp.provider,
+		Box:      pp.keys.Box("person_identity"),
+		Now:      pp.db.Now,
 		Settings: identity.Settings{
-			AppURL: c.AppURL, Signup: identity.Signup(c.Signup), RequireVerified: c.RequireVerifiedEmail, NoMail: c.SMTP.Address == "",
-			SessionLifetime: time.Duration(c.Sessions.Lifetime), KnownLifetime: time.Duration(c.Sessions.Known),
-			SignupGrant: c.Tokens.SignupGrant, SetupGrant: c.Tokens.SetupGrant, MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp, TopUpWindow: time.Duration(c.Tokens.TopUpWindow),
-			Storage: storageLimits(c),
+			AppURL:           c.AppURL,
+			Signup:           identity.Signup(c.Signup),
+			RequireVerified:  c.RequireVerifiedEmail,
+			NoMail:           c.SMTP.Address == "",
+			SessionLifetime:  time.Duration(c.Sessions.Lifetime),
+			KnownLifetime:    time.Duration(c.Sessions.Known),
+			SignupGrant:      c.Tokens.SignupGrant,
+			SetupGrant:       c.Tokens.SetupGrant,
+			MonthlyAllowance: c.Tokens.MonthlyAllowance,
+			TopUp:            c.Tokens.TopUp,
+			TopUpWindow:      time.Duration(c.Tokens.TopUpWindow),
+			Storage:          storageLimits(c),
 		},
 	})
-	pp.directory = &directory.Directory{DB: pp.db, Post: office, Resolver: net.DefaultResolver, AppURL: c.AppURL, Budgets: pp.budgets, Vouch: pp.desk.Vouch}
-	pp.budgets.Post, pp.budgets.AppURL = office, c.AppURL
+	pp.directory = &directory.Directory{
+		DB:       pp.db,
+		Post:     office,
+		Resolver: net.DefaultResolver,
+		AppURL:   c.AppURL,
+		Budgets:  pp.budgets,
+		Vouch:    pp.desk.Vouch,
+	}
+	pp.budgets.Post = office
+	pp.budgets.AppURL = c.AppURL
 }
 
 // dossier is what hands over and ends what is kept about people.
@@ -94,7 +129,14 @@ func (p *program) sender() (mail.Sender, error) {
 	if c.Address == "" {
 		return mail.Print(p.stderr), nil
 	}
-	return mail.SMTP(mail.Settings{Address: c.Address, From: c.From, Username: c.Username, Password: c.Password, TLS: c.TLS, Timeout: smtpTimeout})
+	return mail.SMTP(mail.Settings{
+		Address:  c.Address,
+		From:     c.From,
+		Username: c.Username,
+		Password: c.Password,
+		TLS:      c.TLS,
+		Timeout:  smtpTimeout,
+	})
 }
 
 const smtpTimeout = 30 * time.Second

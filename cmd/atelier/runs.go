@@ -85,7 +85,10 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		space:  space,
 		memory: budget,
 		library: &library.Library{
-			DB: db, Blobs: blobs, OrphanAge: time.Duration(c.Retention.Orphans), Storage: storageLimits(c),
+			DB:        db,
+			Blobs:     blobs,
+			OrphanAge: time.Duration(c.Retention.Orphans),
+			Storage:   storageLimits(c),
 			Retention: library.Retention{Uploads: time.Duration(c.Retention.Uploads), Results: time.Duration(c.Retention.Results)},
 		},
 		boards:  &board.Boards{DB: db, Hub: pubsub.New(), Keep: time.Duration(c.Retention.Boards)},
@@ -99,13 +102,27 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	}
 	budgets.Wake = wake
 	rs.service = generation.New(generation.Parts{
-		DB: db, Catalog: tools, Policy: rules, Guard: guard, Hub: rs.hub, Budgets: budgets,
+		DB:      db,
+		Catalog: tools,
+		Policy:  rules,
+		Guard:   guard,
+		Hub:     rs.hub,
+		Budgets: budgets,
 		Settings: generation.Settings{
-			InputFiles: c.Limits.InputFiles, MetadataBytes: int(c.Limits.MetadataBytes), PluginLength: c.Limits.PluginLength, ActiveRuns: c.Limits.ActiveRuns,
-			CreatePerMinute: c.Limits.CreatePerMinute, CreatePerHour: c.Limits.CreatePerHour, NumResults: c.Limits.NumResults,
-			KeyLifetime: time.Duration(c.Limits.IdempotencyLifetime), KeyWait: time.Duration(c.Limits.IdempotencyWait),
-			PollMin: time.Duration(c.Runs.PollMin), PollMax: time.Duration(c.Runs.PollMax), MonthlyAllowance: c.Tokens.MonthlyAllowance, TopUp: c.Tokens.TopUp,
-			Storage: storageLimits(c),
+			InputFiles:       c.Limits.InputFiles,
+			MetadataBytes:    int(c.Limits.MetadataBytes),
+			PluginLength:     c.Limits.PluginLength,
+			ActiveRuns:       c.Limits.ActiveRuns,
+			CreatePerMinute:  c.Limits.CreatePerMinute,
+			CreatePerHour:    c.Limits.CreatePerHour,
+			NumResults:       c.Limits.NumResults,
+			KeyLifetime:      time.Duration(c.Limits.IdempotencyLifetime),
+			KeyWait:          time.Duration(c.Limits.IdempotencyWait),
+			PollMin:          time.Duration(c.Runs.PollMin),
+			PollMax:          time.Duration(c.Runs.PollMax),
+			MonthlyAllowance: c.Tokens.MonthlyAllowance,
+			TopUp:            c.Tokens.TopUp,
+			Storage:          storageLimits(c),
 		},
 		Queued: func(engine string) { rs.relay.Queued(engine) },
 		Ended:  wake,
@@ -127,18 +144,42 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	results := *rs.intake
 	results.Blobs = blob.WithSpace(blobs, space.CheckResults)
 	rs.runner = runner.New(runner.Parts{
-		DB: db, Blobs: results.Blobs, Intake: &results, Catalog: tools, Runs: rs.service, Hub: rs.hub, Pools: rs.engines.pools, Memory: budget, Log: log, Metrics: metrics, Now: time.Now,
+		DB:      db,
+		Blobs:   results.Blobs,
+		Intake:  &results,
+		Catalog: tools,
+		Runs:    rs.service,
+		Hub:     rs.hub,
+		Pools:   rs.engines.pools,
+		Memory:  budget,
+		Log:     log,
+		Metrics: metrics,
+		Now:     time.Now,
 		Address: func(a asset.Asset, personID string) string {
 			return rs.links.URL(library.OfInput, a.ID, library.Whole, personID, library.InputNames(a).Whole)
 		},
 		Settings: runner.Settings{
-			Lease: time.Duration(c.Runs.Lease), Retry: spans(c.Runs.Retry), Attempts: c.Runs.Attempts, MaxWait: time.Duration(c.Runs.MaxWait),
-			Drain: drainTime(c), OutputBytes: int64(c.Runs.OutputBytes), Probe: time.Duration(c.Engines.Probe),
-			Provenance: c.Engines.Provenance, Prompts: c.Engines.Prompts,
+			Lease:       time.Duration(c.Runs.Lease),
+			Retry:       spans(c.Runs.Retry),
+			Attempts:    c.Runs.Attempts,
+			MaxWait:     time.Duration(c.Runs.MaxWait),
+			Drain:       drainTime(c),
+			OutputBytes: int64(c.Runs.OutputBytes),
+			Probe:       time.Duration(c.Engines.Probe),
+			Provenance:  c.Engines.Provenance,
+			Prompts:     c.Engines.Prompts,
 		},
 	})
 	rs.sender = webhook.New(webhook.Options{
-		DB: db, Secrets: rs.secrets, SecretMade: identity.SecretMade, Guard: guard, Log: log, Metrics: metrics, Now: time.Now, Timeout: time.Duration(c.Webhook.Timeout), Schedule: spans(c.Webhook.RetrySchedule),
+		DB:         db,
+		Secrets:    rs.secrets,
+		SecretMade: identity.SecretMade,
+		Guard:      guard,
+		Log:        log,
+		Metrics:    metrics,
+		Now:        time.Now,
+		Timeout:    time.Duration(c.Webhook.Timeout),
+		Schedule:   spans(c.Webhook.RetrySchedule),
 		Body: func(ctx context.Context, runID string) ([]byte, error) {
 			rec, err := rs.service.StatusOf(ctx, runID)
 			if err != nil {

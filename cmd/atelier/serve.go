@@ -39,7 +39,8 @@ type serveCmd struct{}
 
 // Run builds every part in order, starts what runs, and waits for the end.
 func (serveCmd) Run(p *program) error {
-	ctx, cfg := p.ctx, p.cfg
+	ctx := p.ctx
+	cfg := p.cfg
 	log, err := telemetry.Logger(p.stderr, cfg.Log.Format, cfg.Log.Level)
 	if err != nil {
 		return err
@@ -97,7 +98,16 @@ func (serveCmd) Run(p *program) error {
 	asked, stopAsking := onSignal(syscall.SIGHUP)
 	defer stopAsking()
 	tools := catalog.New(db, log)
-	keeper := &curator.Curator{DB: db, Blobs: blobs, Catalog: tools, From: from, Log: log, Every: time.Duration(cfg.Catalog.Refresh), Asked: asked, Now: time.Now}
+	keeper := &curator.Curator{
+		DB:      db,
+		Blobs:   blobs,
+		Catalog: tools,
+		From:    from,
+		Log:     log,
+		Every:   time.Duration(cfg.Catalog.Refresh),
+		Asked:   asked,
+		Now:     time.Now,
+	}
 	if err := keeper.Load(ctx); err != nil {
 		return err
 	}
@@ -113,7 +123,13 @@ func (serveCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	registry.MustRegister(metrics.New(metrics.Options{DB: db, Memory: work.memory, Engines: work.engineNames(), Log: log, Now: time.Now}))
+	registry.MustRegister(metrics.New(metrics.Options{
+		DB:      db,
+		Memory:  work.memory,
+		Engines: work.engineNames(),
+		Log:     log,
+		Now:     time.Now,
+	}))
 	err = db.Write(ctx, func(tx *sqldb.Tx) error { return storageLimits(cfg).Rebalance(ctx, tx) })
 	if err != nil {
 		return fmt.Errorf("count stored files: %w", err)
@@ -125,8 +141,16 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		handlers = worker.Handlers(worker.Parts{
-			DB: db, Blobs: blobs, Devices: who.devices, Tokens: who.tokens, Mail: sender, MailBox: who.mailBox(), Log: log, Now: time.Now,
-			Leftovers: time.Duration(cfg.Retention.Orphans), SweepEvery: time.Duration(cfg.Retention.Every),
+			DB:         db,
+			Blobs:      blobs,
+			Devices:    who.devices,
+			Tokens:     who.tokens,
+			Mail:       sender,
+			MailBox:    who.mailBox(),
+			Log:        log,
+			Now:        time.Now,
+			Leftovers:  time.Duration(cfg.Retention.Orphans),
+			SweepEvery: time.Duration(cfg.Retention.Every),
 		})
 		handlers = append(handlers, work.handlers(cfg, db)...)
 	}
@@ -142,16 +166,42 @@ func (serveCmd) Run(p *program) error {
 	if cfg.Has("api") {
 		calls, err := api.New(api.Parts{
 			Gate: &access.Gate{
-				DB: db, Devices: who.devices, Tokens: who.tokens, Now: db.Now,
-				RequireVerified: cfg.RequireVerifiedEmail, RefuseOAuthReports: cfg.Reporting.OAuth == "refuse",
+				DB:                 db,
+				Devices:            who.devices,
+				Tokens:             who.tokens,
+				Now:                db.Now,
+				RequireVerified:    cfg.RequireVerifiedEmail,
+				RefuseOAuthReports: cfg.Reporting.OAuth == "refuse",
 			},
-			Desk: who.desk, Directory: who.directory, Dossier: who.dossier(blobs),
-			Runs: work.service, Hub: work.hub, Intake: work.intake, Library: work.library, Boards: work.boards, Links: work.links, Secrets: work.secrets,
-			DB: db, Blobs: blobs, Catalog: tools, Cursors: cursor.New(keys.Key("cursor")), BaseURL: cfg.BaseURL, Now: time.Now, Space: work.space.Check, Origins: cfg.HTTP.CORSOrigins,
+			Desk:      who.desk,
+			Directory: who.directory,
+			Dossier:   who.dossier(blobs),
+			Runs:      work.service,
+			Hub:       work.hub,
+			Intake:    work.intake,
+			Library:   work.library,
+			Boards:    work.boards,
+			Links:     work.links,
+			Secrets:   work.secrets,
+			DB:        db,
+			Blobs:     blobs,
+			Catalog:   tools,
+			Cursors:   cursor.New(keys.Key("cursor")),
+			BaseURL:   cfg.BaseURL,
+			Now:       time.Now,
+			Space:     work.space.Check,
+			Origins:   cfg.HTTP.CORSOrigins,
 			Limits: api.Limits{
-				JSONBytes: int64(cfg.Limits.JSONBytes), JSONDepth: cfg.Limits.JSONDepth, PageSize: cfg.Limits.PageSize, PageDefault: cfg.Limits.PageDefault,
-				ToolsPageDefault: cfg.Limits.ToolsPageDefault, RequestsPerMinute: cfg.Limits.RequestsPerMinute,
-				FileBytes: int64(cfg.Limits.FileBytes), RequestBytes: int64(cfg.Limits.RequestBytes), KeyLength: cfg.Limits.IdempotencyKeyLength, DecodeWait: time.Duration(cfg.Memory.Wait),
+				JSONBytes:         int64(cfg.Limits.JSONBytes),
+				JSONDepth:         cfg.Limits.JSONDepth,
+				PageSize:          cfg.Limits.PageSize,
+				PageDefault:       cfg.Limits.PageDefault,
+				ToolsPageDefault:  cfg.Limits.ToolsPageDefault,
+				RequestsPerMinute: cfg.Limits.RequestsPerMinute,
+				FileBytes:         int64(cfg.Limits.FileBytes),
+				RequestBytes:      int64(cfg.Limits.RequestBytes),
+				KeyLength:         cfg.Limits.IdempotencyKeyLength,
+				DecodeWait:        time.Duration(cfg.Memory.Wait),
 			},
 		})
 		if err != nil {
@@ -162,8 +212,15 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		pages, err := pages.New(pages.Parts{
-			Desk: who.desk, Dossier: who.dossier(blobs), Provider: who.provider, Box: keys.Box("oidc pending"), Key: keys.Key("form"),
-			AppURL: cfg.AppURL, BaseURL: cfg.BaseURL, Now: db.Now, Wall: time.Now,
+			Desk:     who.desk,
+			Dossier:  who.dossier(blobs),
+			Provider: who.provider,
+			Box:      keys.Box("oidc pending"),
+			Key:      keys.Key("form"),
+			AppURL:   cfg.AppURL,
+			BaseURL:  cfg.BaseURL,
+			Now:      db.Now,
+			Wall:     time.Now,
 		})
 		if err != nil {
 			return err
@@ -186,11 +243,22 @@ func (serveCmd) Run(p *program) error {
 		health.Notes["certificate"] = listeners.certificateState
 	}
 	server := httpd.New(root, httpd.Options{
-		Log: log, Metrics: registry, Tracer: tracer, Health: health, Now: time.Now,
-		HSTS: strings.HasPrefix(cfg.BaseURL, "https:"), TrustedProxies: cfg.HTTP.TrustedProxies, Connections: p.connectionLimits(log), TLS: listeners.tls,
-		HeaderTimeout: time.Duration(cfg.HTTP.HeaderTimeout), BodyTimeout: time.Duration(cfg.HTTP.BodyTimeout),
-		WriteTimeout: time.Duration(cfg.HTTP.WriteTimeout), IdleTimeout: time.Duration(cfg.HTTP.IdleTimeout), HeaderBytes: int(cfg.HTTP.HeaderBytes),
-		Delay: time.Duration(cfg.Shutdown.Delay), Timeout: time.Duration(cfg.Shutdown.Timeout),
+		Log:            log,
+		Metrics:        registry,
+		Tracer:         tracer,
+		Health:         health,
+		Now:            time.Now,
+		HSTS:           strings.HasPrefix(cfg.BaseURL, "https:"),
+		TrustedProxies: cfg.HTTP.TrustedProxies,
+		Connections:    p.connectionLimits(log),
+		TLS:            listeners.tls,
+		HeaderTimeout:  time.Duration(cfg.HTTP.HeaderTimeout),
+		BodyTimeout:    time.Duration(cfg.HTTP.BodyTimeout),
+		WriteTimeout:   time.Duration(cfg.HTTP.WriteTimeout),
+		IdleTimeout:    time.Duration(cfg.HTTP.IdleTimeout),
+		HeaderBytes:    int(cfg.HTTP.HeaderBytes),
+		Delay:          time.Duration(cfg.Shutdown.Delay),
+		Timeout:        time.Duration(cfg.Shutdown.Timeout),
 	})
 
 	// Everything that runs.
@@ -243,7 +311,8 @@ func edges(calls, reference, pages, people http.Handler) http.Handler {
 // onSignal gives a channel that hears of a signal. Several that come while
 // nobody listens count as one.
 func onSignal(s os.Signal) (<-chan struct{}, func()) {
-	signals, heard := make(chan os.Signal, 1), make(chan struct{})
+	signals := make(chan os.Signal, 1)
+	heard := make(chan struct{})
 	signal.Notify(signals, s)
 	done := make(chan struct{})
 	go func() {

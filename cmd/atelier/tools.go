@@ -44,7 +44,8 @@ func (c lintCmd) Run(p *program) error {
 	}
 	problems := slices.Concat(set.Problems, set.Warnings)
 	catalog.SortProblems(problems)
-	own, shipped := set.LenOf(catalog.Directory), set.LenOf(catalog.Builtin)
+	own := set.LenOf(catalog.Directory)
+	shipped := set.LenOf(catalog.Builtin)
 	if c.JSON {
 		err = p.print(true, map[string]any{"tools": set.Len(), "own_tools": own, "shipped_tools": shipped, "problems": problemRows(problems)}, "")
 	} else {

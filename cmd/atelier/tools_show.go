@@ -257,7 +257,8 @@ func describeNumber(f catalog.Field) string {
 	if f.Integer() {
 		text = "a whole number"
 	}
-	low, high := f.Display.Min, f.Display.Max
+	low := f.Display.Min
+	high := f.Display.Max
 	switch {
 	case f.Type == "SEED":
 		text += " from 0 to 4294967295"

@@ -134,7 +134,15 @@ func (bs *Boards) Create(ctx context.Context, v Viewer, name string) (b Board, e
 		if err := room(ctx, tx, v); err != nil {
 			return err
 		}
-		b = Board{ID: ident.New(), AccountID: v.AccountID, PersonID: v.PersonID, Name: name, Revision: 1, Created: tx.Now, Updated: tx.Now}
+		b = Board{
+			ID:        ident.New(),
+			AccountID: v.AccountID,
+			PersonID:  v.PersonID,
+			Name:      name,
+			Revision:  1,
+			Created:   tx.Now,
+			Updated:   tx.Now,
+		}
 		return insert(ctx, tx, b)
 	})
 	return b, err

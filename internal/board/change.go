@@ -130,7 +130,8 @@ func (w *writing) write(ctx context.Context) (Changed, error) {
 		f.Fields = w.problems
 		return Changed{}, f
 	}
-	created, updated := w.put[:len(w.changes.Create):len(w.changes.Create)], w.put[len(w.changes.Create):]
+	created := w.put[:len(w.changes.Create):len(w.changes.Create)]
+	updated := w.put[len(w.changes.Create):]
 	if err := w.store(ctx, created, updated); err != nil {
 		return Changed{}, err
 	}
@@ -142,8 +143,13 @@ func (w *writing) write(ctx context.Context) (Changed, error) {
 func (w *writing) create() {
 	for i, d := range w.changes.Create {
 		n := Node{
-			ID: ident.New(), Kind: d.Kind, Ref: d.Ref, Text: d.Text, Box: d.Box, Revision: w.board.Revision,
-			Created: w.tx.Now.Add(time.Duration(i) * time.Microsecond),
+			ID:       ident.New(),
+			Kind:     d.Kind,
+			Ref:      d.Ref,
+			Text:     d.Text,
+			Box:      d.Box,
+			Revision: w.board.Revision,
+			Created:  w.tx.Now.Add(time.Duration(i) * time.Microsecond),
 		}
 		set(&n.Z, d.Z)
 		n.check(func(field, message string) { w.problem(w.at("create", i, field), message) })
@@ -196,7 +202,13 @@ func (w *writing) alter(ctx context.Context) error {
 			return errNoNode
 		}
 		if ok {
-			w.gone = append(w.gone, Node{ID: n.ID, Kind: n.Kind, Created: n.Created, Revision: w.board.Revision, Deleted: w.tx.Now})
+			w.gone = append(w.gone, Node{
+				ID:       n.ID,
+				Kind:     n.Kind,
+				Created:  n.Created,
+				Revision: w.board.Revision,
+				Deleted:  w.tx.Now,
+			})
 		}
 	}
 	return nil

@@ -18,7 +18,9 @@ const columns = `id, account_id, person_id, name, revision, nodes, forgotten, cr
 func scan(row sqldb.Scanner) (b Board, err error) {
 	var created, updated, deleted sqldb.Time
 	err = row.Scan(&b.ID, &b.AccountID, &b.PersonID, &b.Name, &b.Revision, &b.Nodes, &b.forgotten, &created, &updated, &deleted)
-	b.Created, b.Updated, b.Deleted = created.Time, updated.Time, deleted.Time
+	b.Created = created.Time
+	b.Updated = updated.Time
+	b.Deleted = deleted.Time
 	return b, err
 }
 
@@ -75,7 +77,8 @@ func revision(ctx context.Context, db *sqldb.DB, accountID, id string) (n int64,
 
 // step takes the next revision where the board is as m says.
 func step(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Board, error) {
-	query, args := `UPDATE board SET revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NULL`, []any{id, accountID, sqldb.At(tx.Now)}
+	query := `UPDATE board SET revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NULL`
+	args := []any{id, accountID, sqldb.At(tx.Now)}
 	if m.Strict {
 		var in string
 		in, args = sqldb.In(m.Revisions, args...)
@@ -146,7 +149,8 @@ const nodeColumns = `id, kind, ref, text, x, y, width, height, z, revision, crea
 func scanNode(row sqldb.Scanner) (n Node, err error) {
 	var created, deleted sqldb.Time
 	err = row.Scan(&n.ID, &n.Kind, &n.Ref, &n.Text, &n.Box.X, &n.Box.Y, &n.Box.Width, &n.Box.Height, &n.Z, &n.Revision, &created, &deleted)
-	n.Created, n.Deleted = created.Time, deleted.Time
+	n.Created = created.Time
+	n.Deleted = deleted.Time
 	return n, err
 }
 
@@ -159,7 +163,8 @@ func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, 
 			return enough
 		}
 		n, err := scanNode(row)
-		p.Nodes, bytes = append(p.Nodes, n), bytes-len(n.Text)
+		p.Nodes = append(p.Nodes, n)
+		bytes = bytes - len(n.Text)
 		return err
 	})
 	if p.More {
@@ -169,7 +174,8 @@ func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, 
 }
 
 func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Place, limit int) (Page, error) {
-	query, args := `SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND deleted IS NULL`, []any{boardID, limit + 1}
+	query := `SELECT ` + nodeColumns + ` FROM board_node WHERE board_id = $1 AND deleted IS NULL`
+	args := []any{boardID, limit + 1}
 	if after != nil {
 		query += ` AND (created, id) > ($3, $4)`
 		args = append(args, after.Created.UnixMicro(), after.ID)

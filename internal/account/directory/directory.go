@@ -64,7 +64,9 @@ func (a Actor) operator() bool { return a.trusted }
 
 // record writes down what an actor did in a company.
 func (a Actor) record(ctx context.Context, tx *sqldb.Tx, companyID string, e audit.Entry) error {
-	e.ActorID, e.CompanyID, e.Address = a.PersonID, companyID, a.Address
+	e.ActorID = a.PersonID
+	e.CompanyID = companyID
+	e.Address = a.Address
 	return audit.Add(ctx, tx, e)
 }
 

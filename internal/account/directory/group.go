@@ -73,7 +73,8 @@ func (d *Directory) Groups(ctx context.Context, s Source, q GroupQuery) (page []
 				fit = append(fit, g)
 			}
 		}
-		total, page = len(fit), window(fit, q.Start, q.Count)
+		total = len(fit)
+		page = window(fit, q.Start, q.Count)
 		if !q.Members || q.Matching {
 			return nil
 		}
@@ -106,7 +107,13 @@ func (s Source) candidateGroups(ctx context.Context, tx *sqldb.Tx, q GroupQuery)
 func asGroups(rows []company.Group) []Group {
 	all := make([]Group, len(rows))
 	for i, g := range rows {
-		all[i] = Group{ID: g.ID, Name: g.Name, ExternalID: g.ExternalID, Created: g.Created, Updated: g.Updated}
+		all[i] = Group{
+			ID:         g.ID,
+			Name:       g.Name,
+			ExternalID: g.ExternalID,
+			Created:    g.Created,
+			Updated:    g.Updated,
+		}
 	}
 	return all
 }
@@ -114,9 +121,11 @@ func asGroups(rows []company.Group) []Group {
 // withMembers fills in the members of groups: of a page, or of every group that
 // the company has.
 func withMembers(ctx context.Context, tx *sqldb.Tx, s Source, groups []Group, every bool) error {
-	at, ids := map[string]int{}, make([]string, len(groups))
+	at := map[string]int{}
+	ids := make([]string, len(groups))
 	for i, g := range groups {
-		ids[i], at[g.ID] = g.ID, i
+		ids[i] = g.ID
+		at[g.ID] = i
 	}
 	if every && len(groups) > 1 {
 		ids = nil
@@ -221,7 +230,8 @@ func (d *Directory) ChangeGroup(ctx context.Context, s Source, id string, change
 // setMembers has exactly these people in a team. Who is in it already keeps
 // their role.
 func (s Source) setMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, was []Ref, want []string) (entries []audit.Entry, err error) {
-	stays, in := map[string]bool{}, map[string]bool{}
+	stays := map[string]bool{}
+	in := map[string]bool{}
 	for _, id := range want {
 		stays[id] = true
 	}

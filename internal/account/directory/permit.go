@@ -53,7 +53,8 @@ func inCompany(ctx context.Context, tx *sqldb.Tx, a Actor, companyID string, may
 	s := standing{actor: a}
 	if a.operator() {
 		c, err := company.ByID(ctx, tx, companyID)
-		s.Company, s.Role.Permissions = c, company.CompanyPermissions
+		s.Company = c
+		s.Role.Permissions = company.CompanyPermissions
 		return s, err
 	}
 	m, err := membership(ctx, tx, a.PersonID, companyID)

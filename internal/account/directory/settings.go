@@ -42,8 +42,10 @@ func (d *Directory) ChangeCompany(ctx context.Context, a Actor, companyID string
 		to := map[string]string{}
 		var problems error
 		set := func(what string, is *string, want string, change func() error) {
-			details[what], details[what+"_before"] = want, *is
-			from[what], to[what] = *is, want
+			details[what] = want
+			details[what+"_before"] = *is
+			from[what] = *is
+			to[what] = want
 			if want != *is {
 				problems = both(problems, change())
 			}

@@ -214,9 +214,10 @@ func (d *Directory) SetTeamRolePermissions(ctx context.Context, a Actor, teamID,
 	err = d.changeTeam(ctx, a, teamID, managesTeam, func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
 		r, err := company.TeamRoleByName(ctx, tx, teamID, name)
 		if fault.Is(err, fault.NotFound) {
-			r, err = company.TeamRole{
+			r = company.TeamRole{
 				Name: name, Permissions: []company.Permission{company.UsePlugins, company.Generate}, PluginKinds: []string{company.AnyKind},
-			}, nil
+			}
+			err = nil
 		}
 		if err != nil {
 			return e, err

@@ -77,7 +77,8 @@ func (d *Directory) Users(ctx context.Context, s Source, q UserQuery) (page []Us
 				fit = append(fit, u)
 			}
 		}
-		total, page = len(fit), window(fit, q.Start, q.Count)
+		total = len(fit)
+		page = window(fit, q.Start, q.Count)
 		return withGroups(ctx, tx, s, page)
 	})
 	return page, total, err
@@ -122,16 +123,26 @@ func unless(err error, code fault.Code) error {
 func asUsers(rows []company.Profile) []User {
 	all := make([]User, len(rows))
 	for i, p := range rows {
-		all[i] = User{ID: p.PersonID, Name: p.Email, ExternalID: p.ExternalID, Active: p.Active, Attributes: p.Attributes, Created: p.Created, Updated: p.Updated}
+		all[i] = User{
+			ID:         p.PersonID,
+			Name:       p.Email,
+			ExternalID: p.ExternalID,
+			Active:     p.Active,
+			Attributes: p.Attributes,
+			Created:    p.Created,
+			Updated:    p.Updated,
+		}
 	}
 	return all
 }
 
 // withGroups fills in the groups of users.
 func withGroups(ctx context.Context, tx *sqldb.Tx, s Source, users []User) error {
-	at, ids := map[string]int{}, make([]string, len(users))
+	at := map[string]int{}
+	ids := make([]string, len(users))
 	for i, u := range users {
-		ids[i], at[u.ID] = u.ID, i
+		ids[i] = u.ID
+		at[u.ID] = i
 	}
 	places, err := company.PlacesOf(ctx, tx, s.companyID, ids)
 	for _, p := range places {
@@ -412,7 +423,8 @@ func (d *Directory) tellJoined(ctx context.Context, tx *sqldb.Tx, s Source, p pe
 	m := mail.Message{To: p.Email, Subject: "You are a member of a company", Text: fmt.Sprintf(
 		"You are a member of the company “%s” now.\n\nSign in at %s/signin\n", printable(c.Name), d.AppURL)}
 	if fresh {
-		m.Subject, m.Text = "You have an account", fmt.Sprintf(
+		m.Subject = "You have an account"
+		m.Text = fmt.Sprintf(
 			"The company “%s” has made an account for you.\n\nSign in with your company at %s/signin or choose a password at %s/forgot\n", printable(c.Name), d.AppURL, d.AppURL)
 	}
 	return d.send(ctx, tx, m)

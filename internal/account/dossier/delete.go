@@ -199,14 +199,18 @@ func (a Actor) record(ctx context.Context, tx *sqldb.Tx, personID string, left m
 	entry := audit.Entry{ActorID: a.PersonID, PersonID: personID, Address: a.Address}
 	for _, t := range tokens {
 		e := entry
-		e.Act, e.CompanyID, e.Details = audit.TokenDeleted, t.CompanyID, map[string]string{"token": t.ID}
+		e.Act = audit.TokenDeleted
+		e.CompanyID = t.CompanyID
+		e.Details = map[string]string{"token": t.ID}
 		if err := audit.Add(ctx, tx, e); err != nil {
 			return err
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(left)) {
 		e := entry
-		e.Act, e.CompanyID, e.Details = audit.CompanyMemberRemoved, id, map[string]string{"teams": strings.Join(left[id].teams, " ")}
+		e.Act = audit.CompanyMemberRemoved
+		e.CompanyID = id
+		e.Details = map[string]string{"teams": strings.Join(left[id].teams, " ")}
 		if err := audit.Add(ctx, tx, e.Changing(left[id].role, "")); err != nil {
 			return err
 		}
@@ -248,7 +252,8 @@ func erase(ctx context.Context, db *sqldb.DB, args string) error {
 			if err != nil {
 				return err
 			}
-			last, more = end, len(ids) == batch
+			last = end
+			more = len(ids) == batch
 			if err := run.Erase(ctx, tx, ids); err != nil {
 				return err
 			}
@@ -271,7 +276,8 @@ func erase(ctx context.Context, db *sqldb.DB, args string) error {
 		if err != nil {
 			return fmt.Errorf("erase uploads: %w", err)
 		}
-		after, more = last, last != ""
+		after = last
+		more = last != ""
 	}
 	for more := true; more; {
 		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {

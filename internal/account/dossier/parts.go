@@ -116,7 +116,9 @@ func (e *export) tokens(ctx context.Context, w io.Writer) error {
 
 func (e *export) companies(ctx context.Context, w io.Writer) error {
 	return whole(ctx, e, w, func(tx *sqldb.Tx) (object, error) {
-		companies, teams, invitations := []object{}, []object{}, []object{}
+		companies := []object{}
+		teams := []object{}
+		invitations := []object{}
 		in, err := company.OfPerson(ctx, tx, e.personID)
 		if err != nil {
 			return nil, err
@@ -159,7 +161,8 @@ func (e *export) balance(ctx context.Context, w io.Writer) error {
 	if _, err := fmt.Fprintf(w, "{\"tokens\": %d, \"held\": %d, \"movements\": [", b.Tokens, b.Held); err != nil {
 		return err
 	}
-	after, comma := "", "\n"
+	after := ""
+	comma := "\n"
 	err = pages(ctx, e, func(tx *sqldb.Tx) ([]ledger.Entry, error) { return ledger.Entries(ctx, tx, e.personID, after, page) }, func(m ledger.Entry) error {
 		after = m.ID
 		text, err := json.Marshal(object{"id": m.ID, "kind": m.Kind, "note": m.Note, "request_id": m.RunID, "tokens": m.Tokens, "created": when(m.Created)})
@@ -244,9 +247,13 @@ func uploadFile(u asset.Upload) string { return "files/uploads/" + u.ID + path.E
 func resultFile(k library.Kept) string { return "files/results/" + k.ResultID + path.Ext(k.Asset.Blob) }
 
 func aboutFile(a asset.Asset, o object) object {
-	o["type"], o["mime_type"], o["size_bytes"], o["sha256"] = a.Type, a.MimeType, a.Size, a.SHA256
+	o["type"] = a.Type
+	o["mime_type"] = a.MimeType
+	o["size_bytes"] = a.Size
+	o["sha256"] = a.SHA256
 	if a.Width > 0 {
-		o["width"], o["height"] = a.Width, a.Height
+		o["width"] = a.Width
+		o["height"] = a.Height
 	}
 	if a.Duration > 0 {
 		// Seconds would add up two numbers, which shows as 1.1179999999999999.

@@ -111,7 +111,13 @@ var Operator = Actor{trusted: true}
 
 // act writes an audit entry of a person about themselves.
 func act(ctx context.Context, tx *sqldb.Tx, a audit.Act, personID, address string, details map[string]string) error {
-	return audit.Add(ctx, tx, audit.Entry{Act: a, ActorID: personID, PersonID: personID, Address: address, Details: details})
+	return audit.Add(ctx, tx, audit.Entry{
+		Act:      a,
+		ActorID:  personID,
+		PersonID: personID,
+		Address:  address,
+		Details:  details,
+	})
 }
 
 // link makes an address of the sign-in pages.
@@ -149,7 +155,13 @@ func joined(ctx context.Context, tx *sqldb.Tx, p person.Person, address string) 
 	for _, t := range teams {
 		details["team"] = t.ID
 	}
-	e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: p.ID, CompanyID: companyID, Address: address, Details: details}
+	e := audit.Entry{
+		Act:       audit.CompanyMemberSet,
+		PersonID:  p.ID,
+		CompanyID: companyID,
+		Address:   address,
+		Details:   details,
+	}
 	return audit.Add(ctx, tx, e.Changing("", company.RoleMember))
 }
 

@@ -240,7 +240,13 @@ func (d *Desk) RevokeDevice(ctx context.Context, a Actor, personID, deviceID str
 		if err := d.Devices.Revoke(ctx, tx, personID, deviceID, "revoked"); err != nil {
 			return err
 		}
-		return audit.Add(ctx, tx, audit.Entry{Act: audit.DeviceRevoked, ActorID: a.PersonID, PersonID: personID, Address: a.Address, Details: map[string]string{"device": deviceID}})
+		return audit.Add(ctx, tx, audit.Entry{
+			Act:      audit.DeviceRevoked,
+			ActorID:  a.PersonID,
+			PersonID: personID,
+			Address:  a.Address,
+			Details:  map[string]string{"device": deviceID},
+		})
 	})
 	if err == nil {
 		failpoint.Hit("revoke.after_commit_before_reply")

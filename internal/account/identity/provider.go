@@ -31,7 +31,11 @@ func (d *Desk) FinishProvider(ctx context.Context, pending oidc.Pending, state, 
 			return err
 		}
 		err = person.Recognise(ctx, tx, person.Identity{
-			Issuer: who.Issuer, Subject: who.Subject, PersonID: p.ID, Provider: d.Provider.Name(), Refresh: d.seal(who),
+			Issuer:   who.Issuer,
+			Subject:  who.Subject,
+			PersonID: p.ID,
+			Provider: d.Provider.Name(),
+			Refresh:  d.seal(who),
 		})
 		if err != nil {
 			return err

@@ -104,8 +104,12 @@ func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider stri
 	for _, t := range teams {
 		if reach.Team(t.Team.CompanyID, t.Role) {
 			r.Accounts = append(r.Accounts, Account{
-				ID: t.Team.ID, Label: t.Team.Name, CompanyID: t.Team.CompanyID, Plan: t.Plan,
-				Permissions: t.Role.Permissions, PluginKinds: t.Role.PluginKinds,
+				ID:          t.Team.ID,
+				Label:       t.Team.Name,
+				CompanyID:   t.Team.CompanyID,
+				Plan:        t.Plan,
+				Permissions: t.Role.Permissions,
+				PluginKinds: t.Role.PluginKinds,
 			})
 		}
 	}
@@ -160,7 +164,8 @@ func (d *Desk) ClaimTopUp(ctx context.Context, personID string, v Visitor) (t To
 		if err != nil {
 			return err
 		}
-		t, balance = TopUp{false, d.Settings.TopUp}, all[personID]
+		t = TopUp{false, d.Settings.TopUp}
+		balance = all[personID]
 		e := audit.Entry{Act: audit.TokensToppedUp, ActorID: personID, PersonID: personID, Address: v.Address}
 		return audit.Add(ctx, tx, moved(e, d.Settings.TopUp, spendable))
 	})

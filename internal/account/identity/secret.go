@@ -61,7 +61,8 @@ func SecretMade(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	t, err := company.TeamByID(ctx, tx, accountID)
 	switch {
 	case err == nil:
-		of.TeamID, of.CompanyID = t.ID, t.CompanyID
+		of.TeamID = t.ID
+		of.CompanyID = t.CompanyID
 	case !fault.Is(err, fault.NotFound):
 		return err
 	default:
@@ -76,7 +77,13 @@ func SecretMade(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 }
 
 func secretAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, a Actor, of Owner) error {
-	e := audit.Entry{Act: done, ActorID: a.PersonID, CompanyID: of.CompanyID, Address: a.Address, Details: map[string]string{"account": of.ID}}
+	e := audit.Entry{
+		Act:       done,
+		ActorID:   a.PersonID,
+		CompanyID: of.CompanyID,
+		Address:   a.Address,
+		Details:   map[string]string{"account": of.ID},
+	}
 	if of.TeamID == "" {
 		e.PersonID = of.ID
 	}

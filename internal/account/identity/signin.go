@@ -35,7 +35,8 @@ func (d *Desk) SignIn(ctx context.Context, email, password string, v Visitor) (E
 	var in Entered
 	var no error // why nobody was signed in
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		in, no = Entered{}, nil
+		in = Entered{}
+		no = nil
 		refuse := func(why error) error {
 			no = why
 			e := audit.Entry{Act: audit.SessionSignInFailed, Address: v.Address}

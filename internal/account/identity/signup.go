@@ -317,8 +317,12 @@ func accept(ctx context.Context, tx *sqldb.Tx, p person.Person, secret, address 
 
 func accepted(ctx context.Context, tx *sqldb.Tx, personID string, inv company.Invitation, address string) error {
 	e := audit.Entry{
-		Act: audit.InvitationAccepted, ActorID: personID, PersonID: personID, CompanyID: inv.CompanyID, Address: address,
-		Details: map[string]string{"invitation": inv.ID, "team": inv.TeamID},
+		Act:       audit.InvitationAccepted,
+		ActorID:   personID,
+		PersonID:  personID,
+		CompanyID: inv.CompanyID,
+		Address:   address,
+		Details:   map[string]string{"invitation": inv.ID, "team": inv.TeamID},
 	}
 	to := inv.CompanyRole
 	if inv.TeamID != "" {

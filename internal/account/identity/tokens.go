@@ -209,8 +209,12 @@ func (d *Desk) delete(ctx context.Context, a Actor, h credential.Holder, id stri
 
 func tokenAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, a Actor, t credential.Token) error {
 	return audit.Add(ctx, tx, audit.Entry{
-		Act: done, ActorID: a.PersonID, PersonID: t.PersonID, CompanyID: t.CompanyID, Address: a.Address,
-		Details: map[string]string{"token": t.ID, "name": t.Name},
+		Act:       done,
+		ActorID:   a.PersonID,
+		PersonID:  t.PersonID,
+		CompanyID: t.CompanyID,
+		Address:   a.Address,
+		Details:   map[string]string{"token": t.ID, "name": t.Name},
 	})
 }
 

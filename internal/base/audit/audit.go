@@ -81,9 +81,14 @@ func add(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool) err
 		return err
 	}
 	r := row{
-		seq: head.Seq + 1, at: tx.Now.UnixMicro(), act: string(e.Act),
-		actorID: sanitize.Line(e.ActorID, maxText), personID: sanitize.Line(e.PersonID, maxText), companyID: sanitize.Line(e.CompanyID, maxText), address: sanitize.Line(e.Address, maxText),
-		details: encode(e.Details),
+		seq:       head.Seq + 1,
+		at:        tx.Now.UnixMicro(),
+		act:       string(e.Act),
+		actorID:   sanitize.Line(e.ActorID, maxText),
+		personID:  sanitize.Line(e.PersonID, maxText),
+		companyID: sanitize.Line(e.CompanyID, maxText),
+		address:   sanitize.Line(e.Address, maxText),
+		details:   encode(e.Details),
 	}
 	r.hash = r.seal(head.Hash)
 	err := insert(ctx, tx, r)
@@ -179,7 +184,11 @@ func (r row) seal(before string) string {
 
 func (r row) record() (Record, error) {
 	rec := Record{Seq: r.seq, At: time.UnixMicro(r.at).UTC(), Hash: r.hash, Entry: Entry{
-		Act: Act(r.act), ActorID: r.actorID, PersonID: r.personID, CompanyID: r.companyID, Address: r.address,
+		Act:       Act(r.act),
+		ActorID:   r.actorID,
+		PersonID:  r.personID,
+		CompanyID: r.companyID,
+		Address:   r.address,
 	}}
 	if err := json.Unmarshal([]byte(r.details), &rec.Details); err != nil {
 		return Record{}, fmt.Errorf("audit %d: details: %w", r.seq, err)

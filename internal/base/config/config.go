@@ -430,7 +430,8 @@ func (c *Config) each(fn func(name string, n int64, least string)) {
 	var walk func(prefix string, v reflect.Value)
 	walk = func(prefix string, v reflect.Value) {
 		for i := range v.NumField() {
-			field, value := v.Type().Field(i), v.Field(i)
+			field := v.Type().Field(i)
+			value := v.Field(i)
 			if sub, ok := field.Tag.Lookup("prefix"); ok {
 				walk(prefix+sub, value)
 				continue

@@ -42,10 +42,12 @@ var units = []struct {
 
 // UnmarshalText reads a size.
 func (s *Size) UnmarshalText(text []byte) error {
-	digits, shift := strings.ToUpper(string(text)), uint(0)
+	digits := strings.ToUpper(string(text))
+	shift := uint(0)
 	for _, u := range units {
 		if d, ok := strings.CutSuffix(digits, u.suffix); ok {
-			digits, shift = strings.TrimSpace(d), u.shift
+			digits = strings.TrimSpace(d)
+			shift = u.shift
 			break
 		}
 	}

@@ -73,7 +73,8 @@ func unpack(b []byte) (parts []string, ok bool) {
 			return nil, false
 		}
 		end := size + int(n)
-		parts, b = append(parts, string(b[size:end])), b[end:]
+		parts = append(parts, string(b[size:end]))
+		b = b[end:]
 	}
 	return parts, true
 }

@@ -75,9 +75,11 @@ func limitFiles(groups string) []string {
 		var folder, name string
 		switch {
 		case parts[0] == "0" && parts[1] == "":
-			folder, name = "sys/fs/cgroup", "memory.max"
+			folder = "sys/fs/cgroup"
+			name = "memory.max"
 		case strings.Contains(","+parts[1]+",", ",memory,"):
-			folder, name = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+			folder = "sys/fs/cgroup/memory"
+			name = "memory.limit_in_bytes"
 		default:
 			continue
 		}

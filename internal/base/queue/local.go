@@ -35,7 +35,13 @@ type attempt struct {
 }
 
 func newLocal(db *sqldb.DB, handlers []*Handler, o Options) *local {
-	return &local{db: db, handlers: handlers, o: o, wake: make(chan struct{}, 1), attempts: map[*attempt]struct{}{}}
+	return &local{
+		db:       db,
+		handlers: handlers,
+		o:        o,
+		wake:     make(chan struct{}, 1),
+		attempts: map[*attempt]struct{}{},
+	}
 }
 
 func (l *local) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {

@@ -132,7 +132,8 @@ func revoke(ctx context.Context, tx *sqldb.Tx, id string) error {
 // repeat adds the job that a kind's Every asks for when it is due. The row of
 // job_every makes one process of many do it, and keeps the time over restarts.
 func repeat(ctx context.Context, tx *sqldb.Tx, kind string, every time.Duration) error {
-	now, next := sqldb.At(tx.Now), sqldb.At(tx.Now.Add(every))
+	now := sqldb.At(tx.Now)
+	next := sqldb.At(tx.Now.Add(every))
 	// The first job is due at once. A time much too far away is from a longer
 	// Every or a wrong clock; one slightly too far only tells that this
 	// transaction waited for its turn.

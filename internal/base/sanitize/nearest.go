@@ -20,7 +20,8 @@ func Nearest(word string, among []string) string {
 // EditDistance counts the characters to add, drop, replace or swap with the next
 // one to make to of from (the optimal string alignment distance).
 func EditDistance(from, to string) int {
-	a, b := []rune(from), []rune(to)
+	a := []rune(from)
+	b := []rune(to)
 	var before []int // the row before the last
 	last := make([]int, len(b)+1)
 	for j := range last {
@@ -39,7 +40,8 @@ func EditDistance(from, to string) int {
 				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
-		before, last = last, row
+		before = last
+		last = row
 	}
 	return last[len(b)]
 }

@@ -31,7 +31,8 @@ func (c *clock) stale(now time.Time) bool {
 func (c *clock) set(ours, theirs time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ours, c.theirs = ours, theirs
+	c.ours = ours
+	c.theirs = theirs
 }
 
 // at is the other clock's time at a moment of ours.

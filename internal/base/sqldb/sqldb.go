@@ -49,8 +49,11 @@ type Dialect struct {
 var (
 	dialectSQLite   = Dialect{Name: "sqlite", Clock: "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"}
 	dialectPostgres = Dialect{
-		Name: "postgres", ForUpdate: " FOR UPDATE", ForShare: " FOR SHARE", SkipLocked: " FOR UPDATE SKIP LOCKED",
-		Clock: "CAST(extract(epoch FROM now()) * 1000000 AS BIGINT)",
+		Name:       "postgres",
+		ForUpdate:  " FOR UPDATE",
+		ForShare:   " FOR SHARE",
+		SkipLocked: " FOR UPDATE SKIP LOCKED",
+		Clock:      "CAST(extract(epoch FROM now()) * 1000000 AS BIGINT)",
 	}
 )
 
@@ -94,7 +97,13 @@ type DB struct {
 
 // Open connects to sqlite:///path or postgres://….
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	db := &DB{now: o.Now, source: address, trace: o.Trace, readOnly: o.ReadOnly, operation: cmp.Or(o.Limit, operationLimit)}
+	db := &DB{
+		now:       o.Now,
+		source:    address,
+		trace:     o.Trace,
+		readOnly:  o.ReadOnly,
+		operation: cmp.Or(o.Limit, operationLimit),
+	}
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch scheme {
 	case "sqlite":
@@ -236,7 +245,13 @@ func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 
 // tx is a transaction of Read.
 func (db *DB) tx() *Tx {
-	return &Tx{Now: db.Now(), Dialect: db.Dialect, ReadOnly: true, trace: db.trace, sealKey: db.sealKey}
+	return &Tx{
+		Now:      db.Now(),
+		Dialect:  db.Dialect,
+		ReadOnly: true,
+		trace:    db.trace,
+		sealKey:  db.sealKey,
+	}
 }
 
 // Tx is one transaction.

@@ -53,7 +53,8 @@ func (b *Buckets) bucket(key string, now time.Time) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !now.Before(b.turn) {
-		b.old, b.young = b.young, map[string]*rate.Limiter{}
+		b.old = b.young
+		b.young = map[string]*rate.Limiter{}
 		b.turn = now.Add(time.Minute)
 	}
 	l, ok := b.young[key]

@@ -60,7 +60,8 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 		what := "changed"
 		switch {
 		case !known:
-			have, what = row{id: ident.New(), slug: slug}, "added"
+			have = row{id: ident.New(), slug: slug}
+			what = "added"
 		case !slices.Contains(s.sources, have.source) && !have.removed:
 			continue // another node's directory has it, and goes before our built-in
 		case !have.removed && have.source != want.source && s.kept[file{k, have.source}]:
@@ -70,7 +71,9 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 		case have.removed:
 			what = "added"
 		}
-		have.source, have.definition, have.removed = want.source, want.definition, false
+		have.source = want.source
+		have.definition = want.definition
+		have.removed = false
 		if err := put(ctx, tx, k, have); err != nil {
 			return nil, err
 		}

@@ -145,10 +145,13 @@ func (f *Field) numberProblem(value any) string {
 	if f.Integer() && n != math.Trunc(n) {
 		return "must be a whole number"
 	}
-	low, high := f.Display.Min, f.Display.Max
+	low := f.Display.Min
+	high := f.Display.Max
 	if f.Type == "SEED" {
-		zero, top := 0.0, float64(maxSeed)
-		low, high = &zero, &top
+		zero := 0.0
+		top := float64(maxSeed)
+		low = &zero
+		high = &top
 	}
 	if low != nil && n < *low {
 		return "must be at least " + figure(*low)
@@ -196,7 +199,8 @@ func (f *Field) sizeProblem(value any) string {
 			return ""
 		}
 	}
-	low, high := f.Display.Min, f.Display.Max
+	low := f.Display.Min
+	high := f.Display.Max
 	if low == nil || high == nil {
 		return "must be one of the sizes: " + f.sizeList()
 	}

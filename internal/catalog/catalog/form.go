@@ -80,7 +80,10 @@ func (f *formReader) bounds(o *object, l *Field, kind shape) {
 	case textShape:
 		d.MaxLength = o.integer("max_length", 0, 1, maxTextLen)
 	case numberShape:
-		d.Min, d.Max, d.Step, d.Integer = o.float("min"), o.float("max"), o.float("step"), o.boolean("integer")
+		d.Min = o.float("min")
+		d.Max = o.float("max")
+		d.Step = o.float("step")
+		d.Integer = o.boolean("integer")
 		slider := l.Type == "SLIDER" || l.Type == "UPSCALE_FACTOR_SLIDER"
 		if slider && (d.Min == nil || d.Max == nil) {
 			o.problem("type", "a slider needs min and max")
@@ -168,7 +171,8 @@ func (f *formReader) sizes(o *object, d *Display) {
 		p.need("height")
 		p.end()
 	}
-	d.Min, d.Max = o.float("min"), o.float("max")
+	d.Min = o.float("min")
+	d.Max = o.float("max")
 	d.MultipleOf = o.integer("multiple_of", 0, 1, 4096)
 	checkRange(o, d)
 	if (d.Min == nil) != (d.Max == nil) {

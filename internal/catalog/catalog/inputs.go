@@ -118,7 +118,9 @@ func (f *filler) fields(all []Field) {
 }
 
 func (f *filler) leaf(l *Field) {
-	path, value, kind := "inputs."+l.Key, f.inputs[l.Key], fieldTypes[l.Type]
+	path := "inputs." + l.Key
+	value := f.inputs[l.Key]
+	kind := fieldTypes[l.Type]
 	switch {
 	case l.leftOut(value):
 		f.absent(l, path)

@@ -240,7 +240,13 @@ func (r *reader) kits(root *yaml.Node, knows func(tool string) bool) []Kit {
 func (r *reader) kit(n *yaml.Node, slug string, knows func(tool string) bool) Kit {
 	p := r.object(n, slug+".")
 	defer p.end()
-	k := Kit{Slug: slug, Label: p.text("label", 60), Description: p.text("description", 300), Tags: p.words("tags"), Default: p.text("default", 100)}
+	k := Kit{
+		Slug:        slug,
+		Label:       p.text("label", 60),
+		Description: p.text("description", 300),
+		Tags:        p.words("tags"),
+		Default:     p.text("default", 100),
+	}
 	p.need("label")
 	for i, item := range p.list("tools") {
 		e := r.object(item, fmt.Sprintf("%s.tools[%d].", slug, i))

@@ -70,7 +70,15 @@ func (f *filler) reference(l *Field, path string, place int, value any) {
 		return
 	}
 	kind, _ := given["kind"].(string)
-	r := Ref{Kind: RefKind(kind), Field: l.Key, List: l.Type == "IMGS", Place: place, Path: path, Accept: l.Display.Accept, Media: mediaOf[l.Type]}
+	r := Ref{
+		Kind:   RefKind(kind),
+		Field:  l.Key,
+		List:   l.Type == "IMGS",
+		Place:  place,
+		Path:   path,
+		Accept: l.Display.Accept,
+		Media:  mediaOf[l.Type],
+	}
 	detail, known := refDetail[r.Kind]
 	if !known {
 		f.problem(path, "The kind of a reference must be MULTIPART, UPLOAD_REF or LIBRARY_REF.")

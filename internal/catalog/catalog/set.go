@@ -142,8 +142,13 @@ func (s *Set) Tools() iter.Seq2[string, *Tool] {
 func Read(from ...From) (*Set, error) {
 	s := &Set{
 		Assets: map[Asset][]byte{},
-		tools:  map[string]entry{}, tags: map[string]entry{}, kits: map[string]entry{},
-		broken: map[string]bool{}, kept: map[file]bool{}, left: map[string]bool{}, same: map[string]bool{},
+		tools:  map[string]entry{},
+		tags:   map[string]entry{},
+		kits:   map[string]entry{},
+		broken: map[string]bool{},
+		kept:   map[file]bool{},
+		left:   map[string]bool{},
+		same:   map[string]bool{},
 	}
 	names := make([][]string, len(from))
 	for i, f := range from {

@@ -16,7 +16,8 @@ var usualShapes = []struct{ width, height float64 }{{1, 1}, {4, 3}, {3, 4}, {16,
 // the default, then usual shapes that are as large. It is empty only where no
 // size fits the bounds.
 func suggestSizes(f *Field) []Size {
-	low, high := f.Display.Min, f.Display.Max
+	low := f.Display.Min
+	high := f.Display.Max
 	if low == nil || high == nil {
 		return nil
 	}

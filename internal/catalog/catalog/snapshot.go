@@ -74,13 +74,20 @@ func (s *Snapshot) View(a Audience) *View {
 }
 
 func (s *Snapshot) view(a Audience) *View {
-	v := &View{byID: map[string]*Tool{}, bySlug: map[string]*Tool{}, byTag: map[string][]*Tool{}, tags: s.tags, kits: s.kits}
+	v := &View{
+		byID:   map[string]*Tool{},
+		bySlug: map[string]*Tool{},
+		byTag:  map[string][]*Tool{},
+		tags:   s.tags,
+		kits:   s.kits,
+	}
 	for _, t := range s.tools {
 		if !a.Sees(t) {
 			continue
 		}
 		v.Tools = append(v.Tools, t)
-		v.byID[t.ID], v.bySlug[t.Slug] = t, t
+		v.byID[t.ID] = t
+		v.bySlug[t.Slug] = t
 		for _, g := range v.TagsOf(t) {
 			v.byTag[g.ID] = append(v.byTag[g.ID], t)
 		}
@@ -324,8 +331,13 @@ func (c *Catalog) tool(r row) (*Tool, error) {
 		}
 		t = *read
 	}
-	t.ID, t.Slug, t.Hash = r.id, r.slug, r.hash
-	t.Average, t.Recent, t.Created, t.Updated = r.average, r.recent, r.created, r.updated
+	t.ID = r.id
+	t.Slug = r.slug
+	t.Hash = r.hash
+	t.Average = r.average
+	t.Recent = r.recent
+	t.Created = r.created
+	t.Updated = r.updated
 	return &t, nil
 }
 

@@ -55,7 +55,8 @@ func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 		}
 		r.average = time.Duration(average) * time.Millisecond
 		r.recent = time.Duration(recent) * time.Millisecond
-		r.created, r.updated = created.Time, updated.Time
+		r.created = created.Time
+		r.updated = updated.Time
 		all[r.slug] = r
 		return nil
 	})

@@ -75,7 +75,8 @@ func (t *Tool) Results(asked *int64, most int64) (n int64, err error) {
 	if t.NumResults == nil {
 		return 1, nil
 	}
-	low, high := max(1, t.NumResults.Min), min(t.NumResults.Max, most)
+	low := max(1, t.NumResults.Min)
+	high := min(t.NumResults.Max, most)
 	n = low
 	if asked != nil {
 		n = *asked

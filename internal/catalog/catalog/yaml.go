@@ -37,9 +37,11 @@ type reader struct {
 }
 
 func (r *reader) problem(n *yaml.Node, format string, args ...any) {
-	line, column := 1, 1
+	line := 1
+	column := 1
 	if n != nil {
-		line, column = n.Line, n.Column
+		line = n.Line
+		column = n.Column
 	}
 	r.problems = append(r.problems, Problem{r.file, line, column, fmt.Sprintf(format, args...)})
 }
@@ -115,7 +117,13 @@ type object struct {
 // object opens a mapping. Something else is a problem and reads as empty.
 func (r *reader) object(n *yaml.Node, path string) *object {
 	n = follow(n)
-	o := &object{r: r, node: n, path: path, value: map[string]*yaml.Node{}, asked: map[string]bool{}}
+	o := &object{
+		r:     r,
+		node:  n,
+		path:  path,
+		value: map[string]*yaml.Node{},
+		asked: map[string]bool{},
+	}
 	if n.Kind != yaml.MappingNode {
 		r.problem(n, "%smust be a mapping", label(path))
 		return o
@@ -256,7 +264,8 @@ func (o *object) span(key string, def, low, high time.Duration) time.Duration {
 	}
 	d, err := time.ParseDuration(n.Value)
 	if seconds, whole := scalar(n).(int64); whole && seconds <= math.MaxInt64/int64(time.Second) {
-		d, err = time.Duration(seconds)*time.Second, nil
+		d = time.Duration(seconds) * time.Second
+		err = nil
 	}
 	if err != nil {
 		o.problem(key, "must be a length of time such as 90s or 10m")

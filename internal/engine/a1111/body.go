@@ -64,7 +64,9 @@ func (t *task) body(ctx context.Context) (map[string]any, error) {
 	}
 	settings := map[string]any{}
 	if t.Call != "upscale" {
-		all["seed"], all["send_images"], all["save_images"] = t.Seed, true, false
+		all["seed"] = t.Seed
+		all["send_images"] = true
+		all["save_images"] = false
 		if t.Checkpoint != "" {
 			settings["sd_model_checkpoint"] = t.Checkpoint
 			// To go back to the model that was loaded before takes longer than
@@ -95,7 +97,8 @@ func (t *task) batches(all map[string]any) {
 		batch = n
 		rounds = (t.NumResults + n - 1) / n
 	}
-	all["batch_size"], all["n_iter"] = batch, rounds
+	all["batch_size"] = batch
+	all["n_iter"] = rounds
 }
 
 func whole(v any) (int, bool) {

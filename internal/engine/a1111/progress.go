@@ -73,7 +73,9 @@ func (t *task) watched(ctx context.Context, name string, call func(context.Conte
 func (t *task) follow(ctx context.Context, name string, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(t.e.poll)
 	defer tick.Stop()
-	preview, known, strange := -1, false, 0
+	preview := -1
+	known := false
+	strange := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -96,7 +98,8 @@ func (t *task) follow(ctx context.Context, name string, stop context.CancelCause
 			}
 			fallthrough
 		case s.Queued || s.Completed:
-			known, strange = true, 0
+			known = true
+			strange = 0
 		case known:
 			if strange++; strange == strangeLooks {
 				stop(errLost)

@@ -184,7 +184,8 @@ func (c *Client) JSONUpTo(ctx context.Context, most int64, method, path string, 
 		if err != nil {
 			return err
 		}
-		r.Body, r.Type = bytes.NewReader(body), "application/json"
+		r.Body = bytes.NewReader(body)
+		r.Type = "application/json"
 	}
 	res, err := c.Do(ctx, r)
 	if err != nil {

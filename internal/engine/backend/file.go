@@ -82,7 +82,8 @@ func (c *Client) get(ctx context.Context, at *url.URL, own bool) (*http.Response
 	}
 	to := c.elsewhere
 	if own {
-		to, req.Header = c.own, c.header.Clone()
+		to = c.own
+		req.Header = c.header.Clone()
 		if req.Header == nil {
 			req.Header = http.Header{}
 		}

@@ -134,7 +134,8 @@ func Pick(refs []Ref, outputType string) []Ref {
 }
 
 func (r Ref) is(outputType string) bool {
-	mimeType, ending := r.Type, ""
+	mimeType := r.Type
+	ending := ""
 	if rest, ok := strings.CutPrefix(r.URL, "data:"); ok {
 		mimeType = rest
 	} else if u, err := url.Parse(r.URL); err == nil {

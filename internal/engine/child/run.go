@@ -165,13 +165,15 @@ func (k *keeper) verdict(ctx, life context.Context) error {
 	limits := k.program.Limits
 	switch signal := k.signal(); {
 	case errors.Is(context.Cause(life), errFolder), limits.Folder > 0 && k.held.total > limits.Folder:
-		e.limit, e.Why = true, errFolder.Error()
+		e.limit = true
+		e.Why = errFolder.Error()
 	case k.state.Success():
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case signal == syscall.SIGXFSZ, limits.File > 0 && k.held.largest >= limits.File:
-		e.limit, e.Why = true, "it wrote too large a file, and ended with "+k.state.String()
+		e.limit = true
+		e.Why = "it wrote too large a file, and ended with " + k.state.String()
 	}
 	return e
 }

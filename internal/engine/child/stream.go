@@ -41,10 +41,13 @@ func (p *Program) pipes() (*streams, error) {
 		if fd == 0 { // the only one that it reads
 			near, far = far, near
 		}
-		s.near, s.far = append(s.near, near), append(s.far, far)
+		s.near = append(s.near, near)
+		s.far = append(s.far, far)
 	}
-	s.stdin, s.status = s.near[0], s.near[statusFile]
-	s.stdout, s.stderr = &outlet{file: s.near[1]}, &outlet{file: s.near[2]}
+	s.stdin = s.near[0]
+	s.status = s.near[statusFile]
+	s.stdout = &outlet{file: s.near[1]}
+	s.stderr = &outlet{file: s.near[2]}
 	return s, nil
 }
 
@@ -137,13 +140,16 @@ func lines(r io.Reader, f func(line []byte)) {
 			if !cut {
 				f(bytes.TrimSuffix(buf[:fresh+i], []byte("\r")))
 			}
-			buf, fresh, cut = buf[:copy(buf, buf[fresh+i+1:])], 0, false
+			buf = buf[:copy(buf, buf[fresh+i+1:])]
+			fresh = 0
+			cut = false
 		}
 		if len(buf) == cap(buf) {
 			if !cut {
 				f(buf)
 			}
-			buf, cut = buf[:0], true
+			buf = buf[:0]
+			cut = true
 		}
 		if err != nil {
 			if len(buf) > 0 && !cut {

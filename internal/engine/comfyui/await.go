@@ -45,7 +45,8 @@ const (
 
 // await waits until a prompt has ended, well or not.
 func (t *task) await(ctx context.Context, id string) (entry, error) {
-	failed, missed := 0, 0
+	failed := 0
+	missed := 0
 	wait := min(t.poll, 250*time.Millisecond) // at first, as there may be nothing to do
 	for {
 		if err := t.pause(ctx, wait); err != nil {

@@ -87,7 +87,14 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err != nil {
 		return err
 	}
-	t := &task{Engine: e, job: j, out: out, graph: g, bar: engine.Whole(out), note: readNote(j.Left)}
+	t := &task{
+		Engine: e,
+		job:    j,
+		out:    out,
+		graph:  g,
+		bar:    engine.Whole(out),
+		note:   readNote(j.Left),
+	}
 	if t.note.ClientID == "" {
 		t.note.ClientID = uuid.NewString()
 	}
@@ -166,7 +173,8 @@ func (t *task) takeUp(ctx context.Context, number int) (bool, error) {
 	if number >= len(t.note.Prompts) {
 		return false, nil
 	}
-	id, before := t.note.Prompts[number], t.given
+	id := t.note.Prompts[number]
+	before := t.given
 	found, err := t.look(ctx, id)
 	if err != nil {
 		return false, err

@@ -90,7 +90,8 @@ func (d *draft) texts(id string) (places []string, text string) {
 		if s.kind != "STRING" || !s.about.Multiline {
 			continue
 		}
-		at, v := id+"."+name, n.Inputs[name]
+		at := id + "." + name
+		v := n.Inputs[name]
 		if l, ok := linked(v); ok {
 			if at, v = d.held(l); at == "" {
 				continue
@@ -116,7 +117,8 @@ func (d *draft) held(l link) (place string, v any) {
 		if d.class(l.from).spec(name).kind != "STRING" || place != "" {
 			return "", nil // it does something with more than that
 		}
-		place, v = l.from+"."+name, inputs[name]
+		place = l.from + "." + name
+		v = inputs[name]
 	}
 	return place, v
 }
@@ -134,13 +136,21 @@ func (d *draft) files() {
 			case !isText:
 				continue
 			case s.about.ImageUpload && strings.Contains(n.Class, "Mask"):
-				base, f.Type, f.Label = "mask", "IMG", "Mask"
+				base = "mask"
+				f.Type = "IMG"
+				f.Label = "Mask"
 			case s.about.ImageUpload:
-				base, f.Type, f.Label = "picture", "IMG", "Picture"
+				base = "picture"
+				f.Type = "IMG"
+				f.Label = "Picture"
 			case s.about.VideoUpload, n.Class == "VHS_LoadVideo" && name == "video":
-				base, f.Type, f.Label = "video", "VIDEO", "Video"
+				base = "video"
+				f.Type = "VIDEO"
+				f.Label = "Video"
 			case s.about.AudioUpload, n.Class == "VHS_LoadAudioUpload" && name == "audio":
-				base, f.Type, f.Label = "audio", "AUDIO", "Sound"
+				base = "audio"
+				f.Type = "AUDIO"
+				f.Label = "Sound"
 			default:
 				continue
 			}
@@ -168,14 +178,19 @@ func (d *draft) sizes() {
 		least := max(or(low, 16), or(lowH, 16))
 		top := max(min(or(high, most), or(highH, most), most), w, h)
 		multiple := max(math.Trunc(or(step, 8)), 1)
-		least, top = math.Ceil(least/multiple)*multiple, math.Floor(top/multiple)*multiple
+		least = math.Ceil(least/multiple) * multiple
+		top = math.Floor(top/multiple) * multiple
 		fit := func(side float64) int {
 			return int(math.Floor(min(max(side, least), top)/multiple) * multiple)
 		}
 		d.field("size", fmt.Sprint(w, h), []string{id + ".width"}, func() sketch.Field {
 			return sketch.Field{
-				Type: "WIDTH_HEIGHT", Label: "Size", Min: &least, Max: &top, MultipleOf: int(min(multiple, 4096)),
-				Default: map[string]any{"width": fit(w), "height": fit(h)},
+				Type:       "WIDTH_HEIGHT",
+				Label:      "Size",
+				Min:        &least,
+				Max:        &top,
+				MultipleOf: int(min(multiple, 4096)),
+				Default:    map[string]any{"width": fit(w), "height": fit(h)},
 			}
 		})
 	}, "width")
@@ -203,7 +218,14 @@ func (d *draft) number(base, label, fieldType, kind string, most float64, input 
 			low, high, step := s.bounds()
 			least := or(low, 0)
 			top := max(min(or(high, most), most), min(own, or(high, own)), least)
-			f := sketch.Field{Type: fieldType, Label: label, Min: &least, Max: &top, Step: step, Advanced: fieldType != "STEPS" && fieldType != "CFG"}
+			f := sketch.Field{
+				Type:     fieldType,
+				Label:    label,
+				Min:      &least,
+				Max:      &top,
+				Step:     step,
+				Advanced: fieldType != "STEPS" && fieldType != "CFG",
+			}
 			if step != nil && *step <= 0 {
 				f.Step = nil
 			}
@@ -242,7 +264,13 @@ func (d *draft) choice(base, label, fieldType, input string) {
 			return
 		}
 		d.field(base, v, []string{id + "." + input}, func() sketch.Field {
-			return sketch.Field{Type: fieldType, Label: label, Options: options, Default: options[own].Value, Advanced: fieldType == "SINGLE_SELECT"}
+			return sketch.Field{
+				Type:     fieldType,
+				Label:    label,
+				Options:  options,
+				Default:  options[own].Value,
+				Advanced: fieldType == "SINGLE_SELECT",
+			}
 		})
 	}, input)
 }

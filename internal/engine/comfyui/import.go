@@ -34,8 +34,11 @@ func (e *Engine) Import(ctx context.Context, from Workflow) (sketch.Tool, error)
 		return sketch.Tool{}, err
 	}
 	d := &draft{
-		nodes: nodes, classes: classes, order: inOrder(slices.Collect(maps.Keys(nodes))),
-		bind: map[string][]string{}, keys: map[string]string{},
+		nodes:   nodes,
+		classes: classes,
+		order:   inOrder(slices.Collect(maps.Keys(nodes))),
+		bind:    map[string][]string{},
+		keys:    map[string]string{},
 	}
 	out, savers, err := d.output()
 	if err != nil {
@@ -158,7 +161,8 @@ var saving = map[string]saver{
 // output says what the workflow makes, and which nodes save it. Beside a video
 // a workflow often saves stills, so the kinds have an order.
 func (d *draft) output() (sketch.Output, []string, error) {
-	byKind, mimes := map[string][]string{}, map[string][]string{}
+	byKind := map[string][]string{}
+	mimes := map[string][]string{}
 	for _, id := range d.order {
 		s, ok := saving[d.nodes[id].Class]
 		if !ok || d.nodes[id].Inputs["save_output"] == false {

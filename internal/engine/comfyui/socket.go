@@ -79,7 +79,10 @@ func (s *socket) close() {
 func (s *socket) follow(prompt string, nodes []string, part engine.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prompt, s.running, s.steps, s.part = prompt, false, newSteps(nodes), part
+	s.prompt = prompt
+	s.running = false
+	s.steps = newSteps(nodes)
+	s.part = part
 	select {
 	case <-s.hint: // of the prompt before
 	default:
@@ -174,7 +177,8 @@ func (s *socket) state(raw json.RawMessage) {
 	}
 	for id, n := range nodes {
 		if n.State == "finished" {
-			n.Value, n.Max = 1, 1
+			n.Value = 1
+			n.Max = 1
 		}
 		s.steps.reach(id, n.Value, n.Max)
 	}
@@ -200,7 +204,9 @@ func (s *socket) binary(message []byte) {
 	if len(message) < 8 {
 		return
 	}
-	kind, number, rest := binary.BigEndian.Uint32(message), binary.BigEndian.Uint32(message[4:]), message[8:]
+	kind := binary.BigEndian.Uint32(message)
+	number := binary.BigEndian.Uint32(message[4:])
+	rest := message[8:]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ours := s.prompt != "" && s.running

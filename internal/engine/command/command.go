@@ -110,11 +110,23 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	}
 	life, end := context.WithCancel(ctx)
 	defer end()
-	n := &news{end: end, job: j, out: out, folder: folder, announced: map[string]bool{}}
+	n := &news{
+		end:       end,
+		job:       j,
+		out:       out,
+		folder:    folder,
+		announced: map[string]bool{},
+	}
 	err = child.Run(life, child.Program{
-		Path: e.command[0], Args: e.command[1:], Env: e.env,
-		Folder: folder, Stdin: stdin, Limits: e.limits, Read: e.read, Write: e.write,
-		Line: func(line []byte) { n.line(ctx, line) },
+		Path:   e.command[0],
+		Args:   e.command[1:],
+		Env:    e.env,
+		Folder: folder,
+		Stdin:  stdin,
+		Limits: e.limits,
+		Read:   e.read,
+		Write:  e.write,
+		Line:   func(line []byte) { n.line(ctx, line) },
 	})
 	if err = n.verdict(ctx, err); err != nil {
 		return err
@@ -125,10 +137,15 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 // begin puts the inputs into the folder and gives what the program is told.
 func begin(ctx context.Context, j engine.Job, folder *child.Folder) ([]byte, error) {
 	t := task{
-		RunID: j.RunID, Attempt: j.Attempt, Seed: j.Seed, NumResults: j.NumResults,
-		Output: output{j.OutputType, j.MimeTypes},
-		With:   json.RawMessage(j.With), Values: j.Values, Files: map[string][]file{},
-		Folder: folder.Path(),
+		RunID:      j.RunID,
+		Attempt:    j.Attempt,
+		Seed:       j.Seed,
+		NumResults: j.NumResults,
+		Output:     output{j.OutputType, j.MimeTypes},
+		With:       json.RawMessage(j.With),
+		Values:     j.Values,
+		Files:      map[string][]file{},
+		Folder:     folder.Path(),
 	}
 	if j.With == "" {
 		t.With = json.RawMessage("{}")

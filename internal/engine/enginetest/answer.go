@@ -58,7 +58,8 @@ func (t *Trouble[F]) Break(f F, times int) {
 	if times == 0 {
 		times = -1
 	}
-	t.fault, t.times = f, times
+	t.fault = f
+	t.times = times
 }
 
 // Heal ends Break.

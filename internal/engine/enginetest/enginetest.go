@@ -223,14 +223,16 @@ func sinkFails(t *testing.T, c Case) {
 func seedsDecide(t *testing.T, c Case) {
 	j := c.job(t, 1)
 	first := c.results(t, j).Outputs()
-	j.RunID, j.Attempt = t.Name()+"/2", 2
+	j.RunID = t.Name() + "/2"
+	j.Attempt = 2
 	if again := c.results(t, j).Outputs(); !slices.EqualFunc(first, again, bytes.Equal) {
 		t.Error("the same job with the same seed gave other results")
 	}
 	if !c.Seeded {
 		return
 	}
-	j.RunID, j.Seed = t.Name()+"/3", j.Seed+1
+	j.RunID = t.Name() + "/3"
+	j.Seed = j.Seed + 1
 	if other := c.results(t, j).Outputs(); slices.EqualFunc(first, other, bytes.Equal) {
 		t.Error("another seed gave the same results")
 	}

@@ -236,7 +236,8 @@ func Signs(t *testing.T, c Case, previews bool) {
 func TakesUp(t *testing.T, tr Trial, begun func() int) {
 	c := tr.as()
 	next := c.job(t, 1)
-	next.Attempt, next.Left = 2, tr.left(t, begun)
+	next.Attempt = 2
+	next.Left = tr.left(t, begun)
 	r := c.results(t, next)
 	if n := len(r.Outputs()); n != tr.Job.NumResults {
 		t.Errorf("results = %d, want %d", n, tr.Job.NumResults)

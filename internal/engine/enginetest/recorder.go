@@ -70,7 +70,8 @@ func (r *Recorder) Output(ctx context.Context, made engine.Result) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.outputs, r.remarks = append(r.outputs, b), append(r.remarks, made.Note)
+	r.outputs = append(r.outputs, b)
+	r.remarks = append(r.remarks, made.Note)
 	return nil
 }
 

@@ -34,7 +34,8 @@ func (t *task) deliver(ctx context.Context, answer json.RawMessage) error {
 		}
 	}
 	refs := backend.Pick(backend.Made(answer, t.job.Values), t.job.OutputType)
-	want, taken := 1, 0
+	want := 1
+	taken := 0
 	if t.with.Results != "" {
 		want = t.job.NumResults
 	}

@@ -44,7 +44,8 @@ func (t *task) create(ctx context.Context, i int) error {
 	}
 	err = t.post(ctx, body, &made)
 	if err == nil && made.ID != "" {
-		t.note.IDs[i], t.note.Creating = made.ID, false
+		t.note.IDs[i] = made.ID
+		t.note.Creating = false
 		t.requests[i] = t.found(made.ID, made.request)
 		return t.leave(t.end)
 	}

@@ -133,7 +133,8 @@ func (t *task) watch(ctx context.Context, i int) (json.RawMessage, error) {
 		answer, ended, err := t.look(ctx, i)
 		switch {
 		case errors.Is(err, errAfresh):
-			t.note.IDs[i], t.requests[i] = "", request{}
+			t.note.IDs[i] = ""
+			t.requests[i] = request{}
 			if err := t.create(ctx, i); err != nil {
 				return nil, err
 			}
@@ -217,7 +218,8 @@ func (t *task) stop(ctx context.Context, err error) {
 			if t.e.c.JSON(end, "PUT", t.requests[i].Cancel, nil, nil) == nil {
 				mu.Lock()
 				defer mu.Unlock()
-				t.note.IDs[i], cancelled = "", true
+				t.note.IDs[i] = ""
+				cancelled = true
 			}
 		})
 	}

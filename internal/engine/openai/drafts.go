@@ -36,7 +36,9 @@ func draftImages(t *sketch.Tool, name string) {
 	default:
 		t.Engine.With["response_format"] = "b64_json"
 		size := sizes("1024x1024", "1280x768", "768x1280")
-		size.Min, size.Max, size.MultipleOf = at(256), at(2048), 16
+		size.Min = at(256)
+		size.Max = at(2048)
+		size.MultipleOf = 16
 		t.Fields = append(t.Fields, size)
 		sampling(t)
 	}
@@ -46,8 +48,22 @@ func draftEdits(t *sketch.Tool, name string) {
 	draftImages(t, name)
 	own := []sketch.Field{
 		t.Fields[0],
-		{Key: "pictures", Type: "IMGS", Label: "Pictures", Required: true, Accept: pictureTypes, MaxItems: 4},
-		{Key: "mask", Type: "IMG", Label: "Mask", Help: "The first picture is changed where the mask is transparent.", Accept: []string{"image/png"}, Advanced: true},
+		{
+			Key:      "pictures",
+			Type:     "IMGS",
+			Label:    "Pictures",
+			Required: true,
+			Accept:   pictureTypes,
+			MaxItems: 4,
+		},
+		{
+			Key:      "mask",
+			Type:     "IMG",
+			Label:    "Mask",
+			Help:     "The first picture is changed where the mask is transparent.",
+			Accept:   []string{"image/png"},
+			Advanced: true,
+		},
 	}
 	t.Fields = append(own, t.Fields[1:]...)
 }
@@ -57,23 +73,61 @@ func draftSpeech(t *sketch.Tool, name string) {
 	t.Timeout = "5m"
 	t.Engine.With["response_format"] = "mp3"
 	t.Fields = []sketch.Field{
-		{Key: "text", Type: "TEXT_AREA", Label: "Text", Required: true, MaxLength: 4096},
+		{
+			Key:       "text",
+			Type:      "TEXT_AREA",
+			Label:     "Text",
+			Required:  true,
+			MaxLength: 4096,
+		},
 		voice(name),
-		{Key: "speed", Type: "SLIDER", Label: "Speed", Default: 1, Min: at(0.25), Max: at(4), Step: at(0.05), Advanced: true},
+		{
+			Key:      "speed",
+			Type:     "SLIDER",
+			Label:    "Speed",
+			Default:  1,
+			Min:      at(0.25),
+			Max:      at(4),
+			Step:     at(0.05),
+			Advanced: true,
+		},
 	}
 	if strings.HasPrefix(name, "gpt-") {
-		t.Fields = append(t.Fields, sketch.Field{Key: "instructions", Type: "TEXT", Label: "Manner", Help: "How it is to be spoken.", MaxLength: 1000, Advanced: true})
+		t.Fields = append(t.Fields, sketch.Field{
+			Key:       "instructions",
+			Type:      "TEXT",
+			Label:     "Manner",
+			Help:      "How it is to be spoken.",
+			MaxLength: 1000,
+			Advanced:  true,
+		})
 	}
 }
 
 func draftVideos(t *sketch.Tool, name string) {
 	t.Output = sketch.Output{Type: "VID", MimeTypes: []string{"video/mp4", "video/webm"}}
 	t.Timeout = "1h"
-	picture := sketch.Field{Key: "picture", Type: "IMG", Label: "First picture", Accept: pictureTypes, Advanced: true}
+	picture := sketch.Field{
+		Key:      "picture",
+		Type:     "IMG",
+		Label:    "First picture",
+		Accept:   pictureTypes,
+		Advanced: true,
+	}
 	if !hosted(name) {
-		seconds := sketch.Field{Key: "seconds", Type: "NUM", Label: "Seconds", Default: 4, Min: at(1), Max: at(20), Integer: true}
+		seconds := sketch.Field{
+			Key:     "seconds",
+			Type:    "NUM",
+			Label:   "Seconds",
+			Default: 4,
+			Min:     at(1),
+			Max:     at(20),
+			Integer: true,
+		}
 		size := sizes("832x480", "480x832", "1280x720", "720x1280")
-		size.Min, size.Max, size.MultipleOf = at(256), at(1920), 16
+		size.Min = at(256)
+		size.Max = at(1920)
+		size.MultipleOf = 16
 		t.Fields = []sketch.Field{prompt(), picture, seconds, size}
 		sampling(t)
 		return
@@ -94,15 +148,42 @@ func draftVideoSync(t *sketch.Tool, name string) {
 func sampling(t *sketch.Tool) {
 	t.Engine.With["seed"] = "seed"
 	t.Fields = append(t.Fields,
-		sketch.Field{Key: "negative_prompt", Type: "NEG_PROMPT", Label: "What to avoid", MaxLength: 4000, Advanced: true},
-		sketch.Field{Key: "steps", Type: "STEPS", Label: "Steps", Min: at(1), Max: at(100), Advanced: true},
-		sketch.Field{Key: "cfg", Type: "CFG", Label: "Guidance", Min: at(0), Max: at(20), Step: at(0.5), Advanced: true},
+		sketch.Field{
+			Key:       "negative_prompt",
+			Type:      "NEG_PROMPT",
+			Label:     "What to avoid",
+			MaxLength: 4000,
+			Advanced:  true,
+		},
+		sketch.Field{
+			Key:      "steps",
+			Type:     "STEPS",
+			Label:    "Steps",
+			Min:      at(1),
+			Max:      at(100),
+			Advanced: true,
+		},
+		sketch.Field{
+			Key:      "cfg",
+			Type:     "CFG",
+			Label:    "Guidance",
+			Min:      at(0),
+			Max:      at(20),
+			Step:     at(0.5),
+			Advanced: true,
+		},
 		sketch.Field{Key: "seed", Type: "SEED", Label: "Seed", Advanced: true},
 	)
 }
 
 func prompt() sketch.Field {
-	return sketch.Field{Key: "prompt", Type: "PROMPT", Label: "Prompt", Required: true, MaxLength: 4000}
+	return sketch.Field{
+		Key:       "prompt",
+		Type:      "PROMPT",
+		Label:     "Prompt",
+		Required:  true,
+		MaxLength: 4000,
+	}
 }
 
 // sizes gives the field for sizes such as 640x480; the first is chosen.

@@ -93,7 +93,8 @@ func (c *complaint) read(part json.RawMessage) bool {
 		Code    any    `json:"code"` // a number with vLLM
 	}
 	if json.Unmarshal(part, &o) == nil && (o.Message != "" || o.Type != "" || o.Code != nil) {
-		c.Message, c.Code = o.Message, o.Type
+		c.Message = o.Message
+		c.Code = o.Type
 		if code, ok := o.Code.(string); ok && code != "" {
 			c.Code = code
 		}

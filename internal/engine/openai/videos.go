@@ -229,7 +229,8 @@ func (t *task) finish(ctx context.Context, v video, i int, known bool) error {
 		now, err := t.look(ctx, v.ID)
 		switch {
 		case err == nil:
-			v, failed = now, 0
+			v = now
+			failed = 0
 		case gone(err):
 			return errGone
 		default:

@@ -42,7 +42,8 @@ func (t *task) create(ctx context.Context, i int) error {
 	if t.note.Creating, err = hash(inputs); err != nil {
 		return err
 	}
-	t.note.Since, t.note.Of = t.now(), &t.with.model
+	t.note.Since = t.now()
+	t.note.Of = &t.with.model
 	if err := t.leave(ctx); err != nil {
 		return err
 	}
@@ -72,7 +73,10 @@ func (t *task) have(i int, id string) error {
 
 // created takes off the note that the answer to a create is missing.
 func (t *task) created() {
-	t.note.Creating, t.note.Since, t.note.Of, t.asked = "", 0, nil, false
+	t.note.Creating = ""
+	t.note.Since = 0
+	t.note.Of = nil
+	t.asked = false
 }
 
 // post asks for a prediction. It listens for the answer a little longer than the

@@ -54,7 +54,8 @@ func (t *task) takeUp(left string) {
 	if err := json.Unmarshal([]byte(left), &t.note); err != nil || len(t.note.IDs) != n {
 		t.note = note{IDs: make([]string, n)} // of another engine, or of an edited tool
 	}
-	t.old, t.done = make([]bool, n), make([]bool, n)
+	t.old = make([]bool, n)
+	t.done = make([]bool, n)
 	for i, id := range t.note.IDs {
 		if id != "" {
 			t.old[i] = true
@@ -179,7 +180,8 @@ func (t *task) judge(ctx context.Context, i int, p prediction) (ended bool, err 
 			return true, errCancelled
 		}
 		// The worker before us cancelled it when it had to go.
-		t.old[i], t.note.IDs[i] = false, ""
+		t.old[i] = false
+		t.note.IDs[i] = ""
 		return false, t.create(ctx, i)
 	}
 	t.part(i).At(making * backend.Logged(p.Logs))

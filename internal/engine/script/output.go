@@ -137,7 +137,10 @@ func colour(seed uint32, number int) color.NRGBA {
 func picture(w, h int, c color.NRGBA) []byte {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := 0; i < len(m.Pix); i += 4 {
-		m.Pix[i], m.Pix[i+1], m.Pix[i+2], m.Pix[i+3] = c.R, c.G, c.B, c.A
+		m.Pix[i] = c.R
+		m.Pix[i+1] = c.G
+		m.Pix[i+2] = c.B
+		m.Pix[i+3] = c.A
 	}
 	return encoded(m, png.BestSpeed)
 }

@@ -244,7 +244,8 @@ func (e *Engine) fail(run string, number int, f *fail) error {
 		return nil
 	}
 	e.failed[at]++
-	code, message := f.Code, f.Message
+	code := f.Code
+	message := f.Message
 	if code == "" {
 		code = engine.Failed
 	}

@@ -81,8 +81,13 @@ func (d Draft) Tool(name, engine string) Tool {
 		name = "Tool"
 	}
 	return Tool{
-		Name: name, Price: Price{Type: "FREE"}, NumResults: d.NumResults, Output: d.Output,
-		Engine: Engine{Name: engine, With: with}, Timeout: "10m", Fields: d.Fields,
+		Name:       name,
+		Price:      Price{Type: "FREE"},
+		NumResults: d.NumResults,
+		Output:     d.Output,
+		Engine:     Engine{Name: engine, With: with},
+		Timeout:    "10m",
+		Fields:     d.Fields,
 	}
 }
 
@@ -196,7 +201,8 @@ func (b *drafter) pair(width input, rest []input) bool {
 			return false
 		}
 	}
-	low, high := 1.0, 100_000.0
+	low := 1.0
+	high := 100_000.0
 	bounded := false
 	for _, side := range []input{width, height} {
 		least, most := limits(side)
@@ -204,7 +210,8 @@ func (b *drafter) pair(width input, rest []input) bool {
 			low = max(low, *least)
 		}
 		if most != nil {
-			high, bounded = min(high, *most), true
+			high = min(high, *most)
+			bounded = true
 		}
 	}
 	if !bounded {
@@ -213,12 +220,20 @@ func (b *drafter) pair(width input, rest []input) bool {
 	if low > high {
 		return false
 	}
-	f := Field{Key: b.fresh("size"), Type: "WIDTH_HEIGHT", Label: "Size", Min: &low, Max: &high}
-	m, n := width.schema.number("multipleOf"), height.schema.number("multipleOf")
+	f := Field{
+		Key:   b.fresh("size"),
+		Type:  "WIDTH_HEIGHT",
+		Label: "Size",
+		Min:   &low,
+		Max:   &high,
+	}
+	m := width.schema.number("multipleOf")
+	n := height.schema.number("multipleOf")
 	if m != nil && n != nil && *m == *n && *m >= 2 && *m <= 4096 && *m == math.Trunc(*m) {
 		f.MultipleOf = int(*m)
 	}
-	w, h := width.schema.number("default"), height.schema.number("default")
+	w := width.schema.number("default")
+	h := height.schema.number("default")
 	if w != nil && h != nil && fits(*w, f) && fits(*h, f) {
 		f.Default = map[string]any{"width": int64(*w), "height": int64(*h)}
 	}
@@ -235,7 +250,8 @@ func fits(side float64, f Field) bool {
 
 // limits are an input's bounds: both in order, and whole where the values are.
 func limits(i input) (low, high *float64) {
-	low, high = i.schema.number("minimum"), i.schema.number("maximum")
+	low = i.schema.number("minimum")
+	high = i.schema.number("maximum")
 	if v := i.schema.number("exclusiveMinimum"); v != nil && low == nil {
 		low = v
 		if i.kind == "integer" {
@@ -249,9 +265,11 @@ func limits(i input) (low, high *float64) {
 		}
 	}
 	if enum := part[[]float64](i.schema, "enum"); len(enum) > 0 && i.kind == "integer" {
-		first, last := slices.Min(enum), slices.Max(enum)
+		first := slices.Min(enum)
+		last := slices.Max(enum)
 		if last-first == float64(len(enum)-1) { // 1, 2, 3 and 4 are bounds, 1 and 4 are not
-			low, high = &first, &last
+			low = &first
+			high = &last
 		}
 	}
 	if i.kind == "integer" {

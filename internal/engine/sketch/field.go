@@ -80,7 +80,8 @@ func number(i input) Field {
 	name := strings.ToLower(i.name)
 	switch {
 	case f.Integer && slices.Contains([]string{"steps", "num_steps", "num_inference_steps", "inference_steps", "sampling_steps"}, name):
-		f.Type, f.Integer = "STEPS", false // it always is
+		f.Type = "STEPS"
+		f.Integer = false // it always is
 	case slices.Contains([]string{"cfg", "cfg_scale", "guidance", "guidance_scale"}, name):
 		f.Type = "CFG"
 	case low == nil || high == nil || *high-*low > 10_000: // nobody hits a number on such a slider
@@ -197,7 +198,8 @@ func files(i, one input) Field {
 	if kind != "IMG" {
 		return f
 	}
-	f.Type, f.MaxItems = "IMGS", maxFiles
+	f.Type = "IMGS"
+	f.MaxItems = maxFiles
 	if most := i.schema.number("maxItems"); most != nil && *most >= 1 && *most < maxFiles {
 		f.MaxItems = int(*most)
 	}

@@ -97,7 +97,8 @@ func AddUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 	if u.Created.IsZero() {
 		u.Created = tx.Now
 	}
-	u.Asset.AccountID, u.Name = u.AccountID, Name(u.Name)
+	u.Asset.AccountID = u.AccountID
+	u.Name = Name(u.Name)
 	if err := Insert(ctx, tx, u.Asset); err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ func scan(row sqldb.Scanner, a *Asset, others ...any) error {
 	err := row.Scan(append(others, &a.ID, &a.AccountID, &a.Type, &a.MimeType, &a.Size, &a.SHA256,
 		&a.Width, &a.Height, &ms, &a.Blurhash, &a.Blob, &a.Thumb, &a.Preview, &created, &gone, &a.PictureBytes)...)
 	a.Duration = time.Duration(ms) * time.Millisecond
-	a.Created, a.Gone = created.Time, gone.Time
+	a.Created = created.Time
+	a.Gone = gone.Time
 	return err
 }
 

@@ -301,7 +301,8 @@ func (b *bucket) Sweep(ctx context.Context, before time.Time) error {
 		if !page.IsTruncated {
 			return nil
 		}
-		key, upload = page.NextKeyMarker, page.NextUploadIDMarker
+		key = page.NextKeyMarker
+		upload = page.NextUploadIDMarker
 	}
 }
 

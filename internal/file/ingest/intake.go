@@ -114,7 +114,9 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 	if _, err := io.Copy(io.Discard, raw); err != nil { // what cleaning left off
 		return t, err
 	}
-	a.SHA256, t.RawSHA256, t.RawSize = clean.sum(), raw.sum(), raw.n
+	a.SHA256 = clean.sum()
+	t.RawSHA256 = raw.sum()
+	t.RawSize = raw.n
 
 	file, err := in.File(ctx, a.Blob)
 	if err != nil {
@@ -128,8 +130,11 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 	if err != nil {
 		return t, err
 	}
-	a.Type, a.MimeType = string(format.Type), format.MimeType
-	a.Width, a.Height, a.Blurhash = facts.Width, facts.Height, facts.Blurhash
+	a.Type = string(format.Type)
+	a.MimeType = format.MimeType
+	a.Width = facts.Width
+	a.Height = facts.Height
+	a.Blurhash = facts.Blurhash
 	a.Duration = facts.Duration.Round(time.Millisecond) // as it is stored
 	if len(facts.Thumb) > 0 {
 		a.Thumb = Key(a.ID, "thumb", facts.ThumbExt)
@@ -164,7 +169,8 @@ func (in *Intake) frame(ctx context.Context, t media.Turn, a *asset.Asset) error
 	if err != nil {
 		return ctx.Err()
 	}
-	a.Preview, a.Blurhash = Key(a.ID, "preview", format.Ext), facts.Blurhash
+	a.Preview = Key(a.ID, "preview", format.Ext)
+	a.Blurhash = facts.Blurhash
 	a.PictureBytes += int64(len(picture) + len(facts.Thumb))
 	if _, err := in.Blobs.Put(ctx, a.Preview, bytes.NewReader(picture)); err != nil {
 		return err

@@ -35,7 +35,8 @@ func recognise(head []byte, w Want) (media.Format, error) {
 	}
 	f, ok := media.Sniff(head)
 	if !ok && w.Text && len(head) > 0 && !bytes.Contains(head, []byte{0}) {
-		f, ok = media.Format{Type: media.Text, MimeType: "text/plain", Ext: "txt"}, true // if a closer look finds it plain
+		f = media.Format{Type: media.Text, MimeType: "text/plain", Ext: "txt"}
+		ok = true // if a closer look finds it plain
 	}
 	if !ok {
 		return f, fault.New(fault.UnsupportedMediaType, "The file is of no type that is accepted here.")

@@ -80,8 +80,16 @@ func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name strin
 		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
 			return err
 		}
-		u = asset.Upload{ID: ident.New(), AccountID: accountID, PersonID: v.PersonID, Name: asset.Name(name), Asset: taken.Asset, Created: tx.Now}
-		u.Asset.AccountID, u.Asset.Created = accountID, tx.Now
+		u = asset.Upload{
+			ID:        ident.New(),
+			AccountID: accountID,
+			PersonID:  v.PersonID,
+			Name:      asset.Name(name),
+			Asset:     taken.Asset,
+			Created:   tx.Now,
+		}
+		u.Asset.AccountID = accountID
+		u.Asset.Created = tx.Now
 		bytes := u.Asset.StoredBytes()
 		if err := l.Storage.Charge(ctx, tx, accountID, bytes); err != nil {
 			return err

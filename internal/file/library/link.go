@@ -73,7 +73,8 @@ func (l Links) Open(kind Kind, id, variant string, query url.Values) (Grant, err
 		}
 	}
 	g := Grant{kind, id, variant, query.Get("v")}
-	expires, text := query.Get("e"), query.Get("s")
+	expires := query.Get("e")
+	text := query.Get("s")
 	// The decoder would skip line ends, and two addresses were one.
 	seal, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(sealLength) || !hmac.Equal(seal, l.seal(g, expires)) {

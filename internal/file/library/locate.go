@@ -66,8 +66,12 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 			return File{}, errNoFile
 		}
 		f := File{
-			Key: a.Blob, MimeType: a.MimeType, Size: a.Size, SHA256: a.SHA256,
-			Name: name, Inline: inline[a.MimeType],
+			Key:      a.Blob,
+			MimeType: a.MimeType,
+			Size:     a.Size,
+			SHA256:   a.SHA256,
+			Name:     name,
+			Inline:   inline[a.MimeType],
 		}
 		if f.MimeType == "text/plain" {
 			f.MimeType += "; charset=utf-8" // no other text is taken in
@@ -136,7 +140,10 @@ func (l *Library) picture(ctx context.Context, key, name string) (File, error) {
 		return File{}, errNoFile
 	}
 	return File{
-		Key: key, MimeType: info.ContentType, Size: info.Size,
-		Name: name, Inline: inline[info.ContentType],
+		Key:      key,
+		MimeType: info.ContentType,
+		Size:     info.Size,
+		Name:     name,
+		Inline:   inline[info.ContentType],
 	}, err
 }

@@ -21,10 +21,12 @@ func Shape(width, height int) string {
 	if width <= 0 || height <= 0 {
 		return ""
 	}
-	got, off := OtherShape, math.Log(maxOff)+1e-9 // 5 % exactly is within, either way up
+	got := OtherShape
+	off := math.Log(maxOff) + 1e-9 // 5 % exactly is within, either way up
 	for i, ratio := range ratios {
 		if d := math.Abs(math.Log(float64(width) / float64(height) / ratio)); d <= off {
-			got, off = Shapes[i], d
+			got = Shapes[i]
+			off = d
 		}
 	}
 	return got

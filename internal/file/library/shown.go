@@ -28,11 +28,13 @@ const chunk = 1024
 // belongs to another account, was deleted or has lost its bytes is not among
 // them, nor is what never was.
 func Show(ctx context.Context, tx *sqldb.Tx, accountID, kind string, refs []string) (map[string]Shown, error) {
-	valid, find := ident.Valid, shownUploads
+	valid := ident.Valid
+	find := shownUploads
 	switch kind {
 	case UploadRef:
 	case LibraryRef:
-		valid, find = func(ref string) bool { _, _, ok := split(ref); return ok }, shownResults
+		valid = func(ref string) bool { _, _, ok := split(ref); return ok }
+		find = shownResults
 	default:
 		return nil, fault.New(fault.Invalid, "A reference is an UPLOAD_REF or a LIBRARY_REF.")
 	}

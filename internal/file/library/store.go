@@ -77,7 +77,9 @@ func scanItem(row sqldb.Scanner) (i Item, err error) {
 		&i.Type, &i.MimeType, &i.Width, &i.Height, &ms, &i.Size, &i.SHA256, &i.Blurhash,
 		&tool, &k.Blob, &k.Thumb, &k.Preview, &i.Expired, &i.Note, &i.Favorited)
 	i.Names = ResultNames(tool, i.ResultID, k)
-	i.ID, i.Created, i.Duration = run+":"+i.ResultID, created.Time, time.Duration(ms)*time.Millisecond
+	i.ID = run + ":" + i.ResultID
+	i.Created = created.Time
+	i.Duration = time.Duration(ms) * time.Millisecond
 	return i, err
 }
 
@@ -167,7 +169,9 @@ func eraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, li
 	}
 	var ids, assets []string
 	for _, f := range some {
-		ids, assets, last = append(ids, f.id), append(assets, f.asset), f.id
+		ids = append(ids, f.id)
+		assets = append(assets, f.asset)
+		last = f.id
 	}
 	q := &query{}
 	now := q.arg(sqldb.At(tx.Now))
@@ -200,7 +204,8 @@ func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	}
 	var results, files []string
 	for _, m := range found {
-		results, files = append(results, m.id), append(files, m.asset)
+		results = append(results, m.id)
+		files = append(files, m.asset)
 	}
 	for some := range slices.Chunk(results, batch) {
 		q := &query{}
@@ -245,8 +250,11 @@ func kept(ctx context.Context, tx *sqldb.Tx, accountID string, after KeptPlace, 
 			var ms int64
 			err = row.Scan(&started, &k.RequestID, &library, &k.ToolID, &k.Place.place, &k.ResultID, &created, &k.Asset.Type, &k.Asset.MimeType, &k.Asset.Size, &k.Asset.SHA256,
 				&k.Asset.Width, &k.Asset.Height, &ms, &k.Asset.Blob, &k.Expired, &k.Note, &k.Favorited)
-			k.ID, k.Created, k.Asset.Duration = library+":"+k.ResultID, created.Time, time.Duration(ms)*time.Millisecond
-			k.Place.created, k.Place.runID = started.Time, k.RequestID
+			k.ID = library + ":" + k.ResultID
+			k.Created = created.Time
+			k.Asset.Duration = time.Duration(ms) * time.Millisecond
+			k.Place.created = started.Time
+			k.Place.runID = k.RequestID
 			return k, err
 		})
 }

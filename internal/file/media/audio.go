@@ -25,7 +25,8 @@ func wavDuration(s *source) (time.Duration, error) {
 		if err != nil {
 			return 0, early(Audio, err)
 		}
-		name, n := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
+		name := string(b[:4])
+		n := int64(binary.LittleEndian.Uint32(b[4:]))
 		at += 8
 		if name == "data" && n == streamed {
 			n = s.size - at
@@ -40,8 +41,10 @@ func wavDuration(s *source) (time.Duration, error) {
 			if b, err = s.peek(at, 16); n < 16 || err != nil {
 				return 0, broken(Audio, "a format of no length")
 			}
-			coding, channels := binary.LittleEndian.Uint16(b), int64(binary.LittleEndian.Uint16(b[2:]))
-			rate, each = int64(binary.LittleEndian.Uint32(b[4:])), int64(binary.LittleEndian.Uint16(b[12:]))
+			coding := binary.LittleEndian.Uint16(b)
+			channels := int64(binary.LittleEndian.Uint16(b[2:]))
+			rate = int64(binary.LittleEndian.Uint32(b[4:]))
+			each = int64(binary.LittleEndian.Uint16(b[12:]))
 			bits := int64(binary.LittleEndian.Uint16(b[14:]))
 			if !slices.Contains(wavCodings, coding) || channels == 0 || bits == 0 || rate == 0 || each != channels*((bits+7)/8) {
 				return 0, broken(Audio, "a format that is unknown or contradicts itself")
@@ -67,8 +70,10 @@ func flacDuration(s *source) (time.Duration, error) {
 	if b[0]&0x7f != 0 || b[1] != 0 || b[2] != 0 || b[3] != 34 {
 		return 0, broken(Audio, "no STREAMINFO")
 	}
-	last, info := b[0]&0x80 != 0, binary.BigEndian.Uint64(b[4+10:])
-	rate, samples := info>>44, info&(1<<36-1)
+	last := b[0]&0x80 != 0
+	info := binary.BigEndian.Uint64(b[4+10:])
+	rate := info >> 44
+	samples := info & (1<<36 - 1)
 	if rate == 0 {
 		return 0, broken(Audio, "no sample rate")
 	}
@@ -111,7 +116,8 @@ func oggPage(b []byte) (page, bool) {
 	for _, n := range b[27:body] {
 		length += int(n)
 	}
-	p.length, p.packet = int64(length), b[body:min(length, len(b))]
+	p.length = int64(length)
+	p.packet = b[body:min(length, len(b))]
 	return p, true
 }
 

@@ -101,15 +101,18 @@ func (c *cleaner) Read(p []byte) (int, error) {
 				return n, nil
 			}
 			if c.open && errors.Is(err, io.EOF) {
-				c.pass, err = 0, nil
+				c.pass = 0
+				err = nil
 			}
 			if err != nil {
-				c.pass, c.err = 0, early(Image, err)
+				c.pass = 0
+				c.err = early(Image, err)
 			}
 		case c.err != nil:
 			return 0, c.err
 		default:
-			c.out, c.given = c.out[:0], 0
+			c.out = c.out[:0]
+			c.given = 0
 			for c.err == nil && c.pass == 0 && len(c.out) < outBlock {
 				c.err = c.step()
 			}
@@ -164,7 +167,11 @@ func (c *cleaner) drop(n int64) error {
 }
 
 // let passes the next n bytes, blank as zeros.
-func (c *cleaner) let(n int64, blank bool) { c.pass, c.blank, c.open = n, blank, false }
+func (c *cleaner) let(n int64, blank bool) {
+	c.pass = n
+	c.blank = blank
+	c.open = false
+}
 
 // end is the step behind the last byte of a picture.
 func (c *cleaner) end() error {

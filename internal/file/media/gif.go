@@ -19,7 +19,8 @@ func (g *gifWalk) start() error {
 	if v := string(b[:6]); v != "GIF87a" && v != "GIF89a" {
 		return broken(Image, "no GIF signature")
 	}
-	g.width, g.height = int(binary.LittleEndian.Uint16(b[6:])), int(binary.LittleEndian.Uint16(b[8:]))
+	g.width = int(binary.LittleEndian.Uint16(b[6:]))
+	g.height = int(binary.LittleEndian.Uint16(b[8:]))
 	if g.width == 0 || g.height == 0 {
 		return broken(Image, "a side of no length")
 	}
@@ -52,7 +53,8 @@ func (g *gifWalk) block() error {
 			return broken(Image, "no frame")
 		}
 		g.out = append(g.out, b)
-		g.decodes, g.cost = true, g.memory
+		g.decodes = true
+		g.cost = g.memory
 		g.step = g.end
 		return nil
 	}

@@ -50,7 +50,9 @@ func (h *heifWalk) box() error {
 	if err != nil {
 		return err
 	}
-	kind, head, size := b[4:8], int64(8), uint64(binary.BigEndian.Uint32(b))
+	kind := b[4:8]
+	head := int64(8)
+	size := uint64(binary.BigEndian.Uint32(b))
 	name := string(kind)
 	if size == 1 {
 		long, err := h.take(8)
@@ -58,7 +60,8 @@ func (h *heifWalk) box() error {
 			return err
 		}
 		kind = h.out[len(h.out)-12:][:4]
-		head, size = 16, binary.BigEndian.Uint64(long)
+		head = 16
+		size = binary.BigEndian.Uint64(long)
 	}
 	endless := size == 0
 	if endless {
@@ -119,7 +122,8 @@ func (h *heifWalk) data() error {
 		h.step = h.box
 		return nil
 	}
-	to, kept := h.stop, false
+	to := h.stop
+	kept := false
 	for _, s := range h.keep {
 		if s.to <= h.pos {
 			continue
@@ -140,7 +144,8 @@ func (h *heifWalk) data() error {
 func (h *heifWalk) tail() error {
 	if len(h.keep) == 0 || h.pos >= h.keep[len(h.keep)-1].to {
 		h.let(h.stop-h.pos, true)
-		h.open, h.step = true, h.finish
+		h.open = true
+		h.step = h.finish
 		return nil
 	}
 	return h.data()

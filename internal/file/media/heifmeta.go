@@ -82,7 +82,8 @@ func (m *heifMeta) read() error {
 func (m *heifMeta) fields(b box) *fields {
 	f := &fields{rest: m.bytes[b.body:b.end]}
 	head := f.uint(4)
-	f.version, f.flags = int(head>>24), int(head&0xffffff)
+	f.version = int(head >> 24)
+	f.flags = int(head & 0xffffff)
 	return f
 }
 
@@ -124,7 +125,10 @@ func (m *heifMeta) iloc(f *fields) error {
 		return errMeta
 	}
 	sizes := f.uint(2)
-	offset, length, base, index := int(sizes>>12), int(sizes>>8&15), int(sizes>>4&15), int(sizes&15)
+	offset := int(sizes >> 12)
+	length := int(sizes >> 8 & 15)
+	base := int(sizes >> 4 & 15)
+	index := int(sizes & 15)
 	if f.version == 0 {
 		index = 0
 	}
@@ -174,7 +178,8 @@ func (m *heifMeta) property(b box) error {
 		m.rubbish = append(m.rubbish, b)
 	case b.kind == "ispe":
 		f := m.fields(b)
-		p.width, p.height = uint32(f.uint(4)), uint32(f.uint(4))
+		p.width = uint32(f.uint(4))
+		p.height = uint32(f.uint(4))
 		if f.err != nil {
 			return f.err
 		}
@@ -219,7 +224,8 @@ func (m *heifMeta) blank() {
 		copy(m.bytes[b.start+4:], "free")
 		clear(m.bytes[b.body:b.end])
 	}
-	data, at := m.bytes[m.idat.body:m.idat.end], int64(0)
+	data := m.bytes[m.idat.body:m.idat.end]
+	at := int64(0)
 	end := int64(len(data))
 	for _, s := range append(merged(m.spans(1)), span{end, end}) {
 		if from := min(s.from, end); from > at {
@@ -239,7 +245,8 @@ func (m *heifMeta) dimensions() (width, height int) {
 		switch p := m.props[i-1]; p.kind {
 		case "ispe":
 			if p.width <= math.MaxInt32 && p.height <= math.MaxInt32 {
-				width, height = int(p.width), int(p.height)
+				width = int(p.width)
+				height = int(p.height)
 			}
 		case "irot":
 			turned = turned != (p.quarters%2 == 1)
@@ -260,7 +267,8 @@ type fields struct {
 
 func (f *fields) bytes(n int) []byte {
 	if n > len(f.rest) {
-		f.err, f.rest = errMeta, nil
+		f.err = errMeta
+		f.rest = nil
 		return make([]byte, n)
 	}
 	b := f.rest[:n]

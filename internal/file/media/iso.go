@@ -135,7 +135,9 @@ func (w *boxWalk) movie(moov box, f *film) error {
 				return err
 			}
 			if t.kind == "vide" && (!f.video || f.width == 0) {
-				f.video, f.width, f.height = true, t.width, t.height
+				f.video = true
+				f.width = t.width
+				f.height = t.height
 			}
 		}
 		return err
@@ -158,7 +160,8 @@ func (w *boxWalk) times(b box) (scale, units uint64, err error) {
 		return 0, 0, err
 	}
 	if p[0] == 0 {
-		scale, units = uint64(binary.BigEndian.Uint32(p[12:])), uint64(binary.BigEndian.Uint32(p[16:]))
+		scale = uint64(binary.BigEndian.Uint32(p[12:]))
+		units = uint64(binary.BigEndian.Uint32(p[16:]))
 		if units == math.MaxUint32 {
 			units = 0
 		}
@@ -167,7 +170,8 @@ func (w *boxWalk) times(b box) (scale, units uint64, err error) {
 	if p, err = w.head(b, 32); err != nil {
 		return 0, 0, err
 	}
-	scale, units = uint64(binary.BigEndian.Uint32(p[20:])), binary.BigEndian.Uint64(p[24:])
+	scale = uint64(binary.BigEndian.Uint32(p[20:]))
+	units = binary.BigEndian.Uint64(p[24:])
 	if units == math.MaxUint64 {
 		units = 0
 	}
@@ -226,7 +230,8 @@ func (w *boxWalk) trackHead(b box, t *track) error {
 	}
 	p = p[n-44:]
 	at := func(i int) uint32 { return binary.BigEndian.Uint32(p[i:]) }
-	t.width, t.height = int(at(36)>>16), int(at(40)>>16)
+	t.width = int(at(36) >> 16)
+	t.height = int(at(40) >> 16)
 	if at(0) == 0 && at(16) == 0 && at(4) != 0 && at(12) != 0 { // a quarter turn
 		t.width, t.height = t.height, t.width
 	}

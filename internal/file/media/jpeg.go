@@ -63,7 +63,8 @@ func (j *jpegWalk) segment() error {
 		if j.scans == 0 {
 			return broken(Image, "no scan")
 		}
-		j.decodes, j.cost = true, j.memory
+		j.decodes = true
+		j.cost = j.memory
 		j.out = append(j.out, 0xff, 0xd9)
 		j.step = j.rest
 		return nil
@@ -116,8 +117,10 @@ func (j *jpegWalk) frame(marker byte, n int) error {
 	if n < 6 || n != 6+3*int(b[5]) || b[5] == 0 || b[5] > 4 {
 		return broken(Image, "a frame header of the wrong length")
 	}
-	j.height, j.width = int(binary.BigEndian.Uint16(b[1:])), int(binary.BigEndian.Uint16(b[3:]))
-	j.components, j.progressive = int(b[5]), marker == 0xc2
+	j.height = int(binary.BigEndian.Uint16(b[1:]))
+	j.width = int(binary.BigEndian.Uint16(b[3:]))
+	j.components = int(b[5])
+	j.progressive = marker == 0xc2
 	j.rgb = b[5] == 3 && b[6] == 'R'
 	return nil
 }
@@ -218,7 +221,8 @@ func orientation(tiff []byte) int {
 	if at > int64(len(tiff))-2 {
 		return 1
 	}
-	count, entries := int(order.Uint16(tiff[at:])), tiff[at+2:]
+	count := int(order.Uint16(tiff[at:]))
+	entries := tiff[at+2:]
 	for ; count > 0 && len(entries) >= 12; count, entries = count-1, entries[12:] {
 		if order.Uint16(entries) == 0x0112 && order.Uint16(entries[2:]) == 3 && order.Uint32(entries[4:]) == 1 {
 			if turn := int(order.Uint16(entries[8:])); 1 <= turn && turn <= 8 {

@@ -131,7 +131,9 @@ func (l *Lab) film(facts Facts, s *source, measure func(*source) (film, error)) 
 	if err != nil {
 		return facts, err
 	}
-	facts.Width, facts.Height, facts.Duration = m.width, m.height, m.duration
+	facts.Width = m.width
+	facts.Height = m.height
+	facts.Duration = m.duration
 	if err := l.checkPixels(Video, m.width, m.height); err != nil {
 		return facts, err
 	}

@@ -197,13 +197,15 @@ func webpExtended(chunk []byte) []byte {
 		if chunk[11] != 0x9d || chunk[12] != 0x01 || chunk[13] != 0x2a {
 			return nil
 		}
-		width, height = uint32(binary.LittleEndian.Uint16(chunk[14:])&0x3fff), uint32(binary.LittleEndian.Uint16(chunk[16:])&0x3fff)
+		width = uint32(binary.LittleEndian.Uint16(chunk[14:]) & 0x3fff)
+		height = uint32(binary.LittleEndian.Uint16(chunk[16:]) & 0x3fff)
 	case "VP8L":
 		if chunk[8] != 0x2f {
 			return nil
 		}
 		bits := binary.LittleEndian.Uint32(chunk[9:])
-		width, height = bits&0x3fff+1, bits>>14&0x3fff+1
+		width = bits&0x3fff + 1
+		height = bits>>14&0x3fff + 1
 		if bits>>28&1 != 0 {
 			flags |= 0x10
 		}
@@ -251,7 +253,8 @@ func (b *boxes) pass(p []byte) {
 			p = p[n:]
 			continue
 		}
-		b.head, p = append(b.head, p[0]), p[1:]
+		b.head = append(b.head, p[0])
+		p = p[1:]
 		if len(b.head) < 8 {
 			continue
 		}
@@ -266,7 +269,8 @@ func (b *boxes) pass(p []byte) {
 			b.open = true // to the end, or nonsense
 			return
 		}
-		b.left, b.head = size-uint64(len(b.head)), nil
+		b.left = size - uint64(len(b.head))
+		b.head = nil
 	}
 }
 

@@ -35,7 +35,8 @@ func mp3Head(b []byte) (mp3Frame, bool) {
 	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // sync, layer III
 		return mp3Frame{}, false
 	}
-	version, index := b[1]>>3&3, b[2]>>2&3
+	version := b[1] >> 3 & 3
+	index := b[2] >> 2 & 3
 	if version == 1 || index == 3 {
 		return mp3Frame{}, false
 	}

@@ -36,7 +36,8 @@ func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source, decod
 		return facts, err
 	}
 	o := walk.outline
-	facts.Width, facts.Height = o.width, o.height
+	facts.Width = o.width
+	facts.Height = o.height
 	if err := l.checkPixels(Image, o.width, o.height); err != nil {
 		return facts, err
 	}
@@ -44,7 +45,8 @@ func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source, decod
 		return facts, fault.New(fault.Invalid, fmt.Sprintf("The picture has more than %d frames.", l.limits.Frames)).With("limit_frames", l.limits.Frames)
 	}
 	if o.turn >= 5 {
-		facts.Width, facts.Height = o.height, o.width
+		facts.Width = o.height
+		facts.Height = o.width
 	}
 	if !o.decodes {
 		return facts, nil

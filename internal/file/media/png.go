@@ -46,7 +46,8 @@ func (w *pngWalk) chunk() error {
 	if err != nil {
 		return err
 	}
-	n, name := int64(binary.BigEndian.Uint32(head)), string(head[4:])
+	n := int64(binary.BigEndian.Uint32(head))
+	name := string(head[4:])
 	if n > 1<<31-1 {
 		return broken(Image, "a chunk above 2 GiB")
 	}
@@ -76,7 +77,8 @@ func (w *pngWalk) chunk() error {
 		if w.data == 0 {
 			return broken(Image, "no pixels")
 		}
-		w.decodes, w.cost = true, w.memory
+		w.decodes = true
+		w.cost = w.memory
 		w.last = true
 	}
 	w.let(n, false)
@@ -120,16 +122,20 @@ func (w *pngWalk) header(n int64) error {
 	if n != 13 {
 		return broken(Image, "IHDR of the wrong length")
 	}
-	width, height := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+	width := binary.BigEndian.Uint32(b)
+	height := binary.BigEndian.Uint32(b[4:])
 	if width == 0 || height == 0 || width > 1<<31-1 || height > 1<<31-1 {
 		return broken(Image, "a side of no length")
 	}
-	w.width, w.height = int(width), int(height)
+	w.width = int(width)
+	w.height = int(height)
 	samples, ok := map[byte]int64{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[b[9]]
 	if !ok || b[8] > 16 {
 		return broken(Image, "an unknown colour type")
 	}
-	w.depth, w.colour, w.interlace = b[8], b[9], b[12] != 0
+	w.depth = b[8]
+	w.colour = b[9]
+	w.interlace = b[12] != 0
 	w.bits = samples * int64(w.depth)
 	return nil
 }

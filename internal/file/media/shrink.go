@@ -47,7 +47,8 @@ func shrink(img image.Image, canvas image.Rectangle, side int) *image.RGBA {
 // average makes one pixel out of each across by down pixels. Where the canvas
 // is empty it is transparent.
 func average(img image.Image, canvas image.Rectangle, across, down int) *image.RGBA {
-	width, height := canvas.Dx(), canvas.Dy()
+	width := canvas.Dx()
+	height := canvas.Dy()
 	out := image.NewRGBA(image.Rect(0, 0, (width+across-1)/across, (height+down-1)/down))
 	many := max(1, tileBytes/4/across/down) // pixels of the result that one tile gives
 	tile := image.NewRGBA(image.Rect(0, 0, min(many*across, width), min(down, height)))
@@ -63,10 +64,14 @@ func average(img image.Image, canvas image.Rectangle, across, down int) *image.R
 				for row := range rows {
 					at := tile.PixOffset(i*across, row)
 					for pix := tile.Pix[at : at+4*columns]; len(pix) >= 4; pix = pix[4:] {
-						r, g, b, a = r+uint64(pix[0]), g+uint64(pix[1]), b+uint64(pix[2]), a+uint64(pix[3])
+						r = r + uint64(pix[0])
+						g = g + uint64(pix[1])
+						b = b + uint64(pix[2])
+						a = a + uint64(pix[3])
 					}
 				}
-				n, to := uint64(rows)*uint64(columns), out.PixOffset(x+i, y)
+				n := uint64(rows) * uint64(columns)
+				to := out.PixOffset(x+i, y)
 				for c, sum := range [4]uint64{r, g, b, a} {
 					out.Pix[to+c] = uint8((sum + n/2) / n)
 				}
@@ -81,7 +86,8 @@ func upright(img *image.RGBA, turn int) *image.RGBA {
 	if turn < 2 || turn > 8 {
 		return img
 	}
-	w, h := img.Rect.Dx(), img.Rect.Dy()
+	w := img.Rect.Dx()
+	h := img.Rect.Dy()
 	out := image.NewRGBA(image.Rect(0, 0, w, h))
 	if turn >= 5 {
 		out = image.NewRGBA(image.Rect(0, 0, h, w))

@@ -56,7 +56,8 @@ func (s *source) peek(offset int64, n int) ([]byte, error) {
 	if s.block == nil {
 		s.block = make([]byte, 4*maxPeek)
 	}
-	s.start, s.block = offset, s.block[:min(int64(cap(s.block)), s.size-offset)]
+	s.start = offset
+	s.block = s.block[:min(int64(cap(s.block)), s.size-offset)]
 	if m, err := s.ReadAt(s.block, offset); m < len(s.block) {
 		s.block = s.block[:0]
 		if err == nil || errors.Is(err, io.EOF) {

@@ -187,7 +187,9 @@ func (w *webmWalk) track(e element) error {
 		return err
 	})
 	if err == nil && kind == mkvVideoTrack && !w.video {
-		w.video, w.width, w.height = true, int(min(width, math.MaxInt32)), int(min(height, math.MaxInt32))
+		w.video = true
+		w.width = int(min(width, math.MaxInt32))
+		w.height = int(min(height, math.MaxInt32))
 	}
 	return err
 }

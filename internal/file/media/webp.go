@@ -39,7 +39,8 @@ func (w *webpWalk) chunk() error {
 		if w.pictures == 0 && w.frames == 0 || w.animated != (w.frames > 0) {
 			return broken(Image, "no picture, or frames of a still one")
 		}
-		w.decodes, w.cost = !w.animated, w.memory
+		w.decodes = !w.animated
+		w.cost = w.memory
 		w.step = w.end
 		return nil
 	}
@@ -50,7 +51,8 @@ func (w *webpWalk) chunk() error {
 	if err != nil {
 		return err
 	}
-	name, n := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
+	name := string(b[:4])
+	n := int64(binary.LittleEndian.Uint32(b[4:]))
 	w.left -= 8
 	padded := n + n&1
 	if padded > w.left && n == w.left {
@@ -103,8 +105,10 @@ func (w *webpWalk) header(n int64) (int, error) {
 		return 0, err
 	}
 	b[0] &^= 0x08 | 0x04 // Exif, XMP
-	w.extended, w.animated = true, b[0]&0x02 != 0
-	w.width, w.height = 1+uint24(b[4:]), 1+uint24(b[7:])
+	w.extended = true
+	w.animated = b[0]&0x02 != 0
+	w.width = 1 + uint24(b[4:])
+	w.height = 1 + uint24(b[7:])
 	return 10, nil
 }
 
@@ -120,7 +124,8 @@ func (w *webpWalk) lossy(n int64, inside bool) (int, error) {
 	if string(b[3:6]) != "\x9d\x01\x2a" {
 		return 0, broken(Image, "no key frame")
 	}
-	width, height := int(binary.LittleEndian.Uint16(b[6:])&0x3fff), int(binary.LittleEndian.Uint16(b[8:])&0x3fff)
+	width := int(binary.LittleEndian.Uint16(b[6:]) & 0x3fff)
+	height := int(binary.LittleEndian.Uint16(b[8:]) & 0x3fff)
 	return 10, w.picture(width, height, inside)
 }
 
@@ -149,7 +154,8 @@ func (w *webpWalk) picture(width, height int, inside bool) error {
 		return broken(Image, "two pictures")
 	}
 	if !w.extended {
-		w.width, w.height = width, height
+		w.width = width
+		w.height = height
 	}
 	if width != w.width || height != w.height || width == 0 || height == 0 {
 		return broken(Image, "two sizes")

@@ -265,7 +265,8 @@ func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (m
 	for _, row := range rows {
 		u := Usage{Used: row.used, Leaving: row.leaving, Limit: l.Account}
 		if row.limit != nil {
-			u.Limit, u.Own = *row.limit, true
+			u.Limit = *row.limit
+			u.Own = true
 		}
 		all[row.id] = u
 	}

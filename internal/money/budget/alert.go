@@ -45,7 +45,8 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 	if err != nil {
 		return fmt.Errorf("watch budget: %w", err)
 	}
-	before, now := b.toldIn(month), reached(spent, b.Tokens)
+	before := b.toldIn(month)
+	now := reached(spent, b.Tokens)
 	if b.month > month || now <= before {
 		return nil
 	}
@@ -53,7 +54,14 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 		return fmt.Errorf("watch budget: %w", err)
 	}
 	return k.tell(ctx, tx, b, before, Alert{
-		CompanyID: b.companyID, TeamID: teamID, TeamName: b.teamName, Month: month, Threshold: now, Tokens: b.Tokens, Spent: spent, At: tx.Now,
+		CompanyID: b.companyID,
+		TeamID:    teamID,
+		TeamName:  b.teamName,
+		Month:     month,
+		Threshold: now,
+		Tokens:    b.Tokens,
+		Spent:     spent,
+		At:        tx.Now,
 	})
 }
 

@@ -85,7 +85,8 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 	if b.Month, b.Spent, err = report.Spent(ctx, tx, k.companyID, teamID, tx.Now); err != nil {
 		return Budget{}, fmt.Errorf("budget: %w", err)
 	}
-	b.Percent, b.Told = percent(b.Spent, b.Tokens), k.toldIn(b.Month)
+	b.Percent = percent(b.Spent, b.Tokens)
+	b.Told = k.toldIn(b.Month)
 	return b, nil
 }
 

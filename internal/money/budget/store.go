@@ -26,7 +26,8 @@ func read(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k kept, err e
 		FROM (SELECT team_id, tokens, hard, webhook_url, month, told, created, updated FROM budget WHERE team_id = $1`+lock+`) AS b
 		JOIN team t ON t.id = b.team_id WHERE NOT t.removed`, teamID).
 		Scan(&k.Tokens, &k.Hard, &k.WebhookURL, &k.month, &k.told, &created, &updated, &k.companyID, &k.teamName)
-	k.created, k.updated = created.Time, updated.Time
+	k.created = created.Time
+	k.updated = updated.Time
 	return k, err
 }
 

@@ -94,7 +94,15 @@ func settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, 
 	if _, err := lockAccount(ctx, tx, accountID); err != nil {
 		return err
 	}
-	m := movement{id: ident.New(), kind: Settled, runID: runID, system: systemRevenue, account: accountID, tokens: -tokens, allowance: allowance}
+	m := movement{
+		id:        ident.New(),
+		kind:      Settled,
+		runID:     runID,
+		system:    systemRevenue,
+		account:   accountID,
+		tokens:    -tokens,
+		allowance: allowance,
+	}
 	// The record comes before the account's row changes, so that a second
 	// settlement ends here and leaves no trace even if somebody commits it.
 	fresh, err := record(ctx, tx, m)

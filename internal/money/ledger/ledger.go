@@ -216,7 +216,14 @@ func move(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kin
 		return 0, fault.New(fault.InsufficientBalance, "The account has fewer tokens than that.").
 			With("required", -tokens).With("available", balance)
 	}
-	m := movement{id: ident.New(), kind: kind, note: sanitize.Line(note, maxNote), system: systemGrants, account: accountID, tokens: tokens}
+	m := movement{
+		id:      ident.New(),
+		kind:    kind,
+		note:    sanitize.Line(note, maxNote),
+		system:  systemGrants,
+		account: accountID,
+		tokens:  tokens,
+	}
 	if _, err := record(ctx, tx, m); err != nil {
 		return 0, fmt.Errorf("move tokens: %w", err)
 	}

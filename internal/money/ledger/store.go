@@ -129,9 +129,11 @@ func (a *account) scan(s sqldb.Scanner) error {
 }
 
 func accounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error) {
-	places, args := make([]string, len(ids)), make([]any, len(ids))
+	places := make([]string, len(ids))
+	args := make([]any, len(ids))
 	for i, id := range ids {
-		places[i], args[i] = `$`+strconv.Itoa(i+1), id
+		places[i] = `$` + strconv.Itoa(i+1)
+		args[i] = id
 	}
 	return sqldb.All(ctx, tx, accountQuery+` WHERE id IN (`+strings.Join(places, `, `)+`)`, args, func(s sqldb.Scanner) (a account, err error) {
 		err = a.scan(s)

@@ -29,7 +29,8 @@ func date(t time.Time) int64 {
 func dayStart(d int64, loc *time.Location) int64 {
 	// No clock is further from UTC than this.
 	const far = 26 * int64(time.Hour/time.Microsecond)
-	before, after := d*day-far, d*day+far
+	before := d*day - far
+	after := d*day + far
 	for before+1 < after {
 		if mid := before + (after-before)/2; dayOf(mid, loc) < d {
 			before = mid

@@ -106,7 +106,8 @@ func grainFor(by []Dimension, f filter) string {
 // pieces cuts a time into whole days and what is left of others. In an open one
 // nothing has ended after it.
 func pieces(from, until time.Time, open bool, loc *time.Location, quarters bool) (all []piece) {
-	begin, end := max(moment(from), 0), moment(until)
+	begin := max(moment(from), 0)
+	end := moment(until)
 	if !until.IsZero() && begin >= end {
 		return nil
 	}
@@ -140,7 +141,8 @@ func edge(from, until, day int64, quarters bool) (all []piece) {
 			all = append(all, piece{of: ofRuns, from: from, until: until, day: day})
 		}
 	}
-	first, last := floor(from+quarter-1, quarter), floor(until, quarter)
+	first := floor(from+quarter-1, quarter)
+	last := floor(until, quarter)
 	if !quarters || first >= last {
 		runs(from, until)
 		return all

@@ -137,7 +137,8 @@ func daySlot(a *args, all []stretch) string {
 		// A day more and one less: what is divided is never below zero, where
 		// division rounds up.
 		slot := `(r.finished + ` + a.add(s.offset+day) + `) / ` + number(day) + ` - 1`
-		until, first := a.add(s.until), a.add(s.first)
+		until := a.add(s.until)
+		first := a.add(s.first)
 		b.WriteString(` WHEN r.finished < ` + until + ` AND ` + slot + ` < ` + first + ` THEN CAST(` + first + ` AS BIGINT) WHEN r.finished < ` + until + ` THEN ` + slot)
 	}
 	b.WriteString(` END`)
@@ -163,7 +164,8 @@ func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int6
 // before the team in the key.
 func charged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
 	var a args
-	company, team := a.add(companyID), a.add(teamID)
+	company := a.add(companyID)
+	team := a.add(teamID)
 	var days []string
 	for d := first; d < end; d++ {
 		days = append(days, a.add(d))
@@ -353,7 +355,9 @@ func runs(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, li
 		var created, started, finished sqldb.Time
 		err = row.Scan(&r.ID, &r.Status, &r.ErrorCode, &r.TeamID, &r.TeamName, &r.PersonID, &r.Email, &r.ToolID, &r.Plugin, &r.Credential, &r.CredentialID, &r.CredentialName,
 			&r.Asked, &r.Results, &r.TokensCharged, &r.AllowanceUsed, &created, &started, &finished)
-		r.Created, r.Started, r.Finished = created.Time, started.Time, finished.Time
+		r.Created = created.Time
+		r.Started = started.Time
+		r.Finished = finished.Time
 		return r, err
 	})
 }

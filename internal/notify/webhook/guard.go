@@ -48,7 +48,8 @@ func (g *Guard) CheckURL(raw string) (problem string) {
 	case strings.Contains(raw, "#"):
 		return "The address must not have a fragment."
 	}
-	name, port := u.Hostname(), u.Port()
+	name := u.Hostname()
+	port := u.Port()
 	if name == "" {
 		return "The address has no host."
 	}
@@ -109,7 +110,8 @@ func (g *Guard) checkName(name string) string {
 func number(label string) bool {
 	digits := "0123456789"
 	if rest, hex := strings.CutPrefix(label, "0x"); hex {
-		label, digits = rest, "0123456789abcdef"
+		label = rest
+		digits = "0123456789abcdef"
 		if label == "" {
 			return true
 		}

@@ -38,7 +38,8 @@ func (o outcome) delivered() bool { return o.status >= 200 && o.status <= 299 }
 func (s *Sender) attempt(ctx context.Context, e due) (o outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil { // one event that cannot be made must not stop all others
-			o, err = outcome{word: failInternal}, fmt.Errorf("panic: %v", p)
+			o = outcome{word: failInternal}
+			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)

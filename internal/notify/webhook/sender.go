@@ -79,7 +79,13 @@ func New(o Options) *Sender {
 	o.Parallel = cmp.Or(o.Parallel, 64)
 	o.PerHost = cmp.Or(o.PerHost, 4)
 	c := &caller{guard: o.Guard, resolver: o.Resolver, roots: o.RootCAs, connect: o.Timeout / 3}
-	return &Sender{o: o, transport: c.transport(), slots: newSlots(o.Parallel, o.PerHost), metrics: newMetrics(o.Metrics), wake: make(chan struct{}, 1)}
+	return &Sender{
+		o:         o,
+		transport: c.transport(),
+		slots:     newSlots(o.Parallel, o.PerHost),
+		metrics:   newMetrics(o.Metrics),
+		wake:      make(chan struct{}, 1),
+	}
 }
 
 // Wake has the sender look for events now. Events that other nodes added are
@@ -177,7 +183,8 @@ func (s *Sender) lease(ctx context.Context, events []due) (leased []due, err err
 	err = s.o.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		leased = nil
 		for _, e := range events {
-			e.at, e.until = tx.Now, tx.Now.Add(s.o.Timeout+leaseMargin)
+			e.at = tx.Now
+			e.until = tx.Now.Add(s.o.Timeout + leaseMargin)
 			ok, err := takeLease(ctx, tx, e)
 			if err != nil {
 				return err

@@ -42,7 +42,8 @@ func (s *slots) full(now time.Time) (hosts []string, soon bool) {
 			delete(s.pace, host) // as good as none
 			continue
 		}
-		hosts, soon = append(hosts, host), true
+		hosts = append(hosts, host)
+		soon = true
 	}
 	for host, n := range s.busy {
 		if s.pace[host] == nil && (n >= s.perHost || s.total >= s.parallel/2) {

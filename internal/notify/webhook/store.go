@@ -43,7 +43,8 @@ func secretOf(ctx context.Context, tx *sqldb.Tx, accountID string) (k keptSecret
 	var created, until sqldb.Time
 	err = tx.QueryRow(ctx, `SELECT secret, created, previous, previous_until FROM webhook_secret WHERE account_id = $1`, accountID).
 		Scan(&k.secret, &created, &k.previous, &until)
-	k.created, k.previousUntil = created.Time, until.Time
+	k.created = created.Time
+	k.previousUntil = until.Time
 	return k, err
 }
 
@@ -115,7 +116,8 @@ func attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error
 			var at sqldb.Time
 			var ms int64
 			err = row.Scan(&a.ID, &at, &a.StatusCode, &ms, &a.Error)
-			a.At, a.Duration = at.Time, time.Duration(ms)*time.Millisecond
+			a.At = at.Time
+			a.Duration = time.Duration(ms) * time.Millisecond
 			return a, err
 		})
 }

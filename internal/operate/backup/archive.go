@@ -54,7 +54,13 @@ func (w *writer) add(ctx context.Context, name string, size int64, r io.Reader) 
 }
 
 func (w *writer) put(ctx context.Context, name string, size int64, r io.Reader) (sum string, err error) {
-	err = w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600, ModTime: w.made})
+	err = w.tar.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg,
+		Name:     name,
+		Size:     size,
+		Mode:     0o600,
+		ModTime:  w.made,
+	})
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", name, err)
 	}
@@ -234,7 +240,8 @@ func compareManifest(manifest io.Reader, spool *os.File) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	said, found := bufio.NewScanner(manifest), bufio.NewScanner(spool)
+	said := bufio.NewScanner(manifest)
+	found := bufio.NewScanner(spool)
 	said.Buffer(nil, maxLine)
 	found.Buffer(nil, maxLine)
 	for found.Scan() {

@@ -224,7 +224,10 @@ func write(ctx context.Context, s Source, out io.Writer, copied string, spool *o
 		return r, err
 	}
 	defer func() { err = errors.Join(err, hold.Release(ctx)) }()
-	r.Format, r.Made, r.Version, r.HasSecret = format, s.Now().UTC().Truncate(time.Second), s.Version, s.Secret != nil
+	r.Format = format
+	r.Made = s.Now().UTC().Truncate(time.Second)
+	r.Version = s.Version
+	r.HasSecret = s.Secret != nil
 	if err := s.DB.CopyTo(ctx, copied); err != nil {
 		return r, err
 	}

@@ -65,7 +65,13 @@ func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company,
 	if err := checkPlan(plan); err != nil {
 		return Company{}, err
 	}
-	c := Company{ID: ident.New(), Name: name, Plan: plan, Zone: firstZone, Created: tx.Now}
+	c := Company{
+		ID:      ident.New(),
+		Name:    name,
+		Plan:    plan,
+		Zone:    firstZone,
+		Created: tx.Now,
+	}
 	if err := insertCompany(ctx, tx, c); err != nil {
 		return Company{}, err
 	}

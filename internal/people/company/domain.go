@@ -78,8 +78,12 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 		return Domain{}, fault.New(fault.Invalid, fmt.Sprintf("A company can have %d domains at most.", maxDomains)).On("domain")
 	}
 	d := Domain{
-		CompanyID: companyID, Name: name, Proof: proofPrefix + ident.Text(proofChars),
-		TeamID: teamID, TeamRole: teamRole, Created: tx.Now,
+		CompanyID: companyID,
+		Name:      name,
+		Proof:     proofPrefix + ident.Text(proofChars),
+		TeamID:    teamID,
+		TeamRole:  teamRole,
+		Created:   tx.Now,
 	}
 	fresh, err := insertDomain(ctx, tx, d)
 	if err != nil || !fresh {

@@ -78,8 +78,16 @@ func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, err
 		return Invitation{}, "", err
 	}
 	inv := Invitation{
-		ID: ident.New(), CompanyID: d.CompanyID, CompanyRole: d.CompanyRole, TeamID: d.TeamID, TeamRole: d.TeamRole,
-		Email: d.Email, UsesLeft: d.Uses, InvitedBy: d.InvitedBy, Created: tx.Now, Expires: tx.Now.Add(d.Lifetime),
+		ID:          ident.New(),
+		CompanyID:   d.CompanyID,
+		CompanyRole: d.CompanyRole,
+		TeamID:      d.TeamID,
+		TeamRole:    d.TeamRole,
+		Email:       d.Email,
+		UsesLeft:    d.Uses,
+		InvitedBy:   d.InvitedBy,
+		Created:     tx.Now,
+		Expires:     tx.Now.Add(d.Lifetime),
 	}
 	secret := ident.Text(secretChars)
 	return inv, secret, insertInvitation(ctx, tx, inv, ident.Hash(secret))

@@ -200,8 +200,10 @@ func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) e
 	if err := r.check(); err != nil {
 		return err
 	}
-	r.Permissions, r.PluginKinds = sorted(r.Permissions), sorted(r.PluginKinds)
-	r.ToolsAllowed, r.ToolsBlocked = sorted(r.ToolsAllowed), sorted(r.ToolsBlocked)
+	r.Permissions = sorted(r.Permissions)
+	r.PluginKinds = sorted(r.PluginKinds)
+	r.ToolsAllowed = sorted(r.ToolsAllowed)
+	r.ToolsBlocked = sorted(r.ToolsBlocked)
 	if _, err := lockTeam(ctx, tx, teamID); err != nil {
 		return err
 	}

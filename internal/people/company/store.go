@@ -465,7 +465,8 @@ func invitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, e
 }
 
 func invitations(ctx context.Context, tx *sqldb.Tx, companyID string, after *After, limit int) ([]Invitation, error) {
-	query, args := liveInvitations+` AND company_id = $2`, []any{sqldb.At(tx.Now), companyID, limit}
+	query := liveInvitations + ` AND company_id = $2`
+	args := []any{sqldb.At(tx.Now), companyID, limit}
 	if after != nil {
 		query += ` AND (created, id) < ($4, $5)`
 		args = append(args, sqldb.At(after.Created), after.ID)
@@ -777,7 +778,9 @@ func putGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 // places gives those where the column is one of ids, or all for none; below zero
 // no limit counts.
 func places(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
-	args, among, most := []any{companyID}, "", ""
+	args := []any{companyID}
+	among := ""
+	most := ""
 	if len(ids) > 0 {
 		among, args = sqldb.In(ids, companyID)
 		among = ` AND ` + column + ` IN ` + among

@@ -61,7 +61,15 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 		return Token{}, "", fault.New(fault.Invalid, "A token's name has 1 to 100 characters.").On("name")
 	}
 	secret := mint(prefixOf(d.CompanyID))
-	t := Token{ID: ident.New(), PersonID: d.PersonID, CompanyID: d.CompanyID, MintedBy: d.MintedBy, Name: d.Name, Hint: hintOf(secret), Created: tx.Now}
+	t := Token{
+		ID:        ident.New(),
+		PersonID:  d.PersonID,
+		CompanyID: d.CompanyID,
+		MintedBy:  d.MintedBy,
+		Name:      d.Name,
+		Hint:      hintOf(secret),
+		Created:   tx.Now,
+	}
 	if err := insert(ctx, tx, t, ident.Hash(secret)); err != nil {
 		return Token{}, "", err
 	}
@@ -101,7 +109,8 @@ func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, 
 		return Token{}, "", fault.New(fault.Forbidden, "This token belongs to a company, whose admins manage it. You can delete it.").With("reason", "company_token")
 	}
 	secret := mint(prefixOf(t.CompanyID))
-	t.Hint, t.LastUsed = hintOf(secret), time.Time{}
+	t.Hint = hintOf(secret)
+	t.LastUsed = time.Time{}
 	return t, secret, replace(ctx, tx, t, ident.Hash(secret))
 }
 

@@ -14,7 +14,8 @@ const columns = `id, person_id, coalesce(company_id, ''), minted_by, name, hint,
 func scan(row sqldb.Scanner) (t Token, err error) {
 	var created, used sqldb.Time
 	err = row.Scan(&t.ID, &t.PersonID, &t.CompanyID, &t.MintedBy, &t.Name, &t.Hint, &created, &used)
-	t.Created, t.LastUsed = created.Time, used.Time
+	t.Created = created.Time
+	t.LastUsed = used.Time
 	return t, err
 }
 
@@ -39,7 +40,8 @@ func (h Holder) of() (condition, id string) {
 
 func list(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) ([]Token, error) {
 	of, id := h.of()
-	query, args := `SELECT `+columns+` FROM access_token WHERE `+of, []any{id, limit}
+	query := `SELECT ` + columns + ` FROM access_token WHERE ` + of
+	args := []any{id, limit}
 	if after != nil {
 		query += ` AND (created, id) < ($3, $4)`
 		args = append(args, sqldb.At(after.Created), after.ID)
@@ -121,7 +123,8 @@ const directoryColumns = `company_id, hint, made_by, created, last_used`
 func scanDirectory(row sqldb.Scanner, more ...any) (t DirectoryToken, err error) {
 	var created, used sqldb.Time
 	err = row.Scan(append([]any{&t.CompanyID, &t.Hint, &t.MadeBy, &created, &used}, more...)...)
-	t.Created, t.LastUsed = created.Time, used.Time
+	t.Created = created.Time
+	t.LastUsed = used.Time
 	return t, err
 }
 

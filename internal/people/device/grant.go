@@ -97,9 +97,19 @@ func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, er
 	}
 	codes := Codes{DeviceCode: mint(devicePrefix), ExpiresIn: d.o.ExpiresIn, Interval: d.o.Interval}
 	g := grant{
-		Grant: Grant{ID: ident.New(), PluginKind: r.PluginKind, Agent: sanitize.Line(r.Agent, maxAgent), Address: sanitize.Line(r.Address, maxAddress),
-			Created: tx.Now, Expires: tx.Now.Add(d.o.ExpiresIn)},
-		state: Pending, network: network, deviceHash: ident.Hash(codes.DeviceCode), wait: d.o.Interval, told: wholeSeconds(d.o.Interval),
+		Grant: Grant{
+			ID:         ident.New(),
+			PluginKind: r.PluginKind,
+			Agent:      sanitize.Line(r.Agent, maxAgent),
+			Address:    sanitize.Line(r.Address, maxAddress),
+			Created:    tx.Now,
+			Expires:    tx.Now.Add(d.o.ExpiresIn),
+		},
+		state:      Pending,
+		network:    network,
+		deviceHash: ident.Hash(codes.DeviceCode),
+		wait:       d.o.Interval,
+		told:       wholeSeconds(d.o.Interval),
 	}
 	for {
 		code := d.userCode()

@@ -73,8 +73,16 @@ func (d *Devices) claim(ctx context.Context, db *sqldb.DB, g grant,
 		if !won {
 			return errExpired
 		}
-		dev := Device{ID: ident.New(), PersonID: g.personID, PluginKind: g.PluginKind, Agent: g.Agent, Address: g.Address, Provider: g.provider,
-			Created: tx.Now, LastUsed: tx.Now}
+		dev := Device{
+			ID:         ident.New(),
+			PersonID:   g.personID,
+			PluginKind: g.PluginKind,
+			Agent:      g.Agent,
+			Address:    g.Address,
+			Provider:   g.provider,
+			Created:    tx.Now,
+			LastUsed:   tx.Now,
+		}
 		if err := insertDevice(ctx, tx, dev, g.ID); err != nil {
 			return err
 		}

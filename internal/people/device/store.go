@@ -35,8 +35,12 @@ func scanGrant(row sqldb.Scanner, more ...any) (g grant, err error) {
 	var polled, claimed, created, expires sqldb.Time
 	err = row.Scan(append([]any{&g.ID, (*string)(&g.state), &g.deviceHash, &g.PluginKind, &g.Agent, &g.Address, &g.personID, &g.provider, &g.Locked,
 		&waitMS, &toldS, &polled, &g.deviceID, &claimed, &created, &expires}, more...)...)
-	g.wait, g.told = time.Duration(waitMS)*time.Millisecond, time.Duration(toldS)*time.Second
-	g.polled, g.claimed, g.Created, g.Expires = polled.Time, claimed.Time, created.Time, expires.Time
+	g.wait = time.Duration(waitMS) * time.Millisecond
+	g.told = time.Duration(toldS) * time.Second
+	g.polled = polled.Time
+	g.claimed = claimed.Time
+	g.Created = created.Time
+	g.Expires = expires.Time
 	return g, err
 }
 
@@ -207,7 +211,8 @@ const deviceColumns = `id, person_id, plugin_kind, agent, address, provider, cre
 func scanDevice(row sqldb.Scanner) (d Device, err error) {
 	var created, lastUsed, revoked sqldb.Time
 	err = row.Scan(&d.ID, &d.PersonID, &d.PluginKind, &d.Agent, &d.Address, &d.Provider, &created, &lastUsed, &revoked)
-	d.Created, d.LastUsed = created.Time, lastUsed.Time
+	d.Created = created.Time
+	d.LastUsed = lastUsed.Time
 	if !revoked.IsZero() {
 		d.Revoked = &revoked.Time
 	}
@@ -337,7 +342,8 @@ func tokenByHash(ctx context.Context, tx *sqldb.Tx, hash string) (t token, err e
 		SELECT t.hash, t.generation, l.generation, t.created, t.replaced
 		FROM refresh_token t JOIN refresh_token l ON l.device_id = t.device_id AND l.replaced IS NULL WHERE t.hash = $1`, hash).
 		Scan(&t.hash, &t.generation, &t.live, &created, &replaced)
-	t.created, t.replaced = created.Time, replaced.Time
+	t.created = created.Time
+	t.replaced = replaced.Time
 	return t, err
 }
 

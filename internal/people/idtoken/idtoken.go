@@ -147,7 +147,8 @@ func (i *Issuer) Verify(ctx context.Context, token string) (Claims, error) {
 		return Claims{}, errInvalid
 	}
 	c := Claims{PersonID: public.Subject, DeviceID: own.DeviceID}
-	issued, expires := public.IssuedAt.Time(), public.Expiry.Time()
+	issued := public.IssuedAt.Time()
+	expires := public.Expiry.Time()
 	switch {
 	case public.Issuer != i.o.Issuer,
 		len(public.Audience) != 1 || public.Audience[0] != i.o.Issuer,

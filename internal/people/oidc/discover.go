@@ -92,7 +92,11 @@ func (p *Provider) look(ctx context.Context) (*found, error) {
 		scopes = append(scopes, gooidc.ScopeOpenID)
 	}
 	f.oauth = oauth2.Config{
-		ClientID: s.ClientID, ClientSecret: s.ClientSecret, RedirectURL: s.RedirectURL, Endpoint: endpoint, Scopes: scopes,
+		ClientID:     s.ClientID,
+		ClientSecret: s.ClientSecret,
+		RedirectURL:  s.RedirectURL,
+		Endpoint:     endpoint,
+		Scopes:       scopes,
 	}
 	return f, nil
 }

@@ -61,8 +61,11 @@ func (p *Provider) identify(ctx context.Context, f *found, token *oauth2.Token, 
 		return forged(errors.New("the subject is no text"))
 	}
 	who := Identity{
-		Issuer: p.settings.Issuer, Subject: signed.Subject,
-		Email: c.Email, EmailVerified: bool(c.EmailVerified), Refresh: token.RefreshToken,
+		Issuer:        p.settings.Issuer,
+		Subject:       signed.Subject,
+		Email:         c.Email,
+		EmailVerified: bool(c.EmailVerified),
+		Refresh:       token.RefreshToken,
 	}
 	if who.Email == "" && f.provider.UserInfoEndpoint() != "" {
 		info, err := f.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
@@ -72,7 +75,8 @@ func (p *Provider) identify(ctx context.Context, f *found, token *oauth2.Token, 
 		if info.Subject != who.Subject { // section 5.3.2
 			return forged(errors.New("it tells about another person"))
 		}
-		who.Email, who.EmailVerified = info.Email, info.EmailVerified
+		who.Email = info.Email
+		who.EmailVerified = info.EmailVerified
 	}
 	who.EmailVerified = who.EmailVerified && who.Email != ""
 	if !text(who.Email) {

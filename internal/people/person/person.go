@@ -52,7 +52,14 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 	if err := CheckEmail(d.Email); err != nil {
 		return Person{}, err
 	}
-	p := Person{ID: ident.New(), Email: d.Email, EmailVerified: d.EmailVerified, Created: tx.Now, SignedInBefore: time.Unix(0, 0).UTC(), Provider: Password}
+	p := Person{
+		ID:             ident.New(),
+		Email:          d.Email,
+		EmailVerified:  d.EmailVerified,
+		Created:        tx.Now,
+		SignedInBefore: time.Unix(0, 0).UTC(),
+		Provider:       Password,
+	}
 	fresh, err := insert(ctx, tx, p, d.PasswordHash)
 	if err != nil {
 		return Person{}, err

@@ -36,7 +36,10 @@ const maxAgent = 256
 // brought along is never taken up.
 func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration) (started Session, cookie string, err error) {
 	cookie = ident.Text(cookieChars)
-	s.ID, s.Agent, s.Created, s.LastUsed = ident.New(), sanitize.Line(s.Agent, maxAgent), tx.Now, tx.Now
+	s.ID = ident.New()
+	s.Agent = sanitize.Line(s.Agent, maxAgent)
+	s.Created = tx.Now
+	s.LastUsed = tx.Now
 	return s, cookie, insert(ctx, tx, s, ident.Hash(cookie), tx.Now.Add(lifetime))
 }
 

@@ -28,7 +28,8 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string, now time.Time) (s
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
 		return Session{}, ErrNone
 	}
-	s.Created, s.LastUsed = created.Time, used.Time
+	s.Created = created.Time
+	s.LastUsed = used.Time
 	return s, err
 }
 
@@ -49,7 +50,8 @@ func list(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error)
 		[]any{personID, sqldb.At(tx.Now)}, func(row sqldb.Scanner) (s Session, err error) {
 			var created, used sqldb.Time
 			err = row.Scan(&s.ID, &s.PersonID, &s.Provider, &s.Agent, &s.Address, &created, &used)
-			s.Created, s.LastUsed = created.Time, used.Time
+			s.Created = created.Time
+			s.LastUsed = used.Time
 			return s, err
 		})
 }

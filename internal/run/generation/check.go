@@ -61,7 +61,8 @@ func (s *Service) check(ctx context.Context, d Draft, pricing bool) (accepted, e
 	if a.n, err = tool.Results(d.NumResults, int64(s.Settings.NumResults)); err != nil {
 		return accepted{}, err
 	}
-	a.price, a.inputs = tool.Cost(a.n), resolved
+	a.price = tool.Cost(a.n)
+	a.inputs = resolved
 	a.seed = int64(rand.Uint32())
 	if filled.Seed != nil {
 		a.seed = *filled.Seed
@@ -128,7 +129,8 @@ func (s *Service) resolve(ctx context.Context, d Draft, refs []catalog.Ref) (inp
 		return nil, nil, nil
 	}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		inputs, problems = nil, nil
+		inputs = nil
+		problems = nil
 		for _, ref := range refs {
 			var a asset.Asset
 			if ref.Kind == catalog.Multipart {

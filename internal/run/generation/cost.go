@@ -33,7 +33,8 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		if err != nil {
 			return err
 		}
-		c.Tokens, c.FreeAllowance = hold.Tokens, hold.Allowance
+		c.Tokens = hold.Tokens
+		c.FreeAllowance = hold.Allowance
 		active, err := run.Active(ctx, tx, d.Caller.PersonID)
 		if err != nil {
 			return err

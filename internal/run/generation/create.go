@@ -121,15 +121,35 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 		return Created{}, err
 	}
 	r := run.Run{
-		ID: id.String(), LibraryID: ident.New(), PersonID: who.PersonID, AccountID: who.AccountID, TeamID: who.TeamID,
-		Credential: who.Credential, CredentialID: who.CredentialID, Plugin: d.Plugin,
-		ToolID: a.tool.ID, ToolHash: a.tool.Hash, Engine: a.tool.Engine.Name, Inputs: a.stored, Prompt: a.filled.Prompt, Seed: a.seed,
-		NumResults: a.n, Metadata: d.Metadata, WebhookURL: d.WebhookURL, Estimated: estimate(a.tool, a.n), PollAfter: s.pollAfter(a.tool),
-		UnitTokens: a.tool.Cost(1), TokensHeld: hold.Tokens, AllowanceHeld: hold.Allowance, AllowanceMonth: hold.Month,
-		State: run.Queued, Created: tx.Now,
+		ID:             id.String(),
+		LibraryID:      ident.New(),
+		PersonID:       who.PersonID,
+		AccountID:      who.AccountID,
+		TeamID:         who.TeamID,
+		Credential:     who.Credential,
+		CredentialID:   who.CredentialID,
+		Plugin:         d.Plugin,
+		ToolID:         a.tool.ID,
+		ToolHash:       a.tool.Hash,
+		Engine:         a.tool.Engine.Name,
+		Inputs:         a.stored,
+		Prompt:         a.filled.Prompt,
+		Seed:           a.seed,
+		NumResults:     a.n,
+		Metadata:       d.Metadata,
+		WebhookURL:     d.WebhookURL,
+		Estimated:      estimate(a.tool, a.n),
+		PollAfter:      s.pollAfter(a.tool),
+		UnitTokens:     a.tool.Cost(1),
+		TokensHeld:     hold.Tokens,
+		AllowanceHeld:  hold.Allowance,
+		AllowanceMonth: hold.Month,
+		State:          run.Queued,
+		Created:        tx.Now,
 	}
 	for _, f := range d.Files {
-		f.Asset.AccountID, f.Asset.Created = who.AccountID, tx.Now
+		f.Asset.AccountID = who.AccountID
+		f.Asset.Created = tx.Now
 		if err := asset.Insert(ctx, tx, f.Asset); err != nil {
 			return Created{}, err
 		}
@@ -278,10 +298,12 @@ func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accep
 // tooFewTokens refuses a run that the account cannot pay, and says what to do
 // about it.
 func (s *Service) tooFewTokens(who Caller, required, available int64) *fault.Error {
-	has, then := "your account has", `Ask the operator of this installation for more, who has "atelier admin grant" for it.`
+	has := "your account has"
+	then := `Ask the operator of this installation for more, who has "atelier admin grant" for it.`
 	switch {
 	case who.TeamID != "":
-		has, then = "the team has", "An admin of the team can ask the operator of this installation for more."
+		has = "the team has"
+		then = "An admin of the team can ask the operator of this installation for more."
 	case s.Settings.TopUp > 0:
 		then = "Claim your free top-up if you have not yet, or ask the operator of this installation for more."
 	}

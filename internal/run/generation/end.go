@@ -73,13 +73,18 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 	for _, taken := range e.Results {
 		a := taken.Asset
 		stored += a.StoredBytes()
-		a.AccountID, a.Created = r.AccountID, tx.Now
+		a.AccountID = r.AccountID
+		a.Created = tx.Now
 		if err := asset.Insert(ctx, tx, a); err != nil {
 			return err
 		}
 		o.Results = append(o.Results, run.Result{
-			ID: uuid.NewString(), AssetID: a.ID, Type: a.Type, Note: taken.Note,
-			Shape: library.Shape(a.Width, a.Height), Resolution: library.Resolution(a.Width, a.Height),
+			ID:         uuid.NewString(),
+			AssetID:    a.ID,
+			Type:       a.Type,
+			Note:       taken.Note,
+			Shape:      library.Shape(a.Width, a.Height),
+			Resolution: library.Resolution(a.Width, a.Height),
 		})
 	}
 	ended, ok, err := run.End(ctx, tx, r, o)
@@ -131,9 +136,18 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 // reported is a run that has ended as its company's reports count it.
 func reported(r run.Run, results int) report.Ended {
 	return report.Ended{
-		CompanyID: r.CompanyID, TeamID: r.TeamID, PersonID: r.PersonID, ToolID: r.ToolID,
-		Plugin: r.Plugin, Credential: r.Credential, CredentialID: r.CredentialID,
-		Status: r.State.Status(), Results: int64(results), TokensCharged: r.TokensCharged, AllowanceUsed: r.AllowanceUsed,
-		Started: r.Started, Finished: r.Finished,
+		CompanyID:     r.CompanyID,
+		TeamID:        r.TeamID,
+		PersonID:      r.PersonID,
+		ToolID:        r.ToolID,
+		Plugin:        r.Plugin,
+		Credential:    r.Credential,
+		CredentialID:  r.CredentialID,
+		Status:        r.State.Status(),
+		Results:       int64(results),
+		TokensCharged: r.TokensCharged,
+		AllowanceUsed: r.AllowanceUsed,
+		Started:       r.Started,
+		Finished:      r.Finished,
 	}
 }

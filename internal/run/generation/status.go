@@ -75,7 +75,8 @@ func (s *Service) records(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]
 	all := make([]Record, len(runs))
 	var succeeded []string
 	for i, r := range runs {
-		all[i].Run, all[i].RetryAfter = r, s.retryAfter(r)
+		all[i].Run = r
+		all[i].RetryAfter = s.retryAfter(r)
 		var err error
 		switch {
 		case r.State == run.Queued:

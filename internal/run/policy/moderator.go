@@ -73,7 +73,8 @@ func (m *Moderator) ask(ctx context.Context, texts []Text) (path string, flagged
 	var paths []string
 	for _, t := range texts {
 		if !t.blank() {
-			question.Input, paths = append(question.Input, t.Value), append(paths, t.Path)
+			question.Input = append(question.Input, t.Value)
+			paths = append(paths, t.Path)
 		}
 	}
 	if len(paths) == 0 {

@@ -190,7 +190,8 @@ func (t *tokens) next() bool {
 	for t.start < len(t.text) && t.text[t.start] == ' ' {
 		t.start++
 	}
-	t.end, t.lettered = len(t.text), false
+	t.end = len(t.text)
+	t.lettered = false
 	n := 0
 	for i, r := range t.text[t.start:] {
 		if r == ' ' || n > 0 && unspaced(r) {

@@ -159,9 +159,11 @@ func (r *Rules) match(folded []string) (at int, found bool) {
 	if r.regexps == nil {
 		return 0, false
 	}
-	first, last := make([]string, len(folded)), make([]string, len(folded))
+	first := make([]string, len(folded))
+	last := make([]string, len(folded))
 	for i, s := range folded {
-		first[i], last[i] = firstReading(s), lastReading(s)
+		first[i] = firstReading(s)
+		last[i] = lastReading(s)
 	}
 	if at, found := r.express(first); found || slices.Equal(first, last) {
 		return at, found

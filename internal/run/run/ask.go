@@ -76,7 +76,8 @@ func OfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Place, 
 func Some(ctx context.Context, tx *sqldb.Tx, accountID string, after Place, limit int) (ids []string, last Place, err error) {
 	places, err := places(ctx, tx, accountID, after, limit)
 	for _, p := range places {
-		ids, last = append(ids, p.ID), p
+		ids = append(ids, p.ID)
+		last = p
 	}
 	return ids, last, err
 }

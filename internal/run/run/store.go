@@ -34,15 +34,20 @@ func scan(row sqldb.Scanner) (r Run, err error) {
 		return *n
 	}
 	if team != nil && company != nil {
-		r.TeamID, r.CompanyID = *team, *company
+		r.TeamID = *team
+		r.CompanyID = *company
 	}
 	r.State = State(status)
 	if stage != nil {
 		r.State = State(*stage)
 	}
-	r.Estimated, r.PollAfter = time.Duration(value(estimated))*time.Second, time.Duration(poll)*time.Second
-	r.TokensCharged, r.AllowanceUsed = value(charged), value(used)
-	r.Created, r.Started, r.Finished = created.Time, started.Time, finished.Time
+	r.Estimated = time.Duration(value(estimated)) * time.Second
+	r.PollAfter = time.Duration(poll) * time.Second
+	r.TokensCharged = value(charged)
+	r.AllowanceUsed = value(used)
+	r.Created = created.Time
+	r.Started = started.Time
+	r.Finished = finished.Time
 	return r, nil
 }
 
@@ -108,7 +113,8 @@ func found(r Run, err error) (Run, error) {
 }
 
 func list(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *Place, limit int) ([]Run, error) {
-	query, args := `SELECT `+columns+` FROM run WHERE account_id = $1`, []any{accountID}
+	query := `SELECT ` + columns + ` FROM run WHERE account_id = $1`
+	args := []any{accountID}
 	add := func(condition string, values ...any) {
 		for _, v := range values {
 			args = append(args, v)
@@ -543,7 +549,8 @@ func outputs(ctx context.Context, tx *sqldb.Tx, runIDs []string) (map[string][]O
 			return err
 		}
 		if width != nil && height != nil {
-			o.Width, o.Height = *width, *height
+			o.Width = *width
+			o.Height = *height
 		}
 		if ms != nil {
 			o.Duration = time.Duration(*ms) * time.Millisecond

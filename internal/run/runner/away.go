@@ -31,7 +31,8 @@ const (
 
 // attend keeps an eye on an engine's server.
 func (r *Runner) attend(ctx context.Context, p *pool, server engine.Prober) {
-	wait, failed := probeFirst, 0
+	wait := probeFirst
+	failed := 0
 	for {
 		timer := time.NewTimer(wait)
 		select {
@@ -40,7 +41,8 @@ func (r *Runner) attend(ctx context.Context, p *pool, server engine.Prober) {
 			return
 		case <-p.lost:
 			timer.Stop()
-			wait, failed = probeFirst, 1
+			wait = probeFirst
+			failed = 1
 			r.say(ctx, p, true, errors.New("a run found nobody"))
 			continue
 		case <-timer.C:
@@ -50,7 +52,8 @@ func (r *Runner) attend(ctx context.Context, p *pool, server engine.Prober) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			wait, failed = r.Probe, 0
+			wait = r.Probe
+			failed = 0
 			if p.away.Load() || r.spokenOf(ctx, p) {
 				r.say(ctx, p, false, nil)
 			}

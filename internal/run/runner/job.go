@@ -154,8 +154,15 @@ func (r *Runner) try(ctx context.Context, p *pool, j *job, try int, out *sink) e
 	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout-r.Now().Sub(j.claimed), errTimeout)
 	defer cancel()
 	task := engine.Job{
-		RunID: j.run.ID, Attempt: j.run.Attempt, Try: try, With: tool.Engine.With, Seed: uint32(j.run.Seed), NumResults: int(j.run.NumResults),
-		OutputType: tool.Output.Type, MimeTypes: tool.Output.MimeTypes, Left: out.left(),
+		RunID:      j.run.ID,
+		Attempt:    j.run.Attempt,
+		Try:        try,
+		With:       tool.Engine.With,
+		Seed:       uint32(j.run.Seed),
+		NumResults: int(j.run.NumResults),
+		OutputType: tool.Output.Type,
+		MimeTypes:  tool.Output.MimeTypes,
+		Left:       out.left(),
 	}
 	if r.Memory != nil {
 		task.Memory = func(ctx context.Context, bytes int64) (func(), error) { return r.reserve(ctx, j, out, bytes) }
@@ -181,8 +188,12 @@ func (r *Runner) mark(p *pool, j *job, tool *catalog.Tool) []byte {
 		return nil
 	}
 	s := provenance.Statement{
-		Tool: tool.Name, ToolID: j.run.ToolID, RequestID: j.run.ID, Seed: uint32(j.run.Seed), Created: j.run.Created,
-		Trained: p.Trained,
+		Tool:      tool.Name,
+		ToolID:    j.run.ToolID,
+		RequestID: j.run.ID,
+		Seed:      uint32(j.run.Seed),
+		Created:   j.run.Created,
+		Trained:   p.Trained,
 	}
 	if tool.Output.Origin != "" {
 		s.Trained = tool.Output.Origin == catalog.Trained
@@ -312,7 +323,11 @@ func (r *Runner) inputs(ctx context.Context, j *job) (values map[string]any, fil
 				address = func() string { return r.Address(a, j.run.PersonID) }
 			}
 			files[in.Field] = append(files[in.Field], engine.File{
-				MimeType: a.MimeType, Size: a.Size, Width: a.Width, Height: a.Height, Address: address,
+				MimeType: a.MimeType,
+				Size:     a.Size,
+				Width:    a.Width,
+				Height:   a.Height,
+				Address:  address,
 				Open: func(ctx context.Context) (io.ReadCloser, error) {
 					body, err := blob.OpenVerified(ctx, r.Blobs, blob.File{Key: a.Blob, Size: a.Size, SHA256: a.SHA256})
 					if err != nil {

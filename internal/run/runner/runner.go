@@ -134,9 +134,24 @@ const (
 // New makes a runner.
 func New(p Parts) *Runner {
 	p.Probe = cmp.Or(p.Probe, probeLast)
-	r := &Runner{Parts: p, worker: ident.New(), metrics: newMetrics(p.Metrics, p.Pools), pools: map[string]*pool{}, current: map[*job]bool{}, stopping: make(chan struct{}), unknown: make(chan struct{}, 1)}
+	r := &Runner{
+		Parts:    p,
+		worker:   ident.New(),
+		metrics:  newMetrics(p.Metrics, p.Pools),
+		pools:    map[string]*pool{},
+		current:  map[*job]bool{},
+		stopping: make(chan struct{}),
+		unknown:  make(chan struct{}, 1),
+	}
 	for name, one := range p.Pools {
-		r.pools[name] = &pool{Pool: one, name: name, wake: make(chan struct{}, 1), offer: make(chan struct{}), lost: make(chan struct{}, 1), outside: make(chan struct{}, maxOutside)}
+		r.pools[name] = &pool{
+			Pool:    one,
+			name:    name,
+			wake:    make(chan struct{}, 1),
+			offer:   make(chan struct{}),
+			lost:    make(chan struct{}, 1),
+			outside: make(chan struct{}, maxOutside),
+		}
 	}
 	return r
 }

@@ -53,7 +53,13 @@ const reportEvery = 500 * time.Millisecond
 const maxPreview = 1 << 20
 
 func newSink(ctx context.Context, r *Runner, j *job) *sink {
-	s := &sink{r: r, j: j, note: j.run.Note, stop: make(chan struct{}), done: make(chan struct{})}
+	s := &sink{
+		r:    r,
+		j:    j,
+		note: j.run.Note,
+		stop: make(chan struct{}),
+		done: make(chan struct{}),
+	}
 	go s.report(ctx)
 	return s
 }
@@ -66,7 +72,8 @@ func (s *sink) Progress(fraction float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.progress == nil || *s.progress != n {
-		s.progress, s.moved = &n, true
+		s.progress = &n
+		s.moved = true
 	}
 }
 
@@ -76,12 +83,16 @@ func (s *sink) Preview(picture []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.picture, s.moved = bytes.Clone(picture), true
+	s.picture = bytes.Clone(picture)
+	s.moved = true
 }
 
 func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	s.mu.Lock()
-	want, mark, late, full := s.want, s.mark, s.closed, s.full()
+	want := s.want
+	mark := s.mark
+	late := s.closed
+	full := s.full()
 	ctx = memory.WithHold(ctx, s.hold)
 	s.mu.Unlock()
 	switch {
@@ -90,7 +101,14 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	case full:
 		return nil // more than was asked for is not kept, and not paid
 	}
-	one, err := s.r.Intake.Take(ctx, r.Data, ingest.Want{MaxBytes: s.r.OutputBytes, Types: []media.Type{want}, Text: want == media.Text, Mark: mark, Frame: true, Turn: media.Turn{Owner: s.j.run.PersonID}})
+	one, err := s.r.Intake.Take(ctx, r.Data, ingest.Want{
+		MaxBytes: s.r.OutputBytes,
+		Types:    []media.Type{want},
+		Text:     want == media.Text,
+		Mark:     mark,
+		Frame:    true,
+		Turn:     media.Turn{Owner: s.j.run.PersonID},
+	})
 	if err != nil {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Unavailable {
 			return engine.Fail(engine.Invalid, "The tool made something that is no result: "+f.Message).Because(err)
@@ -99,7 +117,8 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	}
 	s.mu.Lock()
 	// Others may have come first while this one was stored.
-	late, full = s.closed, s.full()
+	late = s.closed
+	full = s.full()
 	if !late && !full {
 		s.taken = append(s.taken, generation.Made{Taken: one, Note: sanitize.Line(r.Note, engine.MaxRemark)})
 	}
@@ -160,7 +179,8 @@ func (s *sink) full() bool { return int64(len(s.taken)) >= s.j.run.NumResults }
 func (s *sink) expect(t media.Type, mark []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.want, s.mark = t, mark
+	s.want = t
+	s.mark = mark
 }
 
 func (s *sink) count() int {
@@ -207,8 +227,11 @@ func (s *sink) report(ctx context.Context) {
 
 func (s *sink) tell(ctx context.Context) error {
 	s.mu.Lock()
-	moved, progress, picture := s.moved, s.progress, s.picture
-	s.moved, s.picture = false, nil
+	moved := s.moved
+	progress := s.progress
+	picture := s.picture
+	s.moved = false
+	s.picture = nil
 	s.mu.Unlock()
 	if !moved {
 		return nil
@@ -219,7 +242,8 @@ func (s *sink) tell(ctx context.Context) error {
 		if _, err := s.r.Blobs.Put(ctx, key, bytes.NewReader(picture)); err != nil {
 			return err
 		}
-		s.key, s.stored = key, append(s.stored, key)
+		s.key = key
+		s.stored = append(s.stored, key)
 	}
 	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := run.Report(ctx, tx, s.j.held(), progress, s.key)

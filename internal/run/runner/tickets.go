@@ -23,7 +23,13 @@ type Relay struct {
 // NewRelay makes a relay; notice is the Notice of this node's runner, nil where
 // it has none.
 func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engine string) bool) *Relay {
-	return &Relay{db: db, jobs: jobs, log: log, notice: notice, pending: make(chan string, 1000)}
+	return &Relay{
+		db:      db,
+		jobs:    jobs,
+		log:     log,
+		notice:  notice,
+		pending: make(chan string, 1000),
+	}
 }
 
 // Queued hears of every run that was queued on this node.

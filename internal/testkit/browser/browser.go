@@ -69,7 +69,8 @@ func (b *Browser) note(main cdp.FrameID, event any) {
 	switch e := event.(type) {
 	case *network.EventResponseReceived:
 		if e.Type == network.ResourceTypeDocument && e.FrameID == main {
-			b.status, b.headers = e.Response.Status, e.Response.Headers
+			b.status = e.Response.Status
+			b.headers = e.Response.Headers
 		}
 	case *page.EventJavascriptDialogOpening:
 		if e.Type != page.DialogTypeBeforeunload {

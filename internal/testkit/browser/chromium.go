@@ -43,7 +43,8 @@ var start = sync.OnceValues(func() (context.Context, error) {
 		"--no-proxy-server", "--host-resolver-rules=MAP *.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 		"--disable-site-isolation-trials", "--disable-features=IsolateOrigins,site-per-process", // frames of other sites are listed with the rest
 		"--user-data-dir="+filepath.Join(dir, "profile"), "--remote-debugging-port=0", "about:blank")
-	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin"}
+	cmd.Dir = dir
+	cmd.Env = []string{"HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin"}
 	server, err := companion.Start(cmd)
 	if err != nil {
 		return nil, err

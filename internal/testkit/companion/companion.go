@@ -66,7 +66,8 @@ func Start(cmd *exec.Cmd) (*Server, error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout = log
+	cmd.Stderr = log
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

@@ -218,8 +218,11 @@ func (g *Gate) touchToken(ctx context.Context, c Caller) error {
 			return err
 		}
 		return audit.Add(ctx, tx, audit.Entry{
-			Act: audit.TokenFirstUsed, ActorID: c.PersonID, PersonID: c.PersonID, CompanyID: c.CompanyID,
-			Details: map[string]string{"token": c.TokenID},
+			Act:       audit.TokenFirstUsed,
+			ActorID:   c.PersonID,
+			PersonID:  c.PersonID,
+			CompanyID: c.CompanyID,
+			Details:   map[string]string{"token": c.TokenID},
 		})
 	})
 }

@@ -42,8 +42,11 @@ func (s *Server) startDevice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return reply(w, http.StatusOK, wire.DeviceCodes{
-		DeviceCode: codes.DeviceCode, UserCode: codes.UserCode, VerificationURL: s.Desk.VerificationURL(codes.UserCode),
-		ExpiresIn: int(codes.ExpiresIn.Seconds()), Interval: int(codes.Interval.Seconds()),
+		DeviceCode:      codes.DeviceCode,
+		UserCode:        codes.UserCode,
+		VerificationURL: s.Desk.VerificationURL(codes.UserCode),
+		ExpiresIn:       int(codes.ExpiresIn.Seconds()),
+		Interval:        int(codes.Interval.Seconds()),
 	})
 }
 
@@ -82,8 +85,11 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, code string) error
 	}
 	who := asIdentity(in.Record)
 	return reply(w, http.StatusOK, wire.SignedIn{
-		Tokens: asTokens(in.Tokens), DeviceID: in.DeviceID,
-		User: who.User, Accounts: who.Accounts, NewlyJoinedTeams: who.NewlyJoinedTeams,
+		Tokens:           asTokens(in.Tokens),
+		DeviceID:         in.DeviceID,
+		User:             who.User,
+		Accounts:         who.Accounts,
+		NewlyJoinedTeams: who.NewlyJoinedTeams,
 	})
 }
 

@@ -82,7 +82,8 @@ func (t *boardTale) tell(ctx context.Context, e *events) (ended bool, err error)
 		if !n.Board.Deleted.IsZero() {
 			return true, e.tell(event{n.Board.Revision, "deleted", asSummary(n.Board)})
 		}
-		t.mark, more = n.Mark, n.More
+		t.mark = n.Mark
+		more = n.More
 		var all []event
 		if len(n.Nodes) > 0 {
 			changed = true

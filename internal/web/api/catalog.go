@@ -16,7 +16,8 @@ import (
 
 func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
 	c := callOf(r)
-	p, audience := c.params, audienceOf(c.account)
+	p := c.params
+	audience := audienceOf(c.account)
 	limit := p.limit(s.Limits.ToolsPageDefault, s.Limits.PageSize)
 	tag := p.id("tool_tag")
 	sealed := p.one("cursor")
@@ -68,8 +69,11 @@ func (s *Server) viewFor(r *http.Request) (*catalog.View, error) {
 // audienceOf is the audience that an account's tools are shown to.
 func audienceOf(a access.Account) catalog.Audience {
 	return catalog.Audience{
-		CompanyID: a.CompanyID, TeamID: a.TeamID, Role: a.Role.Name,
-		Allowed: catalog.IDs(a.Role.ToolsAllowed), Blocked: catalog.IDs(a.Role.ToolsBlocked),
+		CompanyID: a.CompanyID,
+		TeamID:    a.TeamID,
+		Role:      a.Role.Name,
+		Allowed:   catalog.IDs(a.Role.ToolsAllowed),
+		Blocked:   catalog.IDs(a.Role.ToolsBlocked),
 	}
 }
 

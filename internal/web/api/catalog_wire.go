@@ -14,23 +14,36 @@ import (
 
 func (s *Server) asTool(v *catalog.View, t *catalog.Tool) wire.Tool {
 	return wire.Tool{
-		ID: t.ID, Slug: t.Slug, Name: t.Name, Description: orNull(t.Description), AvatarURL: s.pictureURL(t.Avatar),
-		AverageGenInSeconds: seconds(t.Average), ToolTags: asTags(v.TagsOf(t)),
-		PricingType: wire.PricingType(t.Price.Type), TokensPerResult: t.Price.Tokens,
+		ID:                  t.ID,
+		Slug:                t.Slug,
+		Name:                t.Name,
+		Description:         orNull(t.Description),
+		AvatarURL:           s.pictureURL(t.Avatar),
+		AverageGenInSeconds: seconds(t.Average),
+		ToolTags:            asTags(v.TagsOf(t)),
+		PricingType:         wire.PricingType(t.Price.Type),
+		TokensPerResult:     t.Price.Tokens,
 	}
 }
 
 func (s *Server) asDetail(v *catalog.View, t *catalog.Tool) wire.ToolDetail {
 	list := s.asTool(v, t)
 	d := wire.ToolDetail{
-		ID: list.ID, Slug: list.Slug, Name: list.Name, Description: list.Description, AvatarURL: list.AvatarURL,
-		AverageGenInSeconds: list.AverageGenInSeconds, ToolTags: list.ToolTags,
-		PricingType: list.PricingType, TokensPerResult: list.TokensPerResult,
-		ToolFieldsHash: t.Hash,
-		Fields:         s.asFields(t.ID, "", t.Fields),
-		Output:         wire.ToolOutput{Type: wire.Medium(t.Output.Type), MimeTypes: t.Output.MimeTypes},
-		Limits:         wire.ToolLimits{TimeoutSeconds: int64(t.Timeout.Seconds())},
-		Created:        moment(t.Created), Updated: moment(t.Updated),
+		ID:                  list.ID,
+		Slug:                list.Slug,
+		Name:                list.Name,
+		Description:         list.Description,
+		AvatarURL:           list.AvatarURL,
+		AverageGenInSeconds: list.AverageGenInSeconds,
+		ToolTags:            list.ToolTags,
+		PricingType:         list.PricingType,
+		TokensPerResult:     list.TokensPerResult,
+		ToolFieldsHash:      t.Hash,
+		Fields:              s.asFields(t.ID, "", t.Fields),
+		Output:              wire.ToolOutput{Type: wire.Medium(t.Output.Type), MimeTypes: t.Output.MimeTypes},
+		Limits:              wire.ToolLimits{TimeoutSeconds: int64(t.Timeout.Seconds())},
+		Created:             moment(t.Created),
+		Updated:             moment(t.Updated),
 	}
 	if n := t.NumResults; n != nil {
 		d.NumResults = &wire.NumResults{Min: n.Min, Max: n.Max, Default: n.Default}
@@ -50,8 +63,15 @@ func (s *Server) asFields(toolID, path string, fields []catalog.Field) []wire.Fi
 			continue
 		}
 		nodes = append(nodes, wire.FieldLeaf{
-			UUID: nodeID(toolID, "field/"+f.Key), IsField: true, FieldKey: f.Key, Type: wire.FieldType(f.Type), Label: f.Label,
-			Required: f.Required, DefaultValue: f.Default, Content: contentOf(&f), Display: s.asDisplay(&f),
+			UUID:         nodeID(toolID, "field/"+f.Key),
+			IsField:      true,
+			FieldKey:     f.Key,
+			Type:         wire.FieldType(f.Type),
+			Label:        f.Label,
+			Required:     f.Required,
+			DefaultValue: f.Default,
+			Content:      contentOf(&f),
+			Display:      s.asDisplay(&f),
 		})
 	}
 	return nodes
@@ -60,9 +80,16 @@ func (s *Server) asFields(toolID, path string, fields []catalog.Field) []wire.Fi
 func (s *Server) asDisplay(f *catalog.Field) wire.FieldDisplay {
 	d := f.Display
 	w := wire.FieldDisplay{
-		Help: orNull(d.Help), Placeholder: orNull(d.Placeholder), Advanced: &d.Advanced, Content: contentOf(f),
-		Min: d.Min, Max: d.Max, Step: d.Step,
-		MaxLength: orAbsent(d.MaxLength), MultipleOf: orAbsent(d.MultipleOf), MaxItems: orAbsent(d.MaxItems),
+		Help:        orNull(d.Help),
+		Placeholder: orNull(d.Placeholder),
+		Advanced:    &d.Advanced,
+		Content:     contentOf(f),
+		Min:         d.Min,
+		Max:         d.Max,
+		Step:        d.Step,
+		MaxLength:   orAbsent(d.MaxLength),
+		MultipleOf:  orAbsent(d.MultipleOf),
+		MaxItems:    orAbsent(d.MaxItems),
 	}
 	if f.Integer() {
 		whole := true
@@ -128,7 +155,13 @@ func asTagList(tags []catalog.Tag) wire.ToolTagList {
 func (s *Server) asKitList(v *catalog.View) wire.KitList {
 	list := wire.KitList{Data: []wire.Kit{}}
 	for _, k := range v.Kits() {
-		kit := wire.Kit{ID: k.ID, Label: k.Label, Description: orNull(k.Description), KitTags: words(k.Tags), DefaultToolID: k.Default.ID}
+		kit := wire.Kit{
+			ID:            k.ID,
+			Label:         k.Label,
+			Description:   orNull(k.Description),
+			KitTags:       words(k.Tags),
+			DefaultToolID: k.Default.ID,
+		}
 		for _, e := range k.Tools {
 			entry := wire.KitTool{Tool: s.asTool(v, e.Tool), KitTags: words(e.Tags), Labels: []wire.KitLabel{}}
 			for _, l := range e.Labels {

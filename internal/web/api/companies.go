@@ -206,7 +206,8 @@ func (s *Server) removeDomain(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
-	c, id := callOf(r), r.PathValue("company_id")
+	c := callOf(r)
+	id := r.PathValue("company_id")
 	p := c.params
 	f := audit.Filter{PersonID: p.id("uid"), Acts: p.acts("act"), From: p.moment("start_utc"), Until: p.moment("end_utc")}
 	scope := []string{"audit", c.caller.PersonID, id}

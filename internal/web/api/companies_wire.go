@@ -14,8 +14,14 @@ import (
 
 func asCompany(m company.Membership) wire.Company {
 	return wire.Company{
-		ID: m.Company.ID, Name: m.Company.Name, Plan: wire.CompanyPlan(m.Company.Plan), TimeZone: m.Company.Zone, Created: moment(m.Company.Created),
-		Role: m.Role.Name, Permissions: every(m.Role.Permissions, fromText[wire.CompanyPermission]), Joined: moment(m.Joined),
+		ID:          m.Company.ID,
+		Name:        m.Company.Name,
+		Plan:        wire.CompanyPlan(m.Company.Plan),
+		TimeZone:    m.Company.Zone,
+		Created:     moment(m.Company.Created),
+		Role:        m.Role.Name,
+		Permissions: every(m.Role.Permissions, fromText[wire.CompanyPermission]),
+		Joined:      moment(m.Joined),
 	}
 }
 
@@ -29,8 +35,12 @@ func asMember(m company.Member) wire.Member {
 
 func asDomain(d company.Domain) wire.Domain {
 	out := wire.Domain{
-		Domain: d.Name, Record: company.DomainRecord(d.Name), Proof: d.Proof,
-		TeamID: orNull(d.TeamID), TeamRole: orNull(d.TeamRole), Created: moment(d.Created),
+		Domain:   d.Name,
+		Record:   company.DomainRecord(d.Name),
+		Proof:    d.Proof,
+		TeamID:   orNull(d.TeamID),
+		TeamRole: orNull(d.TeamRole),
+		Created:  moment(d.Created),
 	}
 	if d.Verified != nil {
 		at := moment(*d.Verified)
@@ -41,8 +51,13 @@ func asDomain(d company.Domain) wire.Domain {
 
 func asAuditRecord(r audit.Record) wire.AuditRecord {
 	return wire.AuditRecord{
-		Seq: r.Seq, At: moment(r.At), Act: string(r.Act), ActorID: orNull(r.ActorID), PersonID: orNull(r.PersonID),
-		Address: orNull(r.Address), Details: r.Details,
+		Seq:      r.Seq,
+		At:       moment(r.At),
+		Act:      string(r.Act),
+		ActorID:  orNull(r.ActorID),
+		PersonID: orNull(r.PersonID),
+		Address:  orNull(r.Address),
+		Details:  r.Details,
 	}
 }
 
@@ -51,13 +66,22 @@ func asTeam(t company.Team) wire.Team {
 }
 
 func asTeamMember(m company.TeamMember) wire.TeamMember {
-	return wire.TeamMember{UID: m.PersonID, Email: m.Email, Role: m.Role, Joined: moment(m.Joined), How: string(m.How)}
+	return wire.TeamMember{
+		UID:    m.PersonID,
+		Email:  m.Email,
+		Role:   m.Role,
+		Joined: moment(m.Joined),
+		How:    string(m.How),
+	}
 }
 
 func asTeamRole(r company.TeamRole) wire.TeamRole {
 	out := wire.TeamRole{
-		Name: r.Name, Permissions: asPermissions(company.TeamPermissions, r.Permissions),
-		ToolsAllowed: words(r.ToolsAllowed), ToolsBlocked: words(r.ToolsBlocked), PluginKinds: words(r.PluginKinds),
+		Name:         r.Name,
+		Permissions:  asPermissions(company.TeamPermissions, r.Permissions),
+		ToolsAllowed: words(r.ToolsAllowed),
+		ToolsBlocked: words(r.ToolsBlocked),
+		PluginKinds:  words(r.PluginKinds),
 	}
 	if r.Spend != nil {
 		out.Spend = &wire.Spend{Tokens: r.Spend.Tokens, WindowSeconds: int64(r.Spend.Window / time.Second)}
@@ -92,16 +116,29 @@ func teamRoleOf(name string, d wire.TeamRoleDraft) company.TeamRole {
 // asInvitation shows an invitation, with its link where it was just made.
 func asInvitation(i company.Invitation, link string) wire.Invitation {
 	return wire.Invitation{
-		ID: i.ID, CompanyID: i.CompanyID, CompanyRole: i.CompanyRole, TeamID: orNull(i.TeamID), TeamRole: orNull(i.TeamRole),
-		Email: orNull(i.Email), UsesLeft: i.UsesLeft, InvitedBy: orNull(i.InvitedBy), Created: moment(i.Created), Expires: moment(i.Expires),
-		URL: orNull(link),
+		ID:          i.ID,
+		CompanyID:   i.CompanyID,
+		CompanyRole: i.CompanyRole,
+		TeamID:      orNull(i.TeamID),
+		TeamRole:    orNull(i.TeamRole),
+		Email:       orNull(i.Email),
+		UsesLeft:    i.UsesLeft,
+		InvitedBy:   orNull(i.InvitedBy),
+		Created:     moment(i.Created),
+		Expires:     moment(i.Expires),
+		URL:         orNull(link),
 	}
 }
 
 func asOffer(o directory.Offer) wire.Offer {
 	return wire.Offer{
-		ID: o.ID, CompanyID: o.CompanyID, CompanyName: o.Company, TeamID: orNull(o.TeamID), TeamName: orNull(o.Team),
-		Created: moment(o.Created), Expires: moment(o.Expires),
+		ID:          o.ID,
+		CompanyID:   o.CompanyID,
+		CompanyName: o.Company,
+		TeamID:      orNull(o.TeamID),
+		TeamName:    orNull(o.Team),
+		Created:     moment(o.Created),
+		Expires:     moment(o.Expires),
 	}
 }
 

@@ -51,7 +51,8 @@ func (s *Server) sendTable(w http.ResponseWriter, r *http.Request, q *reportQuer
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	out, conn := httpd.Patient(w, s.Now, tableTime), http.NewResponseController(w)
+	out := httpd.Patient(w, s.Now, tableTime)
+	conn := http.NewResponseController(w)
 	page := [][]string{columns}
 	for {
 		if err := sendRows(out, conn, append(page, rows...)); err != nil {

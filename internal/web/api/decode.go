@@ -38,7 +38,8 @@ func decode[T any](w http.ResponseWriter, r *http.Request, l Limits) (v T, err e
 		return v, err
 	}
 	if err := json.Unmarshal(body, &v, wholeNumbers); err != nil {
-		path, message := "body", "Has the wrong type."
+		path := "body"
+		message := "Has the wrong type."
 		if s, ok := errors.AsType[*json.SemanticError](err); ok && s.JSONPointer != "" {
 			path = dotted(s.JSONPointer)
 		}

@@ -25,8 +25,10 @@ func draftOf(body []byte) (d generation.Draft, err error) {
 	}
 	r := bodyReader{fields: fields}
 	r.refuseNearMisses()
-	d.ToolID, d.ToolHash = r.text("tool_id", true), r.text("tool_fields_hash", true)
-	d.WebhookURL, d.Plugin = r.text("webhook_url", false), r.text("plugin", false)
+	d.ToolID = r.text("tool_id", true)
+	d.ToolHash = r.text("tool_fields_hash", true)
+	d.WebhookURL = r.text("webhook_url", false)
+	d.Plugin = r.text("plugin", false)
 	d.NumResults = r.whole("num_results")
 	if v := r.object("inputs"); v != nil {
 		d.Inputs = plainValue(jsontext.NewDecoder(bytes.NewReader(v))).(map[string]any)

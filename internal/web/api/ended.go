@@ -29,7 +29,8 @@ func (e *endedRuns) put(key shownRun, second int64, body []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.second != second || len(e.bodies) >= maxEnded {
-		e.second, e.bodies = second, map[shownRun][]byte{}
+		e.second = second
+		e.bodies = map[shownRun][]byte{}
 	}
 	e.bodies[key] = body
 }

@@ -61,7 +61,11 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 	}
 	h.Del("ETag")
 	body, err := json.Marshal(wire.Error{Error: wire.ErrorBody{
-		Code: wire.ErrorCode(f.Code), Message: f.Message, Retryable: retryable[f.Code] || f.Details["reason"] == "in_flight", Details: details, TraceID: traceID,
+		Code:      wire.ErrorCode(f.Code),
+		Message:   f.Message,
+		Retryable: retryable[f.Code] || f.Details["reason"] == "in_flight",
+		Details:   details,
+		TraceID:   traceID,
 	}})
 	if err != nil {
 		panic(err) // details are made of plain values

@@ -41,11 +41,15 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, news <-chan stru
 	if r.Method == http.MethodHead {
 		return nil // who asks for no events can't wait for the last one
 	}
-	look, alive, ask := time.NewTicker(lookEvery), time.NewTicker(aliveEvery), time.NewTicker(askEvery)
+	look := time.NewTicker(lookEvery)
+	alive := time.NewTicker(aliveEvery)
+	ask := time.NewTicker(askEvery)
 	defer look.Stop()
 	defer alive.Stop()
 	defer ask.Stop()
-	ctx, c, e := r.Context(), callOf(r), &events{w: httpd.Patient(w, s.Now, aliveEvery), conn: http.NewResponseController(w)}
+	ctx := r.Context()
+	c := callOf(r)
+	e := &events{w: httpd.Patient(w, s.Now, aliveEvery), conn: http.NewResponseController(w)}
 	stopping := httpd.RecordOf(ctx).Stopping
 	for {
 		if ended, err := tell(e); err != nil || ended {
@@ -186,7 +190,8 @@ func (t *runTale) tell(e *events, rec generation.Record) (ended bool, err error)
 	if len(all) > 0 {
 		all[len(all)-1].id = rec.Revision
 	}
-	t.seen, t.before = rec.Revision, &rec
+	t.seen = rec.Revision
+	t.before = &rec
 	return ended, e.tell(all...)
 }
 

@@ -125,7 +125,10 @@ func (s *Server) accept(r *http.Request, c *call, f form, key string, known bool
 	if err != nil {
 		return generation.Created{}, err
 	}
-	d.Caller, d.Files, d.Key, d.Fingerprint = s.runsFor(c), f.files, key, print
+	d.Caller = s.runsFor(c)
+	d.Files = f.files
+	d.Key = key
+	d.Fingerprint = print
 	return s.Runs.Create(r.Context(), d, func(made run.Run) ([]byte, error) { return json.Marshal(s.asCreated(made)) })
 }
 
@@ -183,18 +186,27 @@ func (s *Server) previewCost(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return reply(w, http.StatusOK, wire.CostPreview{
-		TotalTokens: cost.Tokens, FreeAllowanceUsed: cost.FreeAllowance, TokensPerResult: cost.PerResult,
-		EstimatedSeconds: wholeSeconds(cost.Estimated), CanRun: cost.Blocked == "", BlockingReason: orNull(cost.Blocked),
+		TotalTokens:       cost.Tokens,
+		FreeAllowanceUsed: cost.FreeAllowance,
+		TokensPerResult:   cost.PerResult,
+		EstimatedSeconds:  wholeSeconds(cost.Estimated),
+		CanRun:            cost.Blocked == "",
+		BlockingReason:    orNull(cost.Blocked),
 	})
 }
 
 // runsFor is a call as runs know it.
 func (s *Server) runsFor(c *call) generation.Caller {
 	who := generation.Caller{
-		PersonID: c.caller.PersonID, AccountID: c.account.ID, TeamID: c.account.TeamID,
-		Credential: string(c.caller.Kind), CredentialID: c.caller.TokenID, Audience: audienceOf(c.account),
-		MayGenerate: c.account.May(company.Generate), MayManage: c.account.TeamID != "" && c.account.Role.May(company.ManageTeam),
-		Spend: c.account.Role.Spend,
+		PersonID:     c.caller.PersonID,
+		AccountID:    c.account.ID,
+		TeamID:       c.account.TeamID,
+		Credential:   string(c.caller.Kind),
+		CredentialID: c.caller.TokenID,
+		Audience:     audienceOf(c.account),
+		MayGenerate:  c.account.May(company.Generate),
+		MayManage:    c.account.TeamID != "" && c.account.Role.May(company.ManageTeam),
+		Spend:        c.account.Role.Spend,
 	}
 	if c.account.Unverified {
 		who.Blocked = access.ErrUnverified.Message
@@ -246,8 +258,12 @@ func (s *Server) statusURL(r run.Run) string {
 
 func (s *Server) asCreated(r run.Run) wire.GenerationCreated {
 	return wire.GenerationCreated{
-		RequestID: r.ID, Status: run.Pending, StatusURL: s.statusURL(r), RetryAfterSeconds: int64(r.PollAfter / time.Second),
-		EstimatedSeconds: wholeSeconds(r.Estimated), Created: moment(r.Created),
+		RequestID:         r.ID,
+		Status:            run.Pending,
+		StatusURL:         s.statusURL(r),
+		RetryAfterSeconds: int64(r.PollAfter / time.Second),
+		EstimatedSeconds:  wholeSeconds(r.Estimated),
+		Created:           moment(r.Created),
 	}
 }
 

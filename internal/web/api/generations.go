@@ -41,7 +41,8 @@ func (s *Server) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, now := shownRun{id, c.account.ID, c.caller.PersonID}, s.Links.Now().Unix()
+	key := shownRun{id, c.account.ID, c.caller.PersonID}
+	now := s.Links.Now().Unix()
 	if body := s.ended.get(key, now); body != nil {
 		addVary(w.Header(), varies)
 		send(w, http.StatusOK, body)

@@ -18,18 +18,31 @@ import (
 // viewer.
 func asGeneration(l library.Links, rec generation.Record, viewerID string) wire.Generation {
 	g := wire.Generation{
-		RequestID: rec.ID, Status: wire.GenerationStatus(rec.State.Status()), RetryAfterSeconds: int64(rec.RetryAfter / time.Second),
-		EstimatedSeconds: wholeSeconds(rec.Estimated), Created: moment(rec.Created), Started: momentOrNull(rec.Started), Finished: momentOrNull(rec.Finished),
-		ToolID: rec.ToolID, TeamID: orNull(rec.TeamID), NumResults: rec.NumResults, Seed: rec.Seed,
-		TokensCharged: rec.TokensCharged, FreeAllowanceUsed: rec.AllowanceUsed, Outputs: []wire.GenerationOutput{},
-		Metadata: json.RawMessage("null"), Webhook: asWebhook(rec.Webhook),
+		RequestID:         rec.ID,
+		Status:            wire.GenerationStatus(rec.State.Status()),
+		RetryAfterSeconds: int64(rec.RetryAfter / time.Second),
+		EstimatedSeconds:  wholeSeconds(rec.Estimated),
+		Created:           moment(rec.Created),
+		Started:           momentOrNull(rec.Started),
+		Finished:          momentOrNull(rec.Finished),
+		ToolID:            rec.ToolID,
+		TeamID:            orNull(rec.TeamID),
+		NumResults:        rec.NumResults,
+		Seed:              rec.Seed,
+		TokensCharged:     rec.TokensCharged,
+		FreeAllowanceUsed: rec.AllowanceUsed,
+		Outputs:           []wire.GenerationOutput{},
+		Metadata:          json.RawMessage("null"),
+		Webhook:           asWebhook(rec.Webhook),
 	}
 	if rec.Metadata != "" {
 		g.Metadata = json.RawMessage(rec.Metadata)
 	}
 	if !rec.State.Ended() {
 		stage := wire.GenerationStage(rec.State)
-		g.Stage, g.TokensHeld, g.Progress = &stage, rec.TokensHeld, asProgress(rec.Progress)
+		g.Stage = &stage
+		g.TokensHeld = rec.TokensHeld
+		g.Progress = asProgress(rec.Progress)
 	}
 	if rec.State == run.Queued {
 		g.QueuePosition = &rec.Position
@@ -59,8 +72,16 @@ var retryableRuns = map[wire.GenerationErrorCode]bool{
 
 func asOutput(l library.Links, r run.Run, o run.Output, viewerID string) wire.GenerationOutput {
 	out := wire.GenerationOutput{
-		ID: r.LibraryID + ":" + o.ID, Type: wire.Medium(o.Type), MimeType: o.MimeType, Width: countOrNull(o.Width), Height: countOrNull(o.Height),
-		DurationSeconds: playing(o.Duration), SizeBytes: o.Size, Sha256: o.SHA256, Blurhash: orNull(o.Blurhash), Expired: o.Expired,
+		ID:              r.LibraryID + ":" + o.ID,
+		Type:            wire.Medium(o.Type),
+		MimeType:        o.MimeType,
+		Width:           countOrNull(o.Width),
+		Height:          countOrNull(o.Height),
+		DurationSeconds: playing(o.Duration),
+		SizeBytes:       o.Size,
+		Sha256:          o.SHA256,
+		Blurhash:        orNull(o.Blurhash),
+		Expired:         o.Expired,
 	}
 	if o.Expired {
 		return out

@@ -54,8 +54,15 @@ func (s *Server) deleteBudget(w http.ResponseWriter, r *http.Request) error {
 
 func asBudget(b budget.Budget) wire.Budget {
 	out := wire.Budget{
-		TeamID: b.TeamID, Tokens: b.Tokens, Hard: b.Hard, Month: b.Month, Spent: b.Spent, Percent: b.Percent, ToldPercent: b.Told,
-		Created: moment(b.Created), Updated: moment(b.Updated),
+		TeamID:      b.TeamID,
+		Tokens:      b.Tokens,
+		Hard:        b.Hard,
+		Month:       b.Month,
+		Spent:       b.Spent,
+		Percent:     b.Percent,
+		ToldPercent: b.Told,
+		Created:     moment(b.Created),
+		Updated:     moment(b.Updated),
 	}
 	if b.WebhookURL != "" {
 		out.WebhookURL = &b.WebhookURL
@@ -66,6 +73,12 @@ func asBudget(b budget.Budget) wire.Budget {
 // BudgetEventBody is what a budget's webhook gets of an alert.
 func BudgetEventBody(a budget.Alert) ([]byte, error) {
 	return json.Marshal(wire.BudgetEvent{Type: "budget.reached", Timestamp: moment(a.At), Data: wire.BudgetAlert{
-		CompanyID: a.CompanyID, TeamID: a.TeamID, TeamName: a.TeamName, Month: a.Month, ThresholdPercent: a.Threshold, Tokens: a.Tokens, Spent: a.Spent,
+		CompanyID:        a.CompanyID,
+		TeamID:           a.TeamID,
+		TeamName:         a.TeamName,
+		Month:            a.Month,
+		ThresholdPercent: a.Threshold,
+		Tokens:           a.Tokens,
+		Spent:            a.Spent,
 	}})
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func (s *Server) listInvitations(w http.ResponseWriter, r *http.Request) error {
-	c, id := callOf(r), r.PathValue("company_id")
+	c := callOf(r)
+	id := r.PathValue("company_id")
 	pg, err := s.page(c.params, cursor.Scope("invitations", c.caller.PersonID, id))
 	if err != nil {
 		return err
@@ -40,8 +41,11 @@ func (s *Server) createInvitation(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	d := company.Draft{
-		CompanyID: r.PathValue("company_id"), CompanyRole: orNone(req.CompanyRole),
-		TeamID: orNone(req.TeamID), TeamRole: orNone(req.TeamRole), Email: orNone(req.Email),
+		CompanyID:   r.PathValue("company_id"),
+		CompanyRole: orNone(req.CompanyRole),
+		TeamID:      orNone(req.TeamID),
+		TeamRole:    orNone(req.TeamRole),
+		Email:       orNone(req.Email),
 	}
 	if req.Email != nil && d.Email == "" { // not a link for everybody by an oversight
 		return fault.New(fault.Invalid, "Some fields are not valid.").Field("email", "This is not a mail address.")

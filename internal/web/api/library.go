@@ -14,8 +14,15 @@ import (
 
 func (s *Server) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	c := callOf(r)
-	p, v := c.params, viewerOf(c)
-	f := library.Filter{Shape: p.one("aspect_ratio"), Resolution: p.one("resolution"), Favorited: p.yesNo("favorited"), From: p.moment("start_utc"), Until: p.moment("end_utc")}
+	p := c.params
+	v := viewerOf(c)
+	f := library.Filter{
+		Shape:      p.one("aspect_ratio"),
+		Resolution: p.one("resolution"),
+		Favorited:  p.yesNo("favorited"),
+		From:       p.moment("start_utc"),
+		Until:      p.moment("end_utc"),
+	}
 	f.ToolIDs = s.toolsFor(p)
 	scope := []string{"library", c.caller.PersonID, strings.Join(slices.Sorted(slices.Values(v.AccountIDs)), ",")}
 	for _, name := range []string{"tool_id", "aspect_ratio", "resolution", "model_family_tool_tag_id", "media_tool_tag_id", "favorited", "start_utc", "end_utc"} {
@@ -112,10 +119,22 @@ func parseTime(text string) (time.Time, error) {
 
 func (s *Server) asItem(i library.Item, viewerID string) wire.LibraryItem {
 	return wire.LibraryItem{
-		ID: i.ID, Type: wire.Medium(i.Type), MimeType: i.MimeType, URL: s.Links.URL(library.OfResult, i.ResultID, library.Whole, viewerID, i.Names.Whole),
-		ThumbURL: link(s.Links, library.OfResult, i.ResultID, library.Thumb, viewerID, i.Names),
-		ToolID:   i.ToolID, TeamID: orNull(i.TeamID), RequestID: i.RequestID, Created: moment(i.Created), Width: countOrNull(int64(i.Width)), Height: countOrNull(int64(i.Height)),
-		DurationSeconds: playing(i.Duration), SizeBytes: i.Size, Favorited: i.Favorited, Prompt: orNull(i.Prompt), Note: orNull(i.Note),
+		ID:              i.ID,
+		Type:            wire.Medium(i.Type),
+		MimeType:        i.MimeType,
+		URL:             s.Links.URL(library.OfResult, i.ResultID, library.Whole, viewerID, i.Names.Whole),
+		ThumbURL:        link(s.Links, library.OfResult, i.ResultID, library.Thumb, viewerID, i.Names),
+		ToolID:          i.ToolID,
+		TeamID:          orNull(i.TeamID),
+		RequestID:       i.RequestID,
+		Created:         moment(i.Created),
+		Width:           countOrNull(int64(i.Width)),
+		Height:          countOrNull(int64(i.Height)),
+		DurationSeconds: playing(i.Duration),
+		SizeBytes:       i.Size,
+		Favorited:       i.Favorited,
+		Prompt:          orNull(i.Prompt),
+		Note:            orNull(i.Note),
 	}
 }
 
@@ -130,9 +149,23 @@ func (s *Server) getLibraryItem(w http.ResponseWriter, r *http.Request) error {
 	}
 	one := s.asItem(i, c.caller.PersonID)
 	return reply(w, http.StatusOK, wire.LibraryItemDetail{
-		ID: one.ID, Type: one.Type, MimeType: one.MimeType, URL: one.URL, ThumbURL: one.ThumbURL, ToolID: one.ToolID, TeamID: one.TeamID, RequestID: one.RequestID,
-		Created: one.Created, Width: one.Width, Height: one.Height, DurationSeconds: one.DurationSeconds, SizeBytes: one.SizeBytes, Favorited: one.Favorited,
-		Prompt: one.Prompt, Note: one.Note, Inputs: json.RawMessage(i.Inputs),
+		ID:              one.ID,
+		Type:            one.Type,
+		MimeType:        one.MimeType,
+		URL:             one.URL,
+		ThumbURL:        one.ThumbURL,
+		ToolID:          one.ToolID,
+		TeamID:          one.TeamID,
+		RequestID:       one.RequestID,
+		Created:         one.Created,
+		Width:           one.Width,
+		Height:          one.Height,
+		DurationSeconds: one.DurationSeconds,
+		SizeBytes:       one.SizeBytes,
+		Favorited:       one.Favorited,
+		Prompt:          one.Prompt,
+		Note:            one.Note,
+		Inputs:          json.RawMessage(i.Inputs),
 	})
 }
 

@@ -36,8 +36,13 @@ func asIdentity(r identity.Record) wire.Identity {
 	created := moment(r.Person.Created)
 	who := wire.Identity{
 		User: wire.User{
-			UID: r.Person.ID, Email: r.Person.Email, EmailVerified: r.Person.EmailVerified, SignInProvider: r.Provider,
-			Created: created, CreatedAt: created, TopUp: wire.TopUp(r.TopUp),
+			UID:            r.Person.ID,
+			Email:          r.Person.Email,
+			EmailVerified:  r.Person.EmailVerified,
+			SignInProvider: r.Provider,
+			Created:        created,
+			CreatedAt:      created,
+			TopUp:          wire.TopUp(r.TopUp),
 		},
 		Accounts: []wire.Account{}, NewlyJoinedTeams: []wire.JoinedTeam{}, CompanyPermissions: wire.CompanyPermissions{},
 	}
@@ -55,12 +60,19 @@ func asIdentity(r identity.Record) wire.Identity {
 
 func asAccount(a identity.Account) wire.Account {
 	acc := wire.Account{
-		ID: a.ID, Label: a.Label, Kind: wire.AccountKindPERSONAL, Plan: wire.AccountPlanPERSONAL,
-		Permissions: asPermissions(company.TeamPermissions, a.Permissions), PluginKinds: a.PluginKinds, Balance: asBalance(a.Balance),
-		Storage: wire.Storage{UsedBytes: a.Storage.Used, LimitBytes: limitOrNull(a.Storage.Limit)},
+		ID:          a.ID,
+		Label:       a.Label,
+		Kind:        wire.AccountKindPERSONAL,
+		Plan:        wire.AccountPlanPERSONAL,
+		Permissions: asPermissions(company.TeamPermissions, a.Permissions),
+		PluginKinds: a.PluginKinds,
+		Balance:     asBalance(a.Balance),
+		Storage:     wire.Storage{UsedBytes: a.Storage.Used, LimitBytes: limitOrNull(a.Storage.Limit)},
 	}
 	if a.CompanyID != "" {
-		acc.CompanyID, acc.Kind, acc.Plan = &a.CompanyID, wire.AccountKindTEAM, wire.AccountPlan(a.Plan)
+		acc.CompanyID = &a.CompanyID
+		acc.Kind = wire.AccountKindTEAM
+		acc.Plan = wire.AccountPlan(a.Plan)
 	}
 	return acc
 }

@@ -79,7 +79,9 @@ func (c *pages) keep(snap *catalog.Snapshot, key pageKey, p page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of != snap || c.size+len(p.body) > maxPageBytes {
-		c.of, c.page, c.size = snap, map[pageKey]page{}, 0
+		c.of = snap
+		c.page = map[pageKey]page{}
+		c.size = 0
 	}
 	c.page[key] = p
 	c.size += len(p.body)

@@ -58,8 +58,13 @@ func (s *Server) reportUsage(w http.ResponseWriter, r *http.Request) error {
 		}
 		rows, more, next := reportPage(s, q, rows, func(r report.Row) []string { return r.Keys(by) })
 		page = wire.UsageReport{
-			Data: asUsageRows(rows, by, s.Catalog.Snapshot()), HasMore: more, NextCursor: next, Totals: asCount(totals),
-			TimeZone: zone.String(), StartUtc: q.From, EndUtc: q.Until,
+			Data:       asUsageRows(rows, by, s.Catalog.Snapshot()),
+			HasMore:    more,
+			NextCursor: next,
+			Totals:     asCount(totals),
+			TimeZone:   zone.String(),
+			StartUtc:   q.From,
+			EndUtc:     q.Until,
 		}
 		if q.after != nil {
 			return nil
@@ -111,8 +116,13 @@ func (s *Server) reportRuns(w http.ResponseWriter, r *http.Request) error {
 		}
 		rows, more, next := reportPage(s, q, rows, func(r report.Run) []string { return []string{micros(r.Finished), r.ID} })
 		page = wire.RunReport{
-			Data: asRunRows(rows, s.Catalog.Snapshot()), HasMore: more, NextCursor: next, Totals: asCount(totals),
-			TimeZone: zone.String(), StartUtc: q.From, EndUtc: q.Until,
+			Data:       asRunRows(rows, s.Catalog.Snapshot()),
+			HasMore:    more,
+			NextCursor: next,
+			Totals:     asCount(totals),
+			TimeZone:   zone.String(),
+			StartUtc:   q.From,
+			EndUtc:     q.Until,
 		}
 		return nil
 	})
@@ -142,8 +152,12 @@ func (s *Server) reportQuery(c *call, name string, keys int, filters ...string) 
 	p := c.params
 	q := &reportQuery{name: name, limit: s.Limits.PageDefault}
 	q.Query = report.Query{
-		CompanyID: c.account.CompanyID, From: p.instant("start_utc"), Until: p.instant("end_utc"),
-		TeamID: p.one("team_id"), ToolID: p.id("tool_id"), Email: p.one("email"),
+		CompanyID: c.account.CompanyID,
+		From:      p.instant("start_utc"),
+		Until:     p.instant("end_utc"),
+		TeamID:    p.one("team_id"),
+		ToolID:    p.id("tool_id"),
+		Email:     p.one("email"),
 	}
 	if q.Email != "" && person.CheckEmail(q.Email) != nil {
 		p.problem("email", "This is not a mail address.")
@@ -160,7 +174,8 @@ func (s *Server) reportQuery(c *call, name string, keys int, filters ...string) 
 	}
 	var sealed string
 	if !q.csv {
-		q.limit, sealed = p.limit(s.Limits.PageDefault, s.Limits.PageSize), p.one("cursor")
+		q.limit = p.limit(s.Limits.PageDefault, s.Limits.PageSize)
+		sealed = p.one("cursor")
 	}
 	if err := p.failed(); err != nil {
 		return nil, err
@@ -189,7 +204,8 @@ func (q *reportQuery) resume(s *Server, sealed string, keys int) error {
 	if q.Until, err = microsOf(all[1]); err != nil {
 		return err
 	}
-	q.zone, q.after = all[2], all[3:]
+	q.zone = all[2]
+	q.after = all[3:]
 	return nil
 }
 

@@ -36,8 +36,14 @@ func (s *Server) asStorageReport(all []report.TeamStorage) *wire.StorageReport {
 
 func asCount(c report.Count) wire.UsageCount {
 	return wire.UsageCount{
-		Runs: c.Runs, Succeeded: c.Succeeded, Failed: c.Failed, Cancelled: c.Cancelled, Results: c.Results,
-		TokensCharged: c.TokensCharged, FreeAllowanceUsed: c.AllowanceUsed, GenerationSeconds: decimalSeconds(c.Took),
+		Runs:              c.Runs,
+		Succeeded:         c.Succeeded,
+		Failed:            c.Failed,
+		Cancelled:         c.Cancelled,
+		Results:           c.Results,
+		TokensCharged:     c.TokensCharged,
+		FreeAllowanceUsed: c.AllowanceUsed,
+		GenerationSeconds: decimalSeconds(c.Took),
 	}
 }
 
@@ -46,23 +52,35 @@ func asUsageRows(rows []report.Row, by []report.Dimension, tools *catalog.Snapsh
 	for _, r := range rows {
 		c := asCount(r.Count)
 		one := wire.UsageRow{
-			Runs: c.Runs, Succeeded: c.Succeeded, Failed: c.Failed, Cancelled: c.Cancelled, Results: c.Results,
-			TokensCharged: c.TokensCharged, FreeAllowanceUsed: c.FreeAllowanceUsed, GenerationSeconds: c.GenerationSeconds,
+			Runs:              c.Runs,
+			Succeeded:         c.Succeeded,
+			Failed:            c.Failed,
+			Cancelled:         c.Cancelled,
+			Results:           c.Results,
+			TokensCharged:     c.TokensCharged,
+			FreeAllowanceUsed: c.FreeAllowanceUsed,
+			GenerationSeconds: c.GenerationSeconds,
 		}
 		for _, d := range by {
 			switch d {
 			case report.Day:
 				one.Day = &r.Day
 			case report.Team:
-				one.TeamID, one.TeamName = &r.TeamID, &r.TeamName
+				one.TeamID = &r.TeamID
+				one.TeamName = &r.TeamName
 			case report.Person:
-				one.UID, one.Email, one.Person = &r.PersonID, new(wire.OrNull(r.Email)), new(personName(r.Email))
+				one.UID = &r.PersonID
+				one.Email = new(wire.OrNull(r.Email))
+				one.Person = new(personName(r.Email))
 			case report.Tool:
-				one.ToolID, one.ToolName = &r.ToolID, new(wire.OrNull(tools.Name(r.ToolID)))
+				one.ToolID = &r.ToolID
+				one.ToolName = new(wire.OrNull(tools.Name(r.ToolID)))
 			case report.Plugin:
 				one.Plugin = &r.Plugin
 			case report.Credential:
-				one.Credential, one.CredentialID, one.CredentialName = &r.Credential, &r.CredentialID, new(wire.OrNull(r.CredentialName))
+				one.Credential = &r.Credential
+				one.CredentialID = &r.CredentialID
+				one.CredentialName = new(wire.OrNull(r.CredentialName))
 			}
 		}
 		all = append(all, one)
@@ -74,11 +92,28 @@ func asRunRows(rows []report.Run, tools *catalog.Snapshot) []wire.RunRow {
 	all := make([]wire.RunRow, 0, len(rows))
 	for _, r := range rows {
 		all = append(all, wire.RunRow{
-			RequestID: r.ID, Status: r.Status, ErrorCode: orNull(r.ErrorCode), Created: moment(r.Created), Started: momentOrNull(r.Started), Finished: moment(r.Finished),
-			TeamID: r.TeamID, TeamName: r.TeamName, UID: r.PersonID, Email: orNull(r.Email), Person: personName(r.Email),
-			ToolID: r.ToolID, ToolName: orNull(tools.Name(r.ToolID)), Plugin: r.Plugin,
-			Credential: r.Credential, CredentialID: r.CredentialID, CredentialName: orNull(r.CredentialName),
-			NumResults: r.Asked, Results: r.Results, TokensCharged: r.TokensCharged, FreeAllowanceUsed: r.AllowanceUsed, GenerationSeconds: decimalSeconds(ran(r)),
+			RequestID:         r.ID,
+			Status:            r.Status,
+			ErrorCode:         orNull(r.ErrorCode),
+			Created:           moment(r.Created),
+			Started:           momentOrNull(r.Started),
+			Finished:          moment(r.Finished),
+			TeamID:            r.TeamID,
+			TeamName:          r.TeamName,
+			UID:               r.PersonID,
+			Email:             orNull(r.Email),
+			Person:            personName(r.Email),
+			ToolID:            r.ToolID,
+			ToolName:          orNull(tools.Name(r.ToolID)),
+			Plugin:            r.Plugin,
+			Credential:        r.Credential,
+			CredentialID:      r.CredentialID,
+			CredentialName:    orNull(r.CredentialName),
+			NumResults:        r.Asked,
+			Results:           r.Results,
+			TokensCharged:     r.TokensCharged,
+			FreeAllowanceUsed: r.AllowanceUsed,
+			GenerationSeconds: decimalSeconds(ran(r)),
 		})
 	}
 	return all

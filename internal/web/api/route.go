@@ -124,9 +124,11 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 		Reads:         r.Method == http.MethodGet || r.Method == http.MethodHead,
 	}
 	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, c.presented)
-	bucket, key := s.addresses, httpd.AddressKey(rec.Addr)
+	bucket := s.addresses
+	key := httpd.AddressKey(rec.Addr)
 	if rec.PersonID = c.caller.PersonID; rec.PersonID != "" {
-		bucket, key = s.persons, rec.PersonID
+		bucket = s.persons
+		key = rec.PersonID
 	}
 	if limited := takeRequest(bucket, key); limited != nil {
 		return limited

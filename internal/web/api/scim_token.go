@@ -42,5 +42,11 @@ func (s *Server) deleteScimToken(w http.ResponseWriter, r *http.Request) error {
 
 // asScimToken shows a connection, with the token where it was just made.
 func (s *Server) asScimToken(t credential.DirectoryToken, secret string) wire.ScimToken {
-	return wire.ScimToken{URL: s.BaseURL + "/scim/v2", Token: orNull(secret), Hint: t.Hint, Created: moment(t.Created), LastUsed: momentOrNull(t.LastUsed)}
+	return wire.ScimToken{
+		URL:      s.BaseURL + "/scim/v2",
+		Token:    orNull(secret),
+		Hint:     t.Hint,
+		Created:  moment(t.Created),
+		LastUsed: momentOrNull(t.LastUsed),
+	}
 }

@@ -104,7 +104,13 @@ func (s *Server) deleteCompanyAccessToken(w http.ResponseWriter, r *http.Request
 
 // asAccessToken shows a token, with its value where it was just made.
 func asAccessToken(t credential.Token, secret string) wire.AccessToken {
-	a := wire.AccessToken{ID: t.ID, Name: t.Name, Hint: t.Hint, Created: moment(t.Created), UID: t.PersonID}
+	a := wire.AccessToken{
+		ID:      t.ID,
+		Name:    t.Name,
+		Hint:    t.Hint,
+		Created: moment(t.Created),
+		UID:     t.PersonID,
+	}
 	if secret != "" {
 		a.Token = &secret
 	}

@@ -141,10 +141,18 @@ func (s *Server) turn(r *http.Request) media.Turn {
 func (s *Server) asUpload(u asset.Upload, viewerID string) wire.Upload {
 	names := library.UploadNames(u)
 	return wire.Upload{
-		ID: u.ID, URL: s.Links.URL(library.OfUpload, u.ID, library.Whole, viewerID, names.Whole),
-		ThumbURL: link(s.Links, library.OfUpload, u.ID, library.Thumb, viewerID, names),
-		Name:     u.Name, Created: moment(u.Created), MimeType: u.Asset.MimeType, Type: wire.Medium(u.Asset.Type), SizeBytes: u.Asset.Size, Sha256: u.Asset.SHA256,
-		Width: countOrNull(int64(u.Asset.Width)), Height: countOrNull(int64(u.Asset.Height)), DurationSeconds: playing(u.Asset.Duration),
+		ID:              u.ID,
+		URL:             s.Links.URL(library.OfUpload, u.ID, library.Whole, viewerID, names.Whole),
+		ThumbURL:        link(s.Links, library.OfUpload, u.ID, library.Thumb, viewerID, names),
+		Name:            u.Name,
+		Created:         moment(u.Created),
+		MimeType:        u.Asset.MimeType,
+		Type:            wire.Medium(u.Asset.Type),
+		SizeBytes:       u.Asset.Size,
+		Sha256:          u.Asset.SHA256,
+		Width:           countOrNull(int64(u.Asset.Width)),
+		Height:          countOrNull(int64(u.Asset.Height)),
+		DurationSeconds: playing(u.Asset.Duration),
 	}
 }
 

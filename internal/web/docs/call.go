@@ -94,8 +94,13 @@ type responseView struct {
 
 func (b *builder) call(at callAt, item pathItem, o operation) *call {
 	c := &call{
-		Method: strings.ToUpper(at.method), Path: at.path, Webhook: at.webhook,
-		Summary: o.Summary, Text: b.text(o.Description), Deprecated: o.Deprecated, tags: o.Tags,
+		Method:     strings.ToUpper(at.method),
+		Path:       at.path,
+		Webhook:    at.webhook,
+		Summary:    o.Summary,
+		Text:       b.text(o.Description),
+		Deprecated: o.Deprecated,
+		tags:       o.Tags,
 	}
 	name := o.OperationID
 	if name == "" {
@@ -142,7 +147,13 @@ func (b *builder) call(at callAt, item pathItem, o operation) *call {
 		}
 	}
 	if !at.webhook {
-		c.Requests = b.requests(curlOf{method: c.Method, url: start + at.path, parameters: ps, needs: needs, responses: c.Responses}, body)
+		c.Requests = b.requests(curlOf{
+			method:     c.Method,
+			url:        start + at.path,
+			parameters: ps,
+			needs:      needs,
+			responses:  c.Responses,
+		}, body)
 	}
 	return c
 }
@@ -167,7 +178,8 @@ func (b *builder) requests(c curlOf, body *requestBody) []requestView {
 func pathPieces(path string) []pathPiece {
 	var all []pathPiece
 	for path != "" {
-		end, variable := strings.IndexAny(path, "/{"), false
+		end := strings.IndexAny(path, "/{")
+		variable := false
 		switch {
 		case end < 0:
 			end = len(path)
@@ -175,7 +187,8 @@ func pathPieces(path string) []pathPiece {
 			end++
 		case end == 0:
 			if shut := strings.IndexByte(path, '}'); shut > 0 {
-				end, variable = shut+1, true
+				end = shut + 1
+				variable = true
 			} else {
 				end = len(path)
 			}
@@ -210,7 +223,13 @@ func place(in string) string {
 }
 
 func (b *builder) parameter(p parameter) parameterView {
-	v := parameterView{Name: p.Name, In: p.In, Required: p.Required, Deprecated: p.Deprecated, Text: b.text(p.Description)}
+	v := parameterView{
+		Name:       p.Name,
+		In:         p.In,
+		Required:   p.Required,
+		Deprecated: p.Deprecated,
+		Text:       b.text(p.Description),
+	}
 	s := p.schema()
 	v.Shape = b.shape(s)
 	if s != nil {
@@ -273,7 +292,8 @@ func (b *builder) access(needs []requirement) access {
 			}
 			w = append(w, credentialView{Name: n.Key, Href: "#" + anchor, Scopes: n.Value})
 		}
-		a.Open, a.Ways = false, append(a.Ways, w)
+		a.Open = false
+		a.Ways = append(a.Ways, w)
 	}
 	return a
 }

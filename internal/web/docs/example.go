@@ -107,9 +107,11 @@ func (x *sampler) combined(s *schema, level int) (any, bool) {
 		switch {
 		case !ok:
 		case isObject && areFields:
-			v, known = merged(o, fields), true
+			v = merged(o, fields)
+			known = true
 		default:
-			v, known = more, true
+			v = more
+			known = true
 		}
 	}
 	if len(s.Properties) > 0 {

@@ -134,7 +134,8 @@ func within(low, above, high, below yaml.Node, unit string) string {
 	case !low.IsZero() && !high.IsZero():
 		parts = []string{low.Value + " to " + high.Value}
 	case !low.IsZero():
-		parts, last = []string{"at least " + low.Value}, low.Value
+		parts = []string{"at least " + low.Value}
+		last = low.Value
 	case !high.IsZero():
 		parts = []string{"at most " + high.Value}
 	}

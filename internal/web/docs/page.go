@@ -61,7 +61,14 @@ func newPage(text []byte) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{doc: doc, root: root, anchors: map[string]bool{}, sections: map[string]string{}, schemes: map[string]string{}, errors: map[string]string{}}
+	b := &builder{
+		doc:      doc,
+		root:     root,
+		anchors:  map[string]bool{},
+		sections: map[string]string{},
+		schemes:  map[string]string{},
+		errors:   map[string]string{},
+	}
 	for _, own := range []string{"contents", "main", "authentication", "errors", "schemas"} {
 		b.anchor(own) // of the template
 	}
@@ -110,7 +117,8 @@ func (b *builder) anchor(name string) string {
 	for i := 2; b.anchors[id] || b.anchors[id+title]; i++ {
 		id = slug + "-" + strconv.Itoa(i)
 	}
-	b.anchors[id], b.anchors[id+title] = true, true
+	b.anchors[id] = true
+	b.anchors[id+title] = true
 	return id
 }
 
@@ -134,7 +142,8 @@ func (b *builder) section(name string, s *schema) section {
 	if s == nil {
 		return sec
 	}
-	sec.Title, sec.Deprecated = s.Title, s.Deprecated
+	sec.Title = s.Title
+	sec.Deprecated = s.Deprecated
 	switch v, _ := b.sample(&schema{Ref: "#/components/schemas/" + escape(name)}, false); v.(type) {
 	case object, list: // of a single value the type says enough
 		sec.Example = tokens(v)
@@ -235,15 +244,19 @@ func (b *builder) scheme(name string, s securityScheme) schemeView {
 	v := schemeView{Anchor: b.schemes[name], Name: name, Kind: s.Type, Text: b.text(s.Description)}
 	switch {
 	case s.Type == "http" && strings.EqualFold(s.Scheme, "bearer"):
-		v.Kind, v.Codes = "Bearer token, in the header", []string{"Authorization: Bearer <token>"}
+		v.Kind = "Bearer token, in the header"
+		v.Codes = []string{"Authorization: Bearer <token>"}
 	case s.Type == "http":
-		v.Kind, v.Codes = "HTTP authentication, in the header", []string{"Authorization: " + s.Scheme}
+		v.Kind = "HTTP authentication, in the header"
+		v.Codes = []string{"Authorization: " + s.Scheme}
 	case s.Type == "apiKey":
-		v.Kind, v.Codes = fmt.Sprintf("Key, in the %s", place(s.In)), []string{s.Name}
+		v.Kind = fmt.Sprintf("Key, in the %s", place(s.In))
+		v.Codes = []string{s.Name}
 	case s.Type == "oauth2":
 		v.Kind = "OAuth 2"
 	case s.Type == "openIdConnect":
-		v.Kind, v.Codes = "OpenID Connect, described at", []string{s.OpenIDConnectURL}
+		v.Kind = "OpenID Connect, described at"
+		v.Codes = []string{s.OpenIDConnectURL}
 	case s.Type == "mutualTLS":
 		v.Kind = "Client certificate (mutual TLS)"
 	}

@@ -227,10 +227,14 @@ func (w *rowWriter) inside(s *schema, depth int, required []string) {
 }
 
 func (w *rowWriter) property(r row, s *schema, depth int) {
-	r.Depth, r.Type, r.Facts = depth, w.b.kind(s), w.b.facts(s)
+	r.Depth = depth
+	r.Type = w.b.kind(s)
+	r.Facts = w.b.facts(s)
 	if s != nil {
 		r.Text = w.b.text(s.Description)
-		r.Deprecated, r.ReadOnly, r.WriteOnly = s.Deprecated, s.ReadOnly, s.WriteOnly
+		r.Deprecated = s.Deprecated
+		r.ReadOnly = s.ReadOnly
+		r.WriteOnly = s.WriteOnly
 	}
 	w.add(r)
 	w.inside(s, depth+1, nil)
@@ -247,7 +251,14 @@ func (w *rowWriter) options(options []*schema, around *schema, depth int) {
 		if o == nil || o.Bool != nil || o.Ref != "" {
 			continue
 		}
-		r := row{Name: "one option", Free: true, Depth: depth, Type: w.b.kindAt(o, unsaid, 0), Facts: w.b.facts(o), Text: w.b.text(o.Description)}
+		r := row{
+			Name:  "one option",
+			Free:  true,
+			Depth: depth,
+			Type:  w.b.kindAt(o, unsaid, 0),
+			Facts: w.b.facts(o),
+			Text:  w.b.text(o.Description),
+		}
 		if o.Title != "" {
 			r.Name = o.Title
 		}

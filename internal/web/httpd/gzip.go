@@ -25,7 +25,9 @@ func AcceptsGzip(r *http.Request) bool {
 	}
 
 	const unset = -1.0
-	compressed, wildcard, plain := unset, unset, unset
+	compressed := unset
+	wildcard := unset
+	plain := unset
 	for _, line := range lines {
 		for one := range strings.SplitSeq(line, ",") {
 			coding, parameters, _ := strings.Cut(one, ";")

@@ -65,7 +65,8 @@ func (h *Health) Check(ctx context.Context) map[string]error {
 		})
 	}
 	group.Wait()
-	h.asked, h.wrong = h.Now(), wrong
+	h.asked = h.Now()
+	h.wrong = wrong
 	return wrong
 }
 
@@ -90,10 +91,12 @@ func (h *Health) ready(w http.ResponseWriter, r *http.Request) {
 	for name, note := range h.Notes {
 		checks[name] = note()
 	}
-	status, word := http.StatusOK, "ready"
+	status := http.StatusOK
+	word := "ready"
 	for name, err := range h.Check(r.Context()) {
 		checks[name] = "unreachable"
-		status, word = http.StatusServiceUnavailable, "not ready"
+		status = http.StatusServiceUnavailable
+		word = "not ready"
 		rec.Err = err
 	}
 	report(w, status, map[string]any{"status": word, "checks": checks})

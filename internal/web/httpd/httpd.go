@@ -69,7 +69,9 @@ type Server struct {
 // pages.
 func New(handler http.Handler, o Options) *Server {
 	s := &Server{
-		o: o, handler: handler, stopping: make(chan struct{}),
+		o:        o,
+		handler:  handler,
+		stopping: make(chan struct{}),
 		inFlight: newInFlight(o.Connections, o.TrustedProxies),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "atelier_http_requests_total", Help: "Requests by route, method and status.",
@@ -358,9 +360,11 @@ func ETag(content []byte) string {
 // newTraceID names a request. It need not be secret, only different.
 func newTraceID() string {
 	var b [16]byte
-	hi, lo := rand.Uint64(), rand.Uint64()
+	hi := rand.Uint64()
+	lo := rand.Uint64()
 	for i := range 8 {
-		b[i], b[8+i] = byte(hi>>(8*i)), byte(lo>>(8*i))
+		b[i] = byte(hi >> (8 * i))
+		b[8+i] = byte(lo >> (8 * i))
 	}
 	return hex.EncodeToString(b[:])
 }

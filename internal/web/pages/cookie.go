@@ -42,8 +42,13 @@ func (v *visit) brought(name string) string {
 // it is closed.
 func (v *visit) keep(name, value, path string, age time.Duration) {
 	http.SetCookie(v.w, &http.Cookie{
-		Name: name, Value: value, Path: path, MaxAge: int(age.Seconds()),
-		HttpOnly: true, Secure: v.cookies.secure, SameSite: http.SameSiteLaxMode,
+		Name:     name,
+		Value:    value,
+		Path:     path,
+		MaxAge:   int(age.Seconds()),
+		HttpOnly: true,
+		Secure:   v.cookies.secure,
+		SameSite: http.SameSiteLaxMode,
 	})
 }
 

@@ -119,7 +119,11 @@ func (s *server) addInvited(v *visit, e *entrance) error {
 // apply makes a new person of what a form says.
 func (v *visit) apply(page string, e entrance) error {
 	in, err := v.Desk.SignUp(v.r.Context(), identity.Application{
-		Email: v.form.Get("email"), Password: v.form.Get("password"), Invitation: e.Invitation, Setup: e.Setup, Visitor: v.visitor(),
+		Email:      v.form.Get("email"),
+		Password:   v.form.Get("password"),
+		Invitation: e.Invitation,
+		Setup:      e.Setup,
+		Visitor:    v.visitor(),
 	})
 	if err != nil { // an invitation may be for another address than the one typed
 		return v.again(page, e, err, fault.NotFound)

@@ -183,7 +183,13 @@ func (f field) DescribedBy() string {
 // Field makes an input. What was typed is kept unless it is a password. The
 // first one on a page that has a problem gets the focus.
 func (p *page) Field(name, label, kind, autocomplete string) field {
-	f := field{Name: name, Label: label, Kind: kind, Autocomplete: autocomplete, Problem: p.Problems[name]}
+	f := field{
+		Name:         name,
+		Label:        label,
+		Kind:         kind,
+		Autocomplete: autocomplete,
+		Problem:      p.Problems[name],
+	}
 	if kind != "password" {
 		f.Value = p.Typed(name)
 	}
@@ -191,7 +197,8 @@ func (p *page) Field(name, label, kind, autocomplete string) field {
 		f.Hint = "At least 8 characters. A few words make a good one."
 	}
 	if f.Problem != "" && !p.focused {
-		p.focused, f.Focus = true, true
+		p.focused = true
+		f.Focus = true
 	}
 	return f
 }
@@ -201,7 +208,8 @@ func (p *page) Field(name, label, kind, autocomplete string) field {
 func (p *page) First(name, label, kind, autocomplete string) field {
 	f := p.Field(name, label, kind, autocomplete)
 	if len(p.Problems) == 0 && !p.focused {
-		p.focused, f.Focus = true, true
+		p.focused = true
+		f.Focus = true
 	}
 	return f
 }
@@ -259,7 +267,8 @@ func waitFor(d time.Duration) string {
 
 // words says a span in its largest unit.
 func words(d time.Duration) string {
-	n, unit := int64(d/time.Second), "second"
+	n := int64(d / time.Second)
+	unit := "second"
 	for _, next := range []struct {
 		size int64
 		unit string
@@ -267,7 +276,8 @@ func words(d time.Duration) string {
 		if n < 2*next.size {
 			break
 		}
-		n, unit = n/next.size, next.unit
+		n = n / next.size
+		unit = next.unit
 	}
 	if n == 1 {
 		return "1 " + unit

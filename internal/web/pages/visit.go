@@ -73,7 +73,9 @@ func (v *visit) recognise() error {
 	if err != nil {
 		return err
 	}
-	v.session, v.cookie, v.rec.PersonID = s, cookie, s.PersonID
+	v.session = s
+	v.cookie = cookie
+	v.rec.PersonID = s.PersonID
 	return nil
 }
 

@@ -20,7 +20,8 @@ const (
 
 // bounded refuses an expression that would cost too much to read.
 func bounded(text string, most int, scimType string) error {
-	depth, quoted := 0, false
+	depth := 0
+	quoted := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case quoted && c == '\\':
@@ -107,7 +108,8 @@ func (k *kind) compile(tree filter.Expression, w *where) (func(object) bool, err
 // values gives what a comparison with a target looks at. Of a complex attribute
 // that is its value, where it has one.
 func (t target) values() (*attribute, func(object) []any) {
-	a, sub := t.attribute, t.sub
+	a := t.attribute
+	sub := t.sub
 	if sub == nil && a.kind == complexes {
 		sub = find(a.sub, "value")
 	}
@@ -268,7 +270,8 @@ func compare(v, against any, exact bool, op filter.CompareOperator) bool {
 			return false
 		}
 		if !exact {
-			has, want = strings.ToLower(has), strings.ToLower(want)
+			has = strings.ToLower(has)
+			want = strings.ToLower(want)
 		}
 		switch op {
 		case filter.CO:
@@ -306,7 +309,8 @@ func (k *kind) resolve(p filter.AttributePath, scimType string) (t target, err e
 	case uri == "", strings.EqualFold(uri, k.core.id):
 		t.attribute = k.attribute(p.AttributeName)
 	case k.extension != nil && strings.EqualFold(uri, k.extension.id):
-		t.extension, t.attribute = true, find(k.extension.attributes, p.AttributeName)
+		t.extension = true
+		t.attribute = find(k.extension.attributes, p.AttributeName)
 	}
 	if t.attribute == nil {
 		return t, unknown

@@ -21,7 +21,9 @@ type query struct {
 // readQuery reads the parameters of a list.
 func readQuery(r *http.Request) (q query, err error) {
 	v := r.URL.Query()
-	q.filter, q.attributes, q.excluded = v.Get("filter"), split(v.Get("attributes")), split(v.Get("excludedAttributes"))
+	q.filter = v.Get("filter")
+	q.attributes = split(v.Get("attributes"))
+	q.excluded = split(v.Get("excludedAttributes"))
 	if q.start, err = number(v.Get("startIndex"), 1); err != nil {
 		return q, err
 	}
@@ -44,7 +46,8 @@ func number(text string, otherwise int) (int, error) {
 // bounded keeps a page within what there can be. Numbers below count as the
 // least (RFC 7644 section 3.4.2.4).
 func (q query) bounded() query {
-	q.start, q.count = max(q.start, 1), min(max(q.count, 0), maxCount)
+	q.start = max(q.start, 1)
+	q.count = min(max(q.count, 0), maxCount)
 	return q
 }
 
@@ -132,18 +135,23 @@ func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, from director
 	}
 	var page []any
 	var refusal error
-	total, failed, rest := 0, 0, q
+	total := 0
+	failed := 0
+	rest := q
 	for _, find := range []finder{s.findUsers, s.findGroups} {
-		rest.start, rest.count = max(q.start-total, 1), q.count-len(page)
+		rest.start = max(q.start-total, 1)
+		rest.count = q.count - len(page)
 		more, n, err := find(r.Context(), from, rest)
 		if p, ok := errors.AsType[*problem](err); ok && p.scimType == invalidFilter {
-			failed, refusal = failed+1, err
+			failed = failed + 1
+			refusal = err
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		page, total = append(page, more...), total+n
+		page = append(page, more...)
+		total = total + n
 	}
 	if failed == len(kinds) {
 		return refusal

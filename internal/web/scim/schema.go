@@ -69,13 +69,21 @@ var common = []attribute{
 // (RFC 7643 section 2.4).
 func several(name, about string, value attribute, types ...string) attribute {
 	value.name = "value"
-	return attribute{name: name, kind: complexes, many: true, about: about, sub: []attribute{
-		value, {name: "display"}, {name: "type", canon: types}, {name: "primary", kind: boolean},
-	}}
+	return attribute{
+		name:  name,
+		kind:  complexes,
+		many:  true,
+		about: about,
+		sub: []attribute{
+			value, {name: "display"}, {name: "type", canon: types}, {name: "primary", kind: boolean},
+		},
+	}
 }
 
 var users = kind{
-	name: "User", endpoint: "/Users", about: "A member of the company, or somebody who was one.",
+	name:     "User",
+	endpoint: "/Users",
+	about:    "A member of the company, or somebody who was one.",
 	core: schema{id: "urn:ietf:params:scim:schemas:core:2.0:User", name: "User", about: "A member of the company, or somebody who was one.", attributes: []attribute{
 		{name: "userName", required: true, unique: "server", about: "The mail address, in a domain that the company has verified."},
 		{name: "name", kind: complexes, about: "The parts of the name.", sub: []attribute{
@@ -89,14 +97,33 @@ var users = kind{
 		several("phoneNumbers", "Phone numbers.", attribute{}, "work", "home", "mobile", "fax", "pager", "other"),
 		several("ims", "Addresses for instant messages.", attribute{}),
 		several("photos", "Addresses of pictures.", attribute{kind: reference, refs: []string{"external"}, exact: true}, "photo", "thumbnail"),
-		{name: "addresses", kind: complexes, many: true, about: "Postal addresses.", sub: []attribute{
-			{name: "formatted"}, {name: "streetAddress"}, {name: "locality"}, {name: "region"}, {name: "postalCode"}, {name: "country"},
-			{name: "type", canon: []string{"work", "home", "other"}}, {name: "primary", kind: boolean},
-		}},
-		{name: "groups", kind: complexes, many: true, mutability: readOnly, about: "The teams that they are in.", sub: []attribute{
-			{name: "value", exact: true, mutability: readOnly}, {name: "$ref", kind: reference, refs: []string{"Group"}, exact: true, mutability: readOnly},
-			{name: "display", mutability: readOnly}, {name: "type", canon: []string{"direct"}, mutability: readOnly},
-		}},
+		{
+			name:  "addresses",
+			kind:  complexes,
+			many:  true,
+			about: "Postal addresses.",
+			sub: []attribute{
+				{name: "formatted"}, {name: "streetAddress"}, {name: "locality"}, {name: "region"}, {name: "postalCode"}, {name: "country"},
+				{name: "type", canon: []string{"work", "home", "other"}}, {name: "primary", kind: boolean},
+			},
+		},
+		{
+			name:       "groups",
+			kind:       complexes,
+			many:       true,
+			mutability: readOnly,
+			about:      "The teams that they are in.",
+			sub: []attribute{
+				{name: "value", exact: true, mutability: readOnly}, {
+					name:       "$ref",
+					kind:       reference,
+					refs:       []string{"Group"},
+					exact:      true,
+					mutability: readOnly,
+				},
+				{name: "display", mutability: readOnly}, {name: "type", canon: []string{"direct"}, mutability: readOnly},
+			},
+		},
 		several("entitlements", "Kept, and of no effect.", attribute{}),
 		several("roles", "Kept, and of no effect: roles are given in Atelier.", attribute{}),
 	}},
@@ -112,12 +139,24 @@ var groups = kind{
 	name: "Group", endpoint: "/Groups", about: "A team of the company.",
 	core: schema{id: "urn:ietf:params:scim:schemas:core:2.0:Group", name: "Group", about: "A team of the company.", attributes: []attribute{
 		{name: "displayName", required: true, exact: true, about: "The name of the team."},
-		{name: "members", kind: complexes, many: true, about: "Who is in the team.", sub: []attribute{
-			{name: "value", exact: true, mutability: immutable, about: "The id of a user."},
-			{name: "$ref", kind: reference, refs: []string{"User"}, exact: true, mutability: immutable},
-			{name: "type", canon: []string{"User"}, mutability: immutable},
-			{name: "display", mutability: readOnly, returned: onRequest, about: "The mail address."},
-		}},
+		{
+			name:  "members",
+			kind:  complexes,
+			many:  true,
+			about: "Who is in the team.",
+			sub: []attribute{
+				{name: "value", exact: true, mutability: immutable, about: "The id of a user."},
+				{
+					name:       "$ref",
+					kind:       reference,
+					refs:       []string{"User"},
+					exact:      true,
+					mutability: immutable,
+				},
+				{name: "type", canon: []string{"User"}, mutability: immutable},
+				{name: "display", mutability: readOnly, returned: onRequest, about: "The mail address."},
+			},
+		},
 	}},
 }
 

@@ -170,9 +170,11 @@ func (s *Server) attempt(do handler, rec *httpd.Record, w http.ResponseWriter, r
 		}
 	}()
 	from, err := s.Directory.Admit(r.Context(), bearer(r), rec.Addr.String())
-	bucket, key := s.addresses, httpd.AddressKey(rec.Addr)
+	bucket := s.addresses
+	key := httpd.AddressKey(rec.Addr)
 	if from.CompanyID() != "" {
-		bucket, key = s.companies, from.CompanyID()
+		bucket = s.companies
+		key = from.CompanyID()
 	}
 	if wait, ok := bucket.Take(key); !ok {
 		return fault.TooMany("Too many requests. Wait a little.", bucket.PerMinute(), time.Minute, wait)

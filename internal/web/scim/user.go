@@ -23,7 +23,9 @@ func (s *Server) asUser(u directory.User) (object, error) {
 	} else { // somebody the directory has not spoken of yet
 		o["emails"] = []any{object{"value": u.Name, "type": "work", "primary": true}}
 	}
-	o["id"], o["userName"], o["active"] = u.ID, u.Name, u.Active
+	o["id"] = u.ID
+	o["userName"] = u.Name
+	o["active"] = u.Active
 	if u.ExternalID != "" {
 		o["externalId"] = u.ExternalID
 	}

@@ -80,11 +80,37 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	s.Tokens = idtoken.New(db, idtoken.Options{Box: ring.Box("signing_key"), Issuer: "atelier", Lifetime: time.Hour, Now: o.Now})
 	office := mailqueue.Office{Queue: s.Queue, Box: ring.Box("mail")}
 	s.Desk = identity.New(identity.Parts{
-		DB: db, Devices: s.Devices, Tokens: s.Tokens, Post: office, Provider: o.Provider, Box: ring.Box("person_identity"), Settings: o.Settings, Now: o.Now,
+		DB:       db,
+		Devices:  s.Devices,
+		Tokens:   s.Tokens,
+		Post:     office,
+		Provider: o.Provider,
+		Box:      ring.Box("person_identity"),
+		Settings: o.Settings,
+		Now:      o.Now,
 	})
-	s.Budgets = &budget.Keeper{Post: office, Guard: webhook.NewGuard(nil), Body: func(a budget.Alert) ([]byte, error) { return json.Marshal(a) }, Wake: func() {}, AppURL: AppURL}
-	s.Directory = &directory.Directory{DB: db, Post: office, Resolver: net.DefaultResolver, AppURL: AppURL, Budgets: s.Budgets, Vouch: s.Desk.Vouch}
-	s.Gate = &access.Gate{DB: db, Devices: s.Devices, Tokens: s.Tokens, RequireVerified: o.Verified, Now: o.Now}
+	s.Budgets = &budget.Keeper{
+		Post:   office,
+		Guard:  webhook.NewGuard(nil),
+		Body:   func(a budget.Alert) ([]byte, error) { return json.Marshal(a) },
+		Wake:   func() {},
+		AppURL: AppURL,
+	}
+	s.Directory = &directory.Directory{
+		DB:       db,
+		Post:     office,
+		Resolver: net.DefaultResolver,
+		AppURL:   AppURL,
+		Budgets:  s.Budgets,
+		Vouch:    s.Desk.Vouch,
+	}
+	s.Gate = &access.Gate{
+		DB:              db,
+		Devices:         s.Devices,
+		Tokens:          s.Tokens,
+		RequireVerified: o.Verified,
+		Now:             o.Now,
+	}
 	return s
 }
 
@@ -96,7 +122,9 @@ func fill(o *Options) {
 		}
 	}
 	d := &o.Device
-	d.Key, d.Now, d.Replayed = []byte("0123456789abcdef0123456789abcdef"), o.Now, identity.Replayed
+	d.Key = []byte("0123456789abcdef0123456789abcdef")
+	d.Now = o.Now
+	d.Replayed = identity.Replayed
 	d.MaxGrants = cmp.Or(d.MaxGrants, 50_000)
 	d.MaxPerNetwork = cmp.Or(d.MaxPerNetwork, 200)
 	set(&d.ExpiresIn, 10*time.Minute)

@@ -56,7 +56,8 @@ func cancelRunning(t *testing.T, address string) {
 func cancelElsewhere(t *testing.T, address string) {
 	var s starts
 	h, began := untilCancelled(&s)
-	n, other := Open(t, address, queue.Options{Lease: 3 * second}, h), Open(t, address, queue.Options{})
+	n := Open(t, address, queue.Options{Lease: 3 * second}, h)
+	other := Open(t, address, queue.Options{})
 	n.Start(t)
 	id := other.Put(t, queue.Job{Kind: "note", Unique: "k"})
 	Receive(t, began, "job")
@@ -84,7 +85,9 @@ func cancelNothing(t *testing.T, address string) {
 
 func drained(t *testing.T, address string) {
 	var s starts
-	began, release, ended := make(chan string, 100), make(chan struct{}), make(chan error, 100)
+	began := make(chan string, 100)
+	release := make(chan struct{})
+	ended := make(chan error, 100)
 	h := handler(&s, "note", func(ctx context.Context, w queue.Work) error {
 		began <- w.ID
 		err := held(ctx, release)

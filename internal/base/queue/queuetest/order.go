@@ -12,7 +12,8 @@ import (
 
 func unique(t *testing.T, address string) {
 	var s starts
-	running, release := make(chan string, 10), make(chan struct{})
+	running := make(chan string, 10)
+	release := make(chan struct{})
 	h := handler(&s, "note", func(ctx context.Context, w queue.Work) error {
 		running <- w.ID
 		return held(ctx, release)
@@ -97,7 +98,8 @@ func later(t *testing.T, address string) {
 func parallel(t *testing.T, address string) {
 	var s starts
 	var now, most atomic.Int64
-	began, release := make(chan string, 10), make(chan struct{})
+	began := make(chan string, 10)
+	release := make(chan struct{})
 	h := handler(&s, "note", func(ctx context.Context, w queue.Work) error {
 		for n := now.Add(1); ; {
 			if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {

@@ -95,13 +95,15 @@ func newServer() (*server, error) {
 	}
 	data := filepath.Join(dir, "data")
 	initdb := exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-D", data)
-	initdb.SysProcAttr, initdb.Dir = &syscall.SysProcAttr{Credential: who}, dir
+	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+	initdb.Dir = dir
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	cmd := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-F", "-k", dir,
 		"-c", "listen_addresses=", "-c", "max_connections=300", "-c", "autovacuum=off")
-	cmd.SysProcAttr, cmd.Dir = &syscall.SysProcAttr{Credential: who}, dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+	cmd.Dir = dir
 	process, err := companion.Start(cmd)
 	if err != nil {
 		return nil, err

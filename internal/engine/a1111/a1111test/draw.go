@@ -19,7 +19,8 @@ var samplers = []string{"Euler", "Euler a", "DPM++ 2M"}
 // draw answers txt2img and img2img.
 func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]any, whole bool) {
 	from := fmt.Sprint(body["prompt"], "|", body["negative_prompt"], "|", body["steps"])
-	width, height := number(body, "width", 64), number(body, "height", 64)
+	width := number(body, "width", 64)
+	height := number(body, "height", 64)
 	if strings.HasSuffix(r.URL.Path, "/img2img") {
 		list, _ := body["init_images"].([]any)
 		if len(list) == 0 {
@@ -35,7 +36,8 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]an
 		}
 	}
 	seed := number(body, "seed", -1)
-	seeds, images := []int{}, []string{}
+	seeds := []int{}
+	images := []string{}
 	for i := range number(body, "batch_size", 1) * number(body, "n_iter", 1) {
 		seeds = append(seeds, seed+i)
 		state := "whole"
@@ -46,7 +48,8 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]an
 	}
 	first := 0
 	if s.o.Grid {
-		first, images = 1, append([]string{encoded(enginetest.Picture(width*2, height, "grid"))}, images...)
+		first = 1
+		images = append([]string{encoded(enginetest.Picture(width*2, height, "grid"))}, images...)
 	}
 	for range s.o.Extra {
 		images = append(images, encoded(enginetest.Picture(width, height, "a map of edges")))

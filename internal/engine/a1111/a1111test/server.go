@@ -222,7 +222,10 @@ func (s *Server) turn(r *http.Request, name string) (whole, ok bool) {
 	defer func() { s.lock <- struct{}{} }()
 	s.mu.Lock()
 	delete(s.pending, name)
-	s.current, s.working, s.interrupted, s.step = name, true, false, 0
+	s.current = name
+	s.working = true
+	s.interrupted = false
+	s.step = 0
 	f := s.fault
 	s.mu.Unlock()
 	defer func() {
@@ -249,7 +252,8 @@ func (s *Server) steps(stuck bool) (whole, ok bool) {
 	defer tick.Stop()
 	for {
 		s.mu.Lock()
-		step, interrupted := s.step, s.interrupted
+		step := s.step
+		interrupted := s.interrupted
 		if !stuck || step < steps/2 {
 			s.step++
 		}
@@ -279,7 +283,8 @@ func (s *Server) lose(r *http.Request) {
 		}
 	}
 	s.mu.Lock()
-	s.current, s.working = "", false
+	s.current = ""
+	s.working = false
 	s.mu.Unlock()
 	select {
 	case <-r.Context().Done():
@@ -308,16 +313,22 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	active, queued, finished, step := q.ID != "" && q.ID == s.current, s.pending[q.ID], slices.Contains(s.finished, q.ID), s.step
+	active := q.ID != "" && q.ID == s.current
+	queued := s.pending[q.ID]
+	finished := slices.Contains(s.finished, q.ID)
+	step := s.step
 	s.mu.Unlock()
 	out := map[string]any{
 		"active": active, "queued": queued, "completed": finished, "progress": nil, "eta": nil,
 		"live_preview": nil, "id_live_preview": -1, "textinfo": "Waiting...",
 	}
 	if active {
-		out["progress"], out["textinfo"], out["id_live_preview"] = float64(step)/steps, nil, q.Before
+		out["progress"] = float64(step) / steps
+		out["textinfo"] = nil
+		out["id_live_preview"] = q.Before
 		if id := step / 5; id != q.Before && step > 0 && (q.Preview == nil || *q.Preview) {
-			out["live_preview"], out["id_live_preview"] = "data:image/png;base64,"+encoded(enginetest.Picture(32, 32, fmt.Sprint("preview ", step))), id
+			out["live_preview"] = "data:image/png;base64," + encoded(enginetest.Picture(32, 32, fmt.Sprint("preview ", step)))
+			out["id_live_preview"] = id
 		}
 	}
 	answer(w, http.StatusOK, out)

@@ -107,7 +107,13 @@ func (c *composer) plan() {
 	form := forms[c.bars/phrase]
 	for i := range len(form) {
 		theme := form[i] &^ 0x20
-		s := section{theme: theme, turn: heard[theme], first: c.intro + phrase*i, shut: form[i] == theme, last: i == len(form)-1}
+		s := section{
+			theme: theme,
+			turn:  heard[theme],
+			first: c.intro + phrase*i,
+			shut:  form[i] == theme,
+			last:  i == len(form)-1,
+		}
 		heard[theme]++
 		switch { // it grows, and the middle differs from what is around it
 		case s.last || theme == 'C':
@@ -137,7 +143,8 @@ func (c *composer) harmonise() {
 	for _, s := range c.sections {
 		bars := slices.Clone(themes[s.theme])
 		if s.shut {
-			bars[2], bars[3] = progression(pick(r, c.scale.cadences))[0], []int{0}
+			bars[2] = progression(pick(r, c.scale.cadences))[0]
+			bars[3] = []int{0}
 		}
 		for i, degrees := range bars {
 			c.change(s.first+i, degrees)
@@ -163,7 +170,8 @@ func (c *composer) likely(r *rand.Rand, from []string) string {
 // change puts chords into a bar: the second comes in its middle, in a bar of
 // three on its last beat.
 func (c *composer) change(bar int, degrees []int) {
-	at, second := bar*c.bar, (c.beats+1)/2*quarter
+	at := bar * c.bar
+	second := (c.beats + 1) / 2 * quarter
 	for i, d := range degrees {
 		size := 3
 		if c.mood.colour && d != 0 {

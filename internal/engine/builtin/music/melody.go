@@ -68,7 +68,8 @@ type theme struct {
 // themes makes what the tune is about. The second and third theme come from
 // the first: its rhythm or its shape, elsewhere.
 func (c *composer) themes(r *rand.Rand) map[byte]theme {
-	one, two := c.motif(r), c.motif(r)
+	one := c.motif(r)
+	two := c.motif(r)
 	arc := pick(r, [][3]int{{0, 1, 2}, {0, -1, 1}, {1, 0, 2}, {0, 2, 3}, {2, 1, 0}})
 	a := theme{motifs: [3]motif{one, one, two}, heights: arc}
 	if r.IntN(2) == 0 {

@@ -25,18 +25,64 @@ func (c *composer) perform() *score {
 	s := &score{beats: c.beats, tempos: c.tempos(), end: h.tick(c.end) + ringing*ticks}
 	voices := c.voices()
 	s.parts = []part{
-		{name: "melody", channel: leadChannel, program: c.band.lead, pan: 64, reverb: 55, notes: h.lead(line)},
-		{name: "chords", channel: chordChannel, program: c.band.chords, pan: 44, reverb: 50, level: -6, notes: h.chords(voices)},
-		{name: "bass", channel: bassChannel, program: c.band.bass, pan: 64, reverb: 25, level: -6, notes: h.bass()},
+		{
+			name:    "melody",
+			channel: leadChannel,
+			program: c.band.lead,
+			pan:     64,
+			reverb:  55,
+			notes:   h.lead(line),
+		},
+		{
+			name:    "chords",
+			channel: chordChannel,
+			program: c.band.chords,
+			pan:     44,
+			reverb:  50,
+			level:   -6,
+			notes:   h.chords(voices),
+		},
+		{
+			name:    "bass",
+			channel: bassChannel,
+			program: c.band.bass,
+			pan:     64,
+			reverb:  25,
+			level:   -6,
+			notes:   h.bass(),
+		},
 	}
 	if c.band.second != nobody {
-		s.parts = append(s.parts, part{name: "second", channel: secondChannel, program: c.band.second, pan: 78, reverb: 55, level: -8, notes: h.second(line)})
+		s.parts = append(s.parts, part{
+			name:    "second",
+			channel: secondChannel,
+			program: c.band.second,
+			pan:     78,
+			reverb:  55,
+			level:   -8,
+			notes:   h.second(line),
+		})
 	}
 	if c.band.pad != nobody {
-		s.parts = append(s.parts, part{name: "pad", channel: padChannel, program: c.band.pad, pan: 84, reverb: 70, level: -11, notes: h.pad()})
+		s.parts = append(s.parts, part{
+			name:    "pad",
+			channel: padChannel,
+			program: c.band.pad,
+			pan:     84,
+			reverb:  70,
+			level:   -11,
+			notes:   h.pad(),
+		})
 	}
 	if c.drums && len(c.metre.drums) > 0 {
-		s.parts = append(s.parts, part{name: "drums", channel: drumChannel, pan: 64, reverb: 40, level: c.mood.beat, notes: h.drums()})
+		s.parts = append(s.parts, part{
+			name:    "drums",
+			channel: drumChannel,
+			pan:     64,
+			reverb:  40,
+			level:   c.mood.beat,
+			notes:   h.drums(),
+		})
 	}
 	for i := range s.parts {
 		s.parts[i].tidy()
@@ -86,7 +132,8 @@ type hands struct {
 // tick gives the time of a semiquaver. With swing, the second quaver of a beat
 // comes late.
 func (h hands) tick(at int) int {
-	beat, in := at/quarter, at%quarter
+	beat := at / quarter
+	in := at % quarter
 	late := h.mood.swing * ticks
 	switch in {
 	case 1:
@@ -136,7 +183,8 @@ func (h hands) lead(line []tone) []note {
 	for i, t := range line {
 		until := t.at + t.length
 		if i == len(line)-1 {
-			until, part = h.end+quarter, 1
+			until = h.end + quarter
+			part = 1
 		}
 		notes = append(notes, h.play(t.at, until, h.ladder.pitch(t.place), h.swell(t.at)+8, part))
 	}

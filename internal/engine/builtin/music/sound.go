@@ -94,7 +94,8 @@ func (s sound) loudness() float64 {
 		powers = append(powers, power)
 		loudest = max(loudest, power)
 	}
-	total, n := 0.0, 0
+	total := 0.0
+	n := 0
 	for _, p := range powers {
 		if p > loudest/1000 {
 			total += p
@@ -136,7 +137,8 @@ func (s *sound) polish() bool {
 		return false
 	}
 	heard := func(i int) bool { return math.Abs(float64(all[i])) > peak*quiet }
-	from, to := 0, len(all)
+	from := 0
+	to := len(all)
 	for !heard(from) {
 		from++
 	}

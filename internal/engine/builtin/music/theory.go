@@ -184,7 +184,8 @@ func voicing(chord, before []int, centre int) []int {
 			cost += 3 * way(n, i, len(notes), before)
 		}
 		if cost < least {
-			best, least = notes, cost
+			best = notes
+			least = cost
 		}
 	}
 	return best

@@ -26,7 +26,8 @@ func Look(ctx context.Context, f engine.File) (Measure, error) {
 	defer s.stored.Close()
 	m := Measure{Width: s.width, Height: s.height, Memory: s.memory(f.Size)}
 	if s.turn.swaps() {
-		m.Width, m.Height = s.height, s.width
+		m.Width = s.height
+		m.Height = s.width
 	}
 	return m, nil
 }
@@ -37,7 +38,8 @@ func (s *source) memory(size int64) int64 {
 	// Decoders work on whole blocks.
 	pixels := int64(s.width+32) * int64(s.height+32)
 	const straight = 4
-	each, more := int64(0), int64(0)
+	each := int64(0)
+	more := int64(0)
 	switch s.format {
 	case PNG:
 		each = s.pngBytes()
@@ -57,10 +59,12 @@ func (s *source) memory(size int64) int64 {
 	case GIF:
 		each = 2 + straight // rows may have to be brought into their order
 	case WebP:
-		each, more = 2+straight, size
+		each = 2 + straight
+		more = size
 		if string(s.head[12:16]) != "VP8 " { // lossless, or with alpha
 			// The trees can take far more than their bytes in the file.
-			each, more = each+9, size+min(300*size, 135<<20)
+			each = each + 9
+			more = size + min(300*size, 135<<20)
 		}
 	}
 	if s.turn != upright {
@@ -72,13 +76,18 @@ func (s *source) memory(size int64) int64 {
 // pngBytes is how many bytes a pixel takes (PNG, third edition, section 11.2.1).
 func (s *source) pngBytes() int64 {
 	const palette = 3
-	depth, colour, interlaced := s.head[24], s.head[25], s.head[28] != 0
-	decoded, straight := int64(4), int64(0)
+	depth := s.head[24]
+	colour := s.head[25]
+	interlaced := s.head[28] != 0
+	decoded := int64(4)
+	straight := int64(0)
 	switch {
 	case depth == 16:
-		decoded, straight = 8, 4
+		decoded = 8
+		straight = 4
 	case colour == palette:
-		decoded, straight = 1, 4
+		decoded = 1
+		straight = 4
 	case colour&2 == 0: // grey, which may have a transparent tone
 		straight = 4
 	}

@@ -14,7 +14,8 @@ const upright Orientation = 1
 // odd counts as upright: a picture that lies on its side is better than none.
 func OrientationOf(jpeg []byte) Orientation {
 	for b := jpeg[min(2, len(jpeg)):]; len(b) >= 4 && b[0] == 0xff; {
-		marker, length := b[1], int(binary.BigEndian.Uint16(b[2:]))
+		marker := b[1]
+		length := int(binary.BigEndian.Uint16(b[2:]))
 		if marker == 0xda || length < 2 || len(b) < 2+length {
 			break
 		}
@@ -63,35 +64,55 @@ func (o Orientation) apply(src *image.NRGBA) *image.NRGBA {
 	if o == upright {
 		return src
 	}
-	w, h := src.Rect.Dx(), src.Rect.Dy()
+	w := src.Rect.Dx()
+	h := src.Rect.Dy()
 	// Where the pixel at (0,0) goes, and how far apart in the result the
 	// neighbours of a row and of a column lie.
-	dw, dh := w, h
+	dw := w
+	dh := h
 	if o.swaps() {
-		dw, dh = h, w
+		dw = h
+		dh = w
 	}
 	dst := image.NewNRGBA(image.Rect(0, 0, dw, dh))
-	right, down := 4, dst.Stride
-	lastX, lastY := 4*(dw-1), dst.Stride*(dh-1)
+	right := 4
+	down := dst.Stride
+	lastX := 4 * (dw - 1)
+	lastY := dst.Stride * (dh - 1)
 	var start, alongX, alongY int
 	switch o {
 	case 2:
-		start, alongX, alongY = lastX, -right, down
+		start = lastX
+		alongX = -right
+		alongY = down
 	case 3:
-		start, alongX, alongY = lastX+lastY, -right, -down
+		start = lastX + lastY
+		alongX = -right
+		alongY = -down
 	case 4:
-		start, alongX, alongY = lastY, right, -down
+		start = lastY
+		alongX = right
+		alongY = -down
 	case 5:
-		start, alongX, alongY = 0, down, right
+		start = 0
+		alongX = down
+		alongY = right
 	case 6:
-		start, alongX, alongY = lastX, down, -right
+		start = lastX
+		alongX = down
+		alongY = -right
 	case 7:
-		start, alongX, alongY = lastX+lastY, -down, -right
+		start = lastX + lastY
+		alongX = -down
+		alongY = -right
 	case 8:
-		start, alongX, alongY = lastY, -down, right
+		start = lastY
+		alongX = -down
+		alongY = right
 	}
 	for y := range h {
-		from, to := src.Pix[y*src.Stride:], start+y*alongY
+		from := src.Pix[y*src.Stride:]
+		to := start + y*alongY
 		for x := range w {
 			copy(dst.Pix[to:to+4], from[4*x:4*x+4])
 			to += alongX

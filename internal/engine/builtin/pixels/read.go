@@ -122,8 +122,11 @@ func (s *source) header() error {
 	if int64(c.Width)*int64(c.Height) > Most {
 		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels are possible.", c.Width, c.Height, Most/1_000_000))
 	}
-	s.width, s.height, s.turn = c.Width, c.Height, upright
-	s.model, s.head = c.ColorModel, seen.Bytes()
+	s.width = c.Width
+	s.height = c.Height
+	s.turn = upright
+	s.model = c.ColorModel
+	s.head = seen.Bytes()
 	if s.format == JPEG {
 		s.turn = OrientationOf(seen.Bytes())
 	}
@@ -198,7 +201,8 @@ func videoRange(ctx context.Context, src *image.YCbCr, alpha []byte, alphaStride
 		for x := range r.Dx() {
 			c := src.COffset(r.Min.X+x, r.Min.Y+y)
 			l := 1.164383 * (float32(src.Y[src.YOffset(r.Min.X+x, r.Min.Y+y)]) - 16)
-			u, v := float32(src.Cb[c])-128, float32(src.Cr[c])-128
+			u := float32(src.Cb[c]) - 128
+			v := float32(src.Cr[c]) - 128
 			to[4*x] = Byte(l + 1.596027*v)
 			to[4*x+1] = Byte(l - 0.391762*u - 0.812968*v)
 			to[4*x+2] = Byte(l + 2.017232*u)

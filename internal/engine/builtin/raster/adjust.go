@@ -43,7 +43,9 @@ func adjust(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictur
 // brightness of grey as it is.
 func gains(exposure, warmth float64) [3]float64 {
 	const reach = 0.4 // stops, at full warmth
-	r, g, b := math.Exp2(reach*warmth), 1.0, math.Exp2(-reach*warmth)
+	r := math.Exp2(reach * warmth)
+	g := 1.0
+	b := math.Exp2(-reach * warmth)
 	all := math.Exp2(exposure) / (0.2126*r + 0.7152*g + 0.0722*b)
 	return [3]float64{r * all, g * all, b * all}
 }
@@ -94,13 +96,21 @@ func (t *toner) apply(p []uint8) {
 	if t.mono {
 		y := 0.2126*t.linear[0][p[0]] + 0.7152*t.linear[1][p[1]] + 0.0722*t.linear[2][p[2]]
 		v := t.grey[int(math.Sqrt(float64(min(y, 1)))*float64(len(t.grey)-1)+0.5)]
-		p[0], p[1], p[2] = v, v, v
+		p[0] = v
+		p[1] = v
+		p[2] = v
 		return
 	}
-	r, g, b := t.curve[0][p[0]], t.curve[1][p[1]], t.curve[2][p[2]]
+	r := t.curve[0][p[0]]
+	g := t.curve[1][p[1]]
+	b := t.curve[2][p[2]]
 	if t.colour != 1 {
 		grey := 0.2126*r + 0.7152*g + 0.0722*b
-		r, g, b = grey+(r-grey)*t.colour, grey+(g-grey)*t.colour, grey+(b-grey)*t.colour
+		r = grey + (r-grey)*t.colour
+		g = grey + (g-grey)*t.colour
+		b = grey + (b-grey)*t.colour
 	}
-	p[0], p[1], p[2] = pixels.Byte(r), pixels.Byte(g), pixels.Byte(b)
+	p[0] = pixels.Byte(r)
+	p[1] = pixels.Byte(g)
+	p[2] = pixels.Byte(b)
 }

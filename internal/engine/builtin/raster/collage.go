@@ -76,7 +76,10 @@ func collage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 func newSheet(w, h int, background color.NRGBA) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := 0; i < len(m.Pix); i += 4 {
-		m.Pix[i], m.Pix[i+1], m.Pix[i+2], m.Pix[i+3] = background.R, background.G, background.B, background.A
+		m.Pix[i] = background.R
+		m.Pix[i+1] = background.G
+		m.Pix[i+2] = background.B
+		m.Pix[i+3] = background.A
 	}
 	return m
 }
@@ -85,9 +88,11 @@ func newSheet(w, h int, background color.NRGBA) *image.NRGBA {
 // the picture is transparent.
 func over(sheet *image.NRGBA, r image.Rectangle, m *image.NRGBA) {
 	for y := range r.Dy() {
-		to, from := sheet.Pix[sheet.PixOffset(r.Min.X, r.Min.Y+y):], m.Pix[y*m.Stride:][:4*r.Dx()]
+		to := sheet.Pix[sheet.PixOffset(r.Min.X, r.Min.Y+y):]
+		from := m.Pix[y*m.Stride:][:4*r.Dx()]
 		for i := 0; i < len(from); i += 4 {
-			a, under := float32(from[i+3])/255, float32(to[i+3])/255
+			a := float32(from[i+3]) / 255
+			under := float32(to[i+3]) / 255
 			sum := a + under*(1-a)
 			if sum == 0 {
 				continue
@@ -183,7 +188,8 @@ func columnsPlan(lines [][]float64, width, gap float64) plan {
 		share := width / float64(4*len(lines))
 		if gap > 0 && (height-gap*float64(len(lines[i])+1))/total(lines[i]) < min(share, height/total(lines[i])/2) {
 			gap = math.Floor(gap / 2)
-			height, i = columnsHeight(lines, width, gap), -1
+			height = columnsHeight(lines, width, gap)
+			i = -1
 		}
 	}
 	var p plan
@@ -202,7 +208,8 @@ func columnsPlan(lines [][]float64, width, gap float64) plan {
 
 // columnsHeight is how high the columns are when together they fill the width.
 func columnsHeight(lines [][]float64, width, gap float64) float64 {
-	space, slope := width-gap, 0.0
+	space := width - gap
+	slope := 0.0
 	for _, line := range lines {
 		space += gap*float64(len(line)+1)/total(line) - gap
 		slope += 1 / total(line)
@@ -211,15 +218,18 @@ func columnsHeight(lines [][]float64, width, gap float64) float64 {
 }
 
 func (p *plan) add(x, y, w, h float64) {
-	left, top := int(math.Round(x)), int(math.Round(y))
+	left := int(math.Round(x))
+	top := int(math.Round(y))
 	p.places = append(p.places, image.Rect(left, top, max(int(math.Round(x+w)), left+1), max(int(math.Round(y+h)), top+1)))
 }
 
 // sized gives the sheet its size; rounding must push no picture over the edge.
 func (p plan) sized(w, h float64) plan {
-	p.w, p.h = int(math.Round(w)), int(math.Round(h))
+	p.w = int(math.Round(w))
+	p.h = int(math.Round(h))
 	for _, r := range p.places {
-		p.w, p.h = max(p.w, r.Max.X), max(p.h, r.Max.Y)
+		p.w = max(p.w, r.Max.X)
+		p.h = max(p.h, r.Max.Y)
 	}
 	return p
 }
@@ -228,7 +238,8 @@ func (p plan) sized(w, h float64) plan {
 // out about as wide as want times its height and the lines are about equally
 // full. Two pictures or more make at least two lines.
 func split(shapes []float64, want float64) [][]float64 {
-	best, found := math.Inf(1), [][]float64{shapes}
+	best := math.Inf(1)
+	found := [][]float64{shapes}
 	for n := min(2, len(shapes)); n <= len(shapes); n++ {
 		lines := balanced(shapes, n)
 		var height float64
@@ -236,7 +247,8 @@ func split(shapes []float64, want float64) [][]float64 {
 			height += 1 / total(line)
 		}
 		if off := math.Abs(math.Log(1 / height / want)); off < best {
-			best, found = off, lines
+			best = off
+			found = lines
 		}
 	}
 	return found
@@ -246,9 +258,11 @@ func split(shapes []float64, want float64) [][]float64 {
 func balanced(shapes []float64, n int) [][]float64 {
 	fair := total(shapes) / float64(n)
 	// cost[k][i] is the least sum of squares for the first i pictures in k lines.
-	cost, from := make([][]float64, n+1), make([][]int, n+1)
+	cost := make([][]float64, n+1)
+	from := make([][]int, n+1)
 	for k := range cost {
-		cost[k], from[k] = make([]float64, len(shapes)+1), make([]int, len(shapes)+1)
+		cost[k] = make([]float64, len(shapes)+1)
+		from[k] = make([]int, len(shapes)+1)
 		for i := range cost[k] {
 			cost[k][i] = math.Inf(1)
 		}
@@ -259,7 +273,8 @@ func balanced(shapes []float64, n int) [][]float64 {
 			for j := k - 1; j < i; j++ {
 				off := total(shapes[j:i]) - fair
 				if c := cost[k-1][j] + off*off; c < cost[k][i] {
-					cost[k][i], from[k][i] = c, j
+					cost[k][i] = c
+					from[k][i] = j
 				}
 			}
 		}

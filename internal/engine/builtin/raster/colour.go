@@ -67,7 +67,9 @@ type lab struct{ l, a, b float64 }
 
 func labOf(c color.NRGBA) lab {
 	t := light()
-	r, g, b := float64(t.linear[c.R]), float64(t.linear[c.G]), float64(t.linear[c.B])
+	r := float64(t.linear[c.R])
+	g := float64(t.linear[c.G])
+	b := float64(t.linear[c.B])
 	l := math.Cbrt(0.4122214708*r + 0.5363325363*g + 0.0514459929*b)
 	m := math.Cbrt(0.2119034982*r + 0.6806995451*g + 0.1073969566*b)
 	s := math.Cbrt(0.0883024619*r + 0.2817188376*g + 0.6299787005*b)
@@ -85,7 +87,9 @@ func (c lab) rgb() rgb {
 	l := c.l + 0.3963377774*c.a + 0.2158037573*c.b
 	m := c.l - 0.1055613458*c.a - 0.0638541728*c.b
 	s := c.l - 0.0894841775*c.a - 1.2914855480*c.b
-	l, m, s = l*l*l, m*m*m, s*s*s
+	l = l * l * l
+	m = m * m * m
+	s = s * s * s
 	return rgb{
 		float32(4.0767416621*l - 3.3077115913*m + 0.2309699292*s),
 		float32(-1.2684380046*l + 2.6097574011*m - 0.3413193965*s),
@@ -98,12 +102,15 @@ func (c lab) mix(d lab, t float64) lab {
 }
 
 func (c lab) distance2(d lab) float64 {
-	l, a, b := c.l-d.l, c.a-d.a, c.b-d.b
+	l := c.l - d.l
+	a := c.a - d.a
+	b := c.b - d.b
 	return l*l + a*a + b*b
 }
 
 func (c lab) nrgba() color.NRGBA {
-	t, v := light(), c.rgb()
+	t := light()
+	v := c.rgb()
 	return color.NRGBA{t.encodedByte(v.r), t.encodedByte(v.g), t.encodedByte(v.b), 255}
 }
 
@@ -139,7 +146,8 @@ func harmony(r *rand.Rand, n int) []lab {
 	if r.IntN(2) == 0 {
 		step = -step
 	}
-	dark, bright := 0.32+0.14*r.Float64(), 0.82+0.12*r.Float64()
+	dark := 0.32 + 0.14*r.Float64()
+	bright := 0.82 + 0.12*r.Float64()
 	colours := make([]lab, n)
 	for i := range colours {
 		t := float64(i) / float64(max(n-1, 1))

@@ -118,7 +118,8 @@ func newContactGrid(page image.Point, shapes []image.Point, columns int, title, 
 	}
 	// The number of columns that shows most of the pictures; the fewest of
 	// those, so that an even sheet does not hang on a rounding.
-	best, found := 0.0, g
+	best := 0.0
+	found := g
 	for n := 1; n <= len(shapes); n++ {
 		try := g.with(n, len(shapes))
 		var area float64
@@ -127,14 +128,16 @@ func newContactGrid(page image.Point, shapes []image.Point, columns int, title, 
 			area += float64(r.Dx()) * float64(r.Dy())
 		}
 		if area > best*1.001 {
-			best, found = area, try
+			best = area
+			found = try
 		}
 	}
 	return found
 }
 
 func (g contactGrid) with(columns, pictures int) contactGrid {
-	g.columns, g.lines = columns, (pictures+columns-1)/columns
+	g.columns = columns
+	g.lines = (pictures + columns - 1) / columns
 	return g
 }
 

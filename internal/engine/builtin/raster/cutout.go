@@ -106,7 +106,8 @@ const (
 // holes, and specks that are too small for a subject always are. The result
 // has ground where background is, something else elsewhere.
 func follow(ctx context.Context, s engine.Span, m *image.NRGBA, w *wall, tolerance float64, holes bool) ([]uint8, error) {
-	width, height := m.Rect.Dx(), m.Rect.Dy()
+	width := m.Rect.Dx()
+	height := m.Rect.Dy()
 	f := flood{ctx: ctx, w: width, h: height, state: make([]uint8, width*height)}
 	err := bands(ctx, s.Part(0, 0.7), height, 16, func(from, to int) {
 		for y := from; y < to; y++ {
@@ -130,7 +131,8 @@ func follow(ctx context.Context, s engine.Span, m *image.NRGBA, w *wall, toleran
 	s.At(0.8)
 	// A hole is seen from about a fortieth of the picture's side on, a speck of
 	// a third of that is dust.
-	hole, speck := max(width*height/5000, 12), max(width*height/20000, 4)
+	hole := max(width*height/5000, 12)
+	speck := max(width*height/20000, 4)
 	left := 0
 	for i, v := range f.state {
 		if i%(1<<20) == 0 && ctx.Err() != nil {
@@ -177,7 +179,8 @@ func (f *flood) add(x, y int) { f.stack = append(f.stack, y*f.w+x) }
 // of at most as many becomes ground.
 func (f *flood) spread(through func(uint8) bool, into uint8, least int) error {
 	f.seen = f.seen[:0]
-	count, bound := 0, max(least, -least)
+	count := 0
+	bound := max(least, -least)
 	for len(f.stack) > 0 {
 		i := f.stack[len(f.stack)-1]
 		f.stack = f.stack[:len(f.stack)-1]
@@ -185,7 +188,8 @@ func (f *flood) spread(through func(uint8) bool, into uint8, least int) error {
 			continue
 		}
 		// To both ends of the row, and from each pixel up and down.
-		first, last := i, i
+		first := i
+		last := i
 		for first%f.w > 0 && through(f.state[first-1]) {
 			first--
 		}

@@ -26,7 +26,8 @@ func (e *edge) keep(from, to int) {
 	for y := from; y < to; y++ {
 		kept = append(kept, e.row(y)...)
 	}
-	e.first, e.old = from, kept
+	e.first = from
+	e.old = kept
 }
 
 // row gives a row as it was read.
@@ -107,12 +108,14 @@ func blendOf(p []uint8, front, back [3]float32) float32 {
 // enough to be nothing else. Where nothing does, as in hair, it is what
 // differs most from the background.
 func (e *edge) front(x, y int, back [3]float32) (front [3]float32, ok bool) {
-	w, h := e.m.Rect.Dx(), e.m.Rect.Dy()
+	w := e.m.Rect.Dx()
+	h := e.m.Rect.Dy()
 	reach := e.reach + 2
 	var sum [3]float32
 	var n, most float32
 	for sy := max(y-reach, 0); sy <= min(y+reach, h-1); sy++ {
-		row, depths := e.row(sy), e.depth[sy*w:][:w]
+		row := e.row(sy)
+		depths := e.depth[sy*w:][:w]
 		for sx := max(x-reach, 0); sx <= min(x+reach, w-1); sx++ {
 			depth := depths[sx]
 			if depth >= outside {
@@ -135,7 +138,8 @@ func (e *edge) front(x, y int, back [3]float32) (front [3]float32, ok bool) {
 				far += d * d
 			}
 			if far >= most {
-				most, ok = far, true
+				most = far
+				ok = true
 				front = [3]float32{float32(p[0]), float32(p[1]), float32(p[2])}
 			}
 		}
@@ -148,7 +152,8 @@ func (e *edge) front(x, y int, back [3]float32) (front [3]float32, ok bool) {
 
 // fade writes a row, its alpha blurred.
 func (e *edge) fade(y int, alphas block, colours []uint8, kernel []float32) {
-	w, h := e.m.Rect.Dx(), e.m.Rect.Dy()
+	w := e.m.Rect.Dx()
+	h := e.m.Rect.Dy()
 	reach := len(kernel) / 2
 	pix := e.m.Pix[y*e.m.Stride:][:4*w]
 	for x := range w {
@@ -176,7 +181,9 @@ func (e *edge) fade(y int, alphas block, colours []uint8, kernel []float32) {
 			}
 		}
 		if p[3] = pixels.Byte(255 * sum / whole); p[3] == 0 {
-			p[0], p[1], p[2] = 0, 0, 0
+			p[0] = 0
+			p[1] = 0
+			p[2] = 0
 			continue
 		}
 		copy(p[:3], colours[3*(y%alphas.h*w+x):][:3])

@@ -56,7 +56,10 @@ func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.P
 				noise = grain * float32(unit(seed, uint32(x), uint32(y))-unit(^seed, uint32(x), uint32(y)))
 			}
 			p := pix[4*x:][:4]
-			p[0], p[1], p[2], p[3] = shown(c.r, noise), shown(c.g, noise), shown(c.b, noise), 255
+			p[0] = shown(c.r, noise)
+			p[1] = shown(c.g, noise)
+			p[2] = shown(c.b, noise)
+			p[3] = 255
 		}
 	})
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
@@ -110,7 +113,9 @@ func newRamp(colours []lab) ramp {
 	smooth := make(ramp, len(sharp))
 	for i := range smooth {
 		d := min(reach, i, steps-i)
-		n, lo, hi := float64(2*d+1), sums[i-d], sums[i+d+1]
+		n := float64(2*d + 1)
+		lo := sums[i-d]
+		hi := sums[i+d+1]
 		smooth[i] = lab{(hi.l - lo.l) / n, (hi.a - lo.a) / n, (hi.b - lo.b) / n}
 	}
 	return smooth
@@ -135,7 +140,8 @@ func linearBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) l
 // radialBlend runs from a place near the middle to the farthest corner.
 func radialBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
 	way := newRamp(colours)
-	cx, cy := w*(0.25+0.5*r.Float64()), h*(0.25+0.5*r.Float64())
+	cx := w * (0.25 + 0.5*r.Float64())
+	cy := h * (0.25 + 0.5*r.Float64())
 	far := math.Hypot(max(cx, w-cx), max(cy, h-cy))
 	return func(x, y float64) lab { return way.at(math.Hypot(x-cx, y-cy) / far) }
 }
@@ -148,8 +154,10 @@ func meshBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab
 		c    lab
 	}
 	short := min(w, h)
-	columns, lines := max(int(math.Round(2*w/short)), 2), max(int(math.Round(2*h/short)), 2)
-	columns, lines = min(columns, 6), min(lines, 6)
+	columns := max(int(math.Round(2*w/short)), 2)
+	lines := max(int(math.Round(2*h/short)), 2)
+	columns = min(columns, 6)
+	lines = min(lines, 6)
 	order := r.Perm(columns * lines)
 	blots := make([]blot, 0, columns*lines)
 	for i := range columns * lines {
@@ -163,13 +171,15 @@ func meshBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab
 	}
 	const bend, soft = 0.09, 0.06
 	return func(px, py float64) lab {
-		u, v := px/short, py/short
+		u := px / short
+		v := py / short
 		u, v = u+bend*math.Sin(4.1*v+phase[0])+bend/2*math.Sin(7.3*u+phase[2]), v+bend*math.Sin(3.7*u+phase[1])+bend/2*math.Sin(6.7*v+phase[3])
 		var sum lab
 		var all float64
 		for i := range blots {
 			b := &blots[i]
-			dx, dy := u-b.x, v-b.y
+			dx := u - b.x
+			dy := v - b.y
 			weight := 1 / (dx*dx + dy*dy + soft)
 			weight *= weight
 			sum.l += b.c.l * weight

@@ -16,7 +16,8 @@ const edgeWidth = 4
 // behind, and keep only the subject's, so that no rim shows on another
 // background. soften fades the edge over about so many pixels more.
 func matte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, soften float64) error {
-	w, h := m.Rect.Dx(), m.Rect.Dy()
+	w := m.Rect.Dx()
+	h := m.Rect.Dy()
 	reach := edgeWidth + int(math.Ceil(soften))
 	behind := newBackdrop(m, area)
 	depth := depths(area, w, h) // area is not needed any more
@@ -42,7 +43,8 @@ func matte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, sof
 		part := s.Part(0.1+0.9*float64(top)/float64(h), 0.1+0.9*float64(bottom)/float64(h))
 		// The search for colours looks back at rows that have changed by then,
 		// so they are kept as they were.
-		first, last := done, min(bottom+margin, h)
+		first := done
+		last := min(bottom+margin, h)
 		done = last
 		err := bands(ctx, part.Part(0, 0.6), last-first, 8, func(from, to int) {
 			for y := first + from; y < first+to; y++ {
@@ -139,9 +141,11 @@ type backdrop struct {
 // newBackdrop takes the mean of the background in squares of the picture.
 // Squares without any get that of their neighbours.
 func newBackdrop(m *image.NRGBA, area []uint8) *backdrop {
-	w, h := m.Rect.Dx(), m.Rect.Dy()
+	w := m.Rect.Dx()
+	h := m.Rect.Dy()
 	b := &backdrop{cell: max(max(w, h)/48, 8)}
-	b.w, b.h = (w+b.cell-1)/b.cell, (h+b.cell-1)/b.cell
+	b.w = (w + b.cell - 1) / b.cell
+	b.h = (h + b.cell - 1) / b.cell
 	b.colours = make([][3]float32, b.w*b.h)
 	sums := make([][4]float64, b.w*b.h)
 	for y := range h {
@@ -205,7 +209,8 @@ func newBackdrop(m *image.NRGBA, area []uint8) *backdrop {
 
 func (b *backdrop) around(i int) []int {
 	var all []int
-	x, y := i%b.w, i/b.w
+	x := i % b.w
+	y := i / b.w
 	for dy := max(y-1, 0); dy <= min(y+1, b.h-1); dy++ {
 		for dx := max(x-1, 0); dx <= min(x+1, b.w-1); dx++ {
 			if dx != x || dy != y {
@@ -218,11 +223,16 @@ func (b *backdrop) around(i int) []int {
 
 // at blends between the middles of squares.
 func (b *backdrop) at(x, y int) (c [3]float32) {
-	u, v := (float32(x)+0.5)/float32(b.cell)-0.5, (float32(y)+0.5)/float32(b.cell)-0.5
-	u, v = min(max(u, 0), float32(b.w-1)), min(max(v, 0), float32(b.h-1))
-	i, j := min(int(u), max(b.w-2, 0)), min(int(v), max(b.h-2, 0))
-	u, v = u-float32(i), v-float32(j)
-	right, down := min(i+1, b.w-1), min(j+1, b.h-1)
+	u := (float32(x)+0.5)/float32(b.cell) - 0.5
+	v := (float32(y)+0.5)/float32(b.cell) - 0.5
+	u = min(max(u, 0), float32(b.w-1))
+	v = min(max(v, 0), float32(b.h-1))
+	i := min(int(u), max(b.w-2, 0))
+	j := min(int(v), max(b.h-2, 0))
+	u = u - float32(i)
+	v = v - float32(j)
+	right := min(i+1, b.w-1)
+	down := min(j+1, b.h-1)
 	for k := range c {
 		upper := b.colours[j*b.w+i][k]*(1-u) + b.colours[j*b.w+right][k]*u
 		lower := b.colours[down*b.w+i][k]*(1-u) + b.colours[down*b.w+right][k]*u

@@ -115,7 +115,8 @@ func stripMemory(w, h int) int64 { return int64(w) * 8 * int64(min(h, 320)+backg
 func sheetMemory(looks []pixels.Measure, places []image.Rectangle) int64 {
 	var most int64
 	for i, in := range looks {
-		w, h := places[i].Dx(), places[i].Dy()
+		w := places[i].Dx()
+		h := places[i].Dy()
 		most = max(most, in.Memory+scaleMemory(draw.CatmullRom, in, w, h)+pixelBytes*int64(w)*int64(h))
 	}
 	return most

@@ -23,7 +23,8 @@ const (
 // tool makes nothing else, otherwise in the format that was asked for or that
 // the picture came in.
 func (t task) encode(ctx context.Context, p pixels.Picture) (*pixels.File, error) {
-	mayPNG, mayJPEG := slices.Contains(t.MimeTypes, "image/png"), slices.Contains(t.MimeTypes, "image/jpeg")
+	mayPNG := slices.Contains(t.MimeTypes, "image/png")
+	mayJPEG := slices.Contains(t.MimeTypes, "image/jpeg")
 	if !mayPNG && !mayJPEG {
 		return nil, engine.ErrSetup
 	}

@@ -63,7 +63,10 @@ func count(ctx context.Context, s engine.Span, m *image.NRGBA) ([]shade, error) 
 	err := pixels.Rows(ctx, s, m.Rect.Dy(), func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
 		for i := 0; i < len(pix); i += 4 {
-			r, g, b, a := pix[i], pix[i+1], pix[i+2], uint64(pix[i+3])
+			r := pix[i]
+			g := pix[i+1]
+			b := pix[i+2]
+			a := uint64(pix[i+3])
 			to := &bins[int(r>>(8-bits))<<(2*bits)|int(g>>(8-bits))<<bits|int(b>>(8-bits))]
 			to.r += uint64(r) * a
 			to.g += uint64(g) * a
@@ -140,11 +143,13 @@ func spread(seen []shade, n int, same float64) []lab {
 		away[i] = math.Inf(1)
 	}
 	for len(centres) < n {
-		best, at := 0.0, -1
+		best := 0.0
+		at := -1
 		for i, c := range seen {
 			away[i] = min(away[i], c.distance2(centres[len(centres)-1]))
 			if score := away[i] * math.Sqrt(c.weight); away[i] > same && score > best {
-				best, at = score, i
+				best = score
+				at = i
 			}
 		}
 		if at < 0 {
@@ -156,10 +161,12 @@ func spread(seen []shade, n int, same float64) []lab {
 }
 
 func nearest(centres []lab, c lab) int {
-	best, at := math.Inf(1), 0
+	best := math.Inf(1)
+	at := 0
 	for i, d := range centres {
 		if far := c.distance2(d); far < best {
-			best, at = far, i
+			best = far
+			at = i
 		}
 	}
 	return at

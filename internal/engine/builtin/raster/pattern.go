@@ -44,7 +44,10 @@ func pattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Pi
 		for x := range w {
 			c := at((float64(x)+0.5)*g.pixelU, v)
 			p := pix[4*x:][:4]
-			p[0], p[1], p[2], p[3] = table.encodedByte(c.r), table.encodedByte(c.g), table.encodedByte(c.b), 255
+			p[0] = table.encodedByte(c.r)
+			p[1] = table.encodedByte(c.g)
+			p[2] = table.encodedByte(c.b)
+			p[3] = 255
 		}
 	})
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
@@ -62,7 +65,8 @@ func newGrid(w, h int, scale float64, seed uint32) grid {
 	short := float64(min(w, h))
 	n := func(side int) int { return int(max(math.Round(scale*float64(side)/short), 1)) }
 	g := grid{nx: n(w), ny: n(h), seed: seed}
-	g.pixelU, g.pixelV = float64(g.nx)/float64(w), float64(g.ny)/float64(h)
+	g.pixelU = float64(g.nx) / float64(w)
+	g.pixelV = float64(g.ny) / float64(h)
 	return g
 }
 
@@ -91,11 +95,15 @@ func (g grid) truchet(r *rand.Rand) func(u, v float64) rgb {
 	if r.IntN(2) == 0 {
 		c[0], c[2] = c[2], c[0]
 	}
-	ground, ribbon, line := c[0].rgb(), c[1].rgb(), c[2].rgb()
+	ground := c[0].rgb()
+	ribbon := c[1].rgb()
+	line := c[2].rgb()
 	pixel := (g.pixelU + g.pixelV) / 2
 	return func(u, v float64) rgb {
-		i, j := math.Floor(u), math.Floor(v)
-		a, b := u-i, v-j
+		i := math.Floor(u)
+		j := math.Floor(v)
+		a := u - i
+		b := v - j
 		if roll(g.seed, int(i), int(j), g.nx, g.ny)&1 == 1 {
 			a = 1 - a
 		}
@@ -119,18 +127,23 @@ func (g grid) cells(r *rand.Rand) func(u, v float64) rgb {
 	}
 	seats := make([]seat, g.nx*g.ny)
 	for i := range seats {
-		x, y := i%g.nx, i/g.nx
+		x := i % g.nx
+		y := i / g.nx
 		colour := c[roll(g.seed^1, x, y, g.nx, g.ny)%uint32(len(c))]
 		colour.l = min(max(colour.l+0.08*(r.Float64()-0.5), 0), 1)
-		bright, dim := colour, colour
-		bright.l, dim.l = min(bright.l+0.05, 1), max(dim.l-0.05, 0)
+		bright := colour
+		dim := colour
+		bright.l = min(bright.l+0.05, 1)
+		dim.l = max(dim.l-0.05, 0)
 		seats[i] = seat{0.1 + 0.8*r.Float64(), 0.1 + 0.8*r.Float64(), bright.rgb(), dim.rgb()}
 	}
 	pixel := (g.pixelU + g.pixelV) / 2
 	return func(u, v float64) rgb {
-		i, j := int(math.Floor(u)), int(math.Floor(v))
+		i := int(math.Floor(u))
+		j := int(math.Floor(v))
 		type near struct{ d2, x, y float64 }
-		first, second := near{d2: math.Inf(1)}, near{d2: math.Inf(1)}
+		first := near{d2: math.Inf(1)}
+		second := near{d2: math.Inf(1)}
 		var mine *seat
 		for dy := -2; dy <= 2; dy++ {
 			line := wrap(j+dy, g.ny) * g.nx
@@ -140,7 +153,9 @@ func (g grid) cells(r *rand.Rand) func(u, v float64) rgb {
 				n.d2 = n.x*n.x + n.y*n.y
 				switch {
 				case n.d2 < first.d2:
-					second, first, mine = first, n, s
+					second = first
+					first = n
+					mine = s
 				case n.d2 < second.d2:
 					second = n
 				}
@@ -182,7 +197,9 @@ func (g grid) waves(r *rand.Rand) func(u, v float64) rgb {
 	}
 	stretch := float64(len(bands)) / float64(g.ny)
 	return func(u, v float64) rgb {
-		f, slopeU, slopeV := v*stretch, 0.0, stretch
+		f := v * stretch
+		slopeU := 0.0
+		slopeV := stretch
 		for _, s := range swings {
 			sin, cos := math.Sincos(s.along*u + s.down*v + s.phase)
 			f += s.height * sin
@@ -192,7 +209,8 @@ func (g grid) waves(r *rand.Rand) func(u, v float64) rgb {
 		pixel := math.Hypot(slopeU*g.pixelU, slopeV*g.pixelV)
 		i := math.Floor(f)
 		t := f - i
-		this, before := bands[wrap(int(i), len(bands))], bands[wrap(int(i)-1, len(bands))]
+		this := bands[wrap(int(i), len(bands))]
+		before := bands[wrap(int(i)-1, len(bands))]
 		// The first pixel of a band still shows some of the one before.
 		return before[1].mix(this[0].mix(this[1], float32(t)), min(float32(t/max(pixel, 1e-9)), 1))
 	}
@@ -206,15 +224,18 @@ func (g grid) clouds(r *rand.Rand) func(u, v float64) rgb {
 	return func(u, v float64) rgb {
 		du := g.noise(u, v, 1, g.seed^0x51)
 		dv := g.noise(u, v, 1, g.seed^0x52)
-		u, v = u+bend*du, v+bend*dv
+		u = u + bend*du
+		v = v + bend*dv
 		var sum float64
-		height, fine := 0.5, 1
+		height := 0.5
+		fine := 1
 		for k := range octaves {
 			if k > 1 && float64(fine)*g.pixelU > 0.5 {
 				break // finer than pixels is only noise
 			}
 			sum += height * g.noise(u, v, fine, g.seed+uint32(k))
-			height, fine = height/2, fine*2
+			height = height / 2
+			fine = fine * 2
 		}
 		return way.at(0.5 + 1.3*sum).rgb()
 	}
@@ -223,12 +244,18 @@ func (g grid) clouds(r *rand.Rand) func(u, v float64) rgb {
 // noise is gradient noise with fine cells in each cell of the grid, from about
 // -1 to 1.
 func (g grid) noise(u, v float64, fine int, seed uint32) float64 {
-	u, v = u*float64(fine), v*float64(fine)
-	i, j := math.Floor(u), math.Floor(v)
-	a, b := u-i, v-j
-	left, top := uint32(wrap(int(i), g.nx*fine)), uint32(wrap(int(j), g.ny*fine))
-	right, bottom := uint32(wrap(int(i)+1, g.nx*fine)), uint32(wrap(int(j)+1, g.ny*fine))
-	x, y := fade(a), fade(b)
+	u = u * float64(fine)
+	v = v * float64(fine)
+	i := math.Floor(u)
+	j := math.Floor(v)
+	a := u - i
+	b := v - j
+	left := uint32(wrap(int(i), g.nx*fine))
+	top := uint32(wrap(int(j), g.ny*fine))
+	right := uint32(wrap(int(i)+1, g.nx*fine))
+	bottom := uint32(wrap(int(j)+1, g.ny*fine))
+	x := fade(a)
+	y := fade(b)
 	upper := slope(seed, left, top, a, b)
 	upper += x * (slope(seed, right, top, a-1, b) - upper)
 	lower := slope(seed, left, bottom, a, b-1)

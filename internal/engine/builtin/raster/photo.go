@@ -46,7 +46,8 @@ func photoUpscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	w, h := in.Width*factor, in.Height*factor
+	w := in.Width * factor
+	h := in.Height * factor
 	if err := fits(w, h); err != nil {
 		return pixels.Picture{}, err
 	}
@@ -68,14 +69,19 @@ func photoUpscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.
 		return pixels.Picture{}, err
 	}
 	e := enlarger{
-		src: p.NRGBA, dst: image.NewNRGBA(image.Rect(0, 0, w, h)),
-		prior: priors[factor](), factor: factor, opaque: p.Opaque(),
-		noise: noise, detail: float32(t.Number("detail", 0.4, 0, 1)),
-		blur: gauss(0.3 + 0.45*float64(factor)),
+		src:    p.NRGBA,
+		dst:    image.NewNRGBA(image.Rect(0, 0, w, h)),
+		prior:  priors[factor](),
+		factor: factor,
+		opaque: p.Opaque(),
+		noise:  noise,
+		detail: float32(t.Number("detail", 0.4, 0, 1)),
+		blur:   gauss(0.3 + 0.45*float64(factor)),
 	}
 	p.NRGBA = e.dst
 	side := tileSide / factor
-	across, down := (e.src.Rect.Dx()+side-1)/side, (e.src.Rect.Dy()+side-1)/side
+	across := (e.src.Rect.Dx() + side - 1) / side
+	down := (e.src.Rect.Dy() + side - 1) / side
 	return p, bands(ctx, s.Part(0.15, 1), across*down, 1, func(from, to int) {
 		for i := from; i < to && ctx.Err() == nil; i++ {
 			at := image.Pt(i%across*side, i/across*side)
@@ -116,10 +122,12 @@ func (e *enlarger) tile(core image.Rectangle) {
 	// Each correction looks one pixel farther, the sharpening as far as it blurs.
 	margin := corrections + (len(e.blur)/2+e.factor-1)/e.factor
 	t := tile{enlarger: e, core: core, margin: margin}
-	w, h := core.Dx()+2*margin, core.Dy()+2*margin
+	w := core.Dx() + 2*margin
+	h := core.Dy() + 2*margin
 	for range channels {
 		t.small = append(t.small, newBlock(w+2*structureReach, h+2*structureReach))
-		t.low, t.high = append(t.low, newBlock(w, h)), append(t.high, newBlock(w, h))
+		t.low = append(t.low, newBlock(w, h))
+		t.high = append(t.high, newBlock(w, h))
 		t.large = append(t.large, newBlock(w*e.factor, h*e.factor))
 	}
 	t.load()
@@ -140,9 +148,12 @@ func (e *enlarger) tile(core image.Rectangle) {
 
 // load reads the tile. Beyond the edge of the picture its last pixels go on.
 func (t *tile) load() {
-	sw, sh := t.src.Rect.Dx(), t.src.Rect.Dy()
-	w, h := t.small[0].w, t.small[0].h
-	left, top := t.core.Min.X-t.margin-structureReach, t.core.Min.Y-t.margin-structureReach
+	sw := t.src.Rect.Dx()
+	sh := t.src.Rect.Dy()
+	w := t.small[0].w
+	h := t.small[0].h
+	left := t.core.Min.X - t.margin - structureReach
+	top := t.core.Min.Y - t.margin - structureReach
 	brightness := newBlock(w, h)
 	for y := range h {
 		line := t.src.Pix[min(max(top+y, 0), sh-1)*t.src.Stride:]
@@ -150,7 +161,9 @@ func (t *tile) load() {
 			p := line[4*min(max(left+x, 0), sw-1):][:4]
 			i := y*w + x
 			if t.opaque {
-				t.small[0].v[i], t.small[1].v[i], t.small[2].v[i] = float32(p[0])/255, float32(p[1])/255, float32(p[2])/255
+				t.small[0].v[i] = float32(p[0]) / 255
+				t.small[1].v[i] = float32(p[1]) / 255
+				t.small[2].v[i] = float32(p[2]) / 255
 				brightness.v[i] = luma(p)
 				continue
 			}
@@ -169,7 +182,8 @@ func (t *tile) load() {
 // draw makes each pixel of the result by the kernel for its surroundings.
 func (t *tile) draw() {
 	f := t.factor
-	w, h := t.low[0].w, t.low[0].h
+	w := t.low[0].w
+	h := t.low[0].h
 	for y := range h {
 		for x := range w {
 			class := int(t.classes[(y+structureReach)*t.small[0].w+x+structureReach])
@@ -205,8 +219,11 @@ func (k *kernel) of(p *kernel) float32 {
 // ranges finds the least and the greatest value near each source pixel.
 func (t *tile) ranges(c int) {
 	const reach = rangeReach
-	from, low, high := t.small[c], t.low[c], t.high[c]
-	lows, highs := newBlock(low.w, from.h), newBlock(low.w, from.h)
+	from := t.small[c]
+	low := t.low[c]
+	high := t.high[c]
+	lows := newBlock(low.w, from.h)
+	highs := newBlock(low.w, from.h)
 	for y := range from.h {
 		row := from.row(y)
 		for x := range low.w {
@@ -218,12 +235,15 @@ func (t *tile) ranges(c int) {
 	for y := range low.h {
 		for x := range low.w {
 			i := (y+structureReach-reach)*low.w + x
-			lo, hi := lows.v[i], highs.v[i]
+			lo := lows.v[i]
+			hi := highs.v[i]
 			for range 2 * reach {
 				i += low.w
-				lo, hi = min(lo, lows.v[i]), max(hi, highs.v[i])
+				lo = min(lo, lows.v[i])
+				hi = max(hi, highs.v[i])
 			}
-			low.v[y*low.w+x], high.v[y*low.w+x] = lo, hi
+			low.v[y*low.w+x] = lo
+			high.v[y*low.w+x] = hi
 		}
 	}
 }
@@ -237,7 +257,8 @@ func slopeOf(v float32) float32 { return v*(v*0.915918033+1.364342222) + 0.01252
 // those of each source pixel together give its light. Where there is alpha,
 // light would need the colours without it, and the stored values have to do.
 func (t *tile) compare(c int, into block) {
-	f, large := t.factor, t.large[c]
+	f := t.factor
+	large := t.large[c]
 	share := 1 / float32(f*f)
 	for y := range into.h {
 		want := t.small[c].row(y + structureReach)[structureReach:]
@@ -268,25 +289,34 @@ func (t *tile) compare(c int, into block) {
 // clamp adds a correction, which it blends from pixel to pixel, and holds the
 // result within its range.
 func (t *tile) clamp(c int, add block) {
-	f, large, w, h := t.factor, t.large[c], add.w, add.h
+	f := t.factor
+	large := t.large[c]
+	w := add.w
+	h := add.h
 	places := make([]float32, f) // within a source pixel, from its middle
 	for i := range places {
 		places[i] = (float32(i)+0.5)/float32(f) - 0.5
 	}
 	for y := range large.h {
-		sy, part := y/f, places[y%f]
+		sy := y / f
+		part := places[y%f]
 		other := sy + 1
 		if part < 0 {
-			other, part = sy-1, -part
+			other = sy - 1
+			part = -part
 		}
-		near, far := add.row(sy), add.row(min(max(other, 0), h-1))
-		low, high := t.low[c].row(sy), t.high[c].row(sy)
+		near := add.row(sy)
+		far := add.row(min(max(other, 0), h-1))
+		low := t.low[c].row(sy)
+		high := t.high[c].row(sy)
 		row := large.row(y)
 		blend := func(x int) float32 { return near[x] + part*(far[x]-near[x]) }
-		before, here := blend(0), blend(0)
+		before := blend(0)
+		here := blend(0)
 		for x := range w {
 			after := blend(min(x+1, w-1))
-			lo, hi := low[x], high[x]
+			lo := low[x]
+			hi := high[x]
 			to := row[x*f:][:f]
 			for i, at := range places {
 				v := to[i] + here
@@ -297,7 +327,8 @@ func (t *tile) clamp(c int, add block) {
 				}
 				to[i] = within(v, lo, hi)
 			}
-			before, here = here, after
+			before = here
+			here = after
 		}
 	}
 }
@@ -317,13 +348,17 @@ func within(v, low, high float32) float32 {
 // sharpen raises what differs from its surroundings in brightness, so that
 // edges get no coloured fringes.
 func (t *tile) sharpen() {
-	w, h := t.large[0].w, t.large[0].h
+	w := t.large[0].w
+	h := t.large[0].h
 	inner := image.Rect(t.margin, t.margin, t.margin+t.core.Dx(), t.margin+t.core.Dy())
 	inner = image.Rectangle{inner.Min.Mul(t.factor), inner.Max.Mul(t.factor)}
-	bright, soft := t.brightness(), newBlock(w, h)
-	cover, softCover := block{}, block{}
+	bright := t.brightness()
+	soft := newBlock(w, h)
+	cover := block{}
+	softCover := block{}
 	if !t.opaque {
-		cover, softCover = t.large[3], newBlock(w, h)
+		cover = t.large[3]
+		softCover = newBlock(w, h)
 		t.smooth(softCover, cover, inner)
 	}
 	t.smooth(soft, bright, inner)
@@ -366,7 +401,8 @@ func (t *tile) smooth(into, from block, inner image.Rectangle) {
 	}
 	across := newBlock(from.w, from.h)
 	for y := inner.Min.Y - reach; y < inner.Max.Y+reach; y++ {
-		row, to := from.row(y), across.row(y)
+		row := from.row(y)
+		to := across.row(y)
 		for x := inner.Min.X; x < inner.Max.X; x++ {
 			var sum float32
 			near := row[x-reach:][:len(t.blur)]
@@ -397,9 +433,15 @@ func (t *tile) store() {
 		for x := range t.core.Dx() * f {
 			p := pix[4*x:][:4]
 			if t.opaque {
-				p[0], p[1], p[2], p[3] = pixels.Byte(t.large[0].v[i]*255), pixels.Byte(t.large[1].v[i]*255), pixels.Byte(t.large[2].v[i]*255), 255
+				p[0] = pixels.Byte(t.large[0].v[i] * 255)
+				p[1] = pixels.Byte(t.large[1].v[i] * 255)
+				p[2] = pixels.Byte(t.large[2].v[i] * 255)
+				p[3] = 255
 			} else if a := t.large[3].v[i]; a >= 1.0/510 {
-				p[0], p[1], p[2], p[3] = pixels.Byte(t.large[0].v[i]/a*255), pixels.Byte(t.large[1].v[i]/a*255), pixels.Byte(t.large[2].v[i]/a*255), pixels.Byte(a*255)
+				p[0] = pixels.Byte(t.large[0].v[i] / a * 255)
+				p[1] = pixels.Byte(t.large[1].v[i] / a * 255)
+				p[2] = pixels.Byte(t.large[2].v[i] / a * 255)
+				p[3] = pixels.Byte(a * 255)
 			}
 			i++
 		}

@@ -71,7 +71,8 @@ func solve(into []kernel, factor int, stretch, angle float64) {
 	across := likeLength * float64(factor) / math.Sqrt(stretch)
 	along := across * stretch
 	alike := func(dx, dy float64) float64 {
-		u, v := (dx*cos+dy*sin)/along, (dy*cos-dx*sin)/across
+		u := (dx*cos + dy*sin) / along
+		v := (dy*cos - dx*sin) / across
 		return math.Exp(-math.Sqrt(u*u + v*v))
 	}
 	const n = priorSide * priorSide
@@ -80,9 +81,11 @@ func solve(into []kernel, factor int, stretch, angle float64) {
 	const span = 2*priorSide - 1
 	var between [span * span]float64
 	for i := range between {
-		dx, dy := float64(i%span-priorSide+1)*f, float64(i/span-priorSide+1)*f
+		dx := float64(i%span-priorSide+1) * f
+		dy := float64(i/span-priorSide+1) * f
 		for k := range (2*factor - 1) * (2*factor - 1) {
-			ox, oy := k%(2*factor-1)-factor+1, k/(2*factor-1)-factor+1
+			ox := k%(2*factor-1) - factor + 1
+			oy := k/(2*factor-1) - factor + 1
 			weight := (f - math.Abs(float64(ox))) * (f - math.Abs(float64(oy))) / (f * f * f * f)
 			between[i] += weight * alike(dx+float64(ox), dy+float64(oy))
 		}
@@ -90,7 +93,8 @@ func solve(into []kernel, factor int, stretch, angle float64) {
 	matrix := make([]float64, n*n)
 	for i := range n {
 		for j := range n {
-			dx, dy := j%priorSide-i%priorSide, j/priorSide-i/priorSide
+			dx := j%priorSide - i%priorSide
+			dy := j/priorSide - i/priorSide
 			matrix[i*n+j] = between[(dy+priorSide-1)*span+dx+priorSide-1]
 		}
 		matrix[i*n+i] += likeNoise
@@ -106,10 +110,12 @@ func solve(into []kernel, factor int, stretch, angle float64) {
 		whole += v
 	}
 	for place := range into {
-		px, py := float64(place%factor)-(f-1)/2, float64(place/factor)-(f-1)/2
+		px := float64(place%factor) - (f-1)/2
+		py := float64(place/factor) - (f-1)/2
 		w := make([]float64, n)
 		for i := range w {
-			cx, cy := float64(i%priorSide-priorReach)*f, float64(i/priorSide-priorReach)*f
+			cx := float64(i%priorSide-priorReach) * f
+			cy := float64(i/priorSide-priorReach) * f
 			for k := range factor * factor {
 				w[i] += alike(cx+float64(k%factor)-(f-1)/2-px, cy+float64(k/factor)-(f-1)/2-py) / (f * f)
 			}

@@ -43,17 +43,20 @@ func filter(k *draw.Kernel, start, length float64, n, line int) []taps {
 		first := max(int(math.Ceil(centre-k.Support*wide)), 0)
 		last := min(int(math.Floor(centre+k.Support*wide)), line-1)
 		// At the far ends no pixel may be in reach but the last one.
-		first, last = min(first, line-1), max(last, 0)
+		first = min(first, line-1)
+		last = max(last, 0)
 		weights := make([]float32, max(last-first+1, 1))
 		var sum float64
 		for j := range weights {
 			if d := math.Abs(centre-float64(first+j)) / wide; d < k.Support {
 				w := k.At(d)
-				weights[j], sum = float32(w), sum+w
+				weights[j] = float32(w)
+				sum = sum + w
 			}
 		}
 		if sum == 0 {
-			weights[0], sum = 1, 1
+			weights[0] = 1
+			sum = 1
 		}
 		for j := range weights {
 			weights[j] /= float32(sum)
@@ -72,7 +75,8 @@ func filter(k *draw.Kernel, start, length float64, n, line int) []taps {
 // the stored values.
 func scale(ctx context.Context, s engine.Span, k *draw.Kernel, src *image.NRGBA, part area, w, h int) (*image.NRGBA, error) {
 	dst := image.NewNRGBA(image.Rect(0, 0, w, h))
-	sw, sh := src.Rect.Dx(), src.Rect.Dy()
+	sw := src.Rect.Dx()
+	sh := src.Rect.Dy()
 	if part == whole(src) && w == sw && h == sh {
 		for y := range h {
 			copy(dst.Pix[y*dst.Stride:], src.Pix[y*src.Stride:][:4*w])
@@ -80,9 +84,11 @@ func scale(ctx context.Context, s engine.Span, k *draw.Kernel, src *image.NRGBA,
 		s.At(1)
 		return dst, ctx.Err()
 	}
-	across, down := filter(k, part.x, part.w, w, sw), filter(k, part.y, part.h, h, sh)
+	across := filter(k, part.x, part.w, w, sw)
+	down := filter(k, part.y, part.h, h, sh)
 	t := light()
-	values, linear := &t.plain, part.w > float64(w) || part.h > float64(h)
+	values := &t.plain
+	linear := part.w > float64(w) || part.h > float64(h)
 	if linear {
 		values = &t.linear
 	}
@@ -123,7 +129,8 @@ func newRing(down []taps, width int) *ring {
 	}
 	r := &ring{make([][]float32, n), make([]int, n)}
 	for i := range r.rows {
-		r.rows[i], r.held[i] = make([]float32, 4*width), -1
+		r.rows[i] = make([]float32, 4*width)
+		r.held[i] = -1
 	}
 	return r
 }
@@ -162,7 +169,10 @@ func narrow(into, line []float32, across []taps) {
 			a += w * p[3]
 		}
 		to := into[4*x:][:4]
-		to[0], to[1], to[2], to[3] = r, g, b, a
+		to[0] = r
+		to[1] = g
+		to[2] = b
+		to[3] = a
 	}
 }
 
@@ -170,7 +180,10 @@ func store(pix []uint8, row []float32, t *tables, linear bool) {
 	for i := 0; i < len(pix); i += 4 {
 		a := row[i+3] // the filter may swing over 1, and the colours with it
 		if a < 1.0/510 {
-			pix[i], pix[i+1], pix[i+2], pix[i+3] = 0, 0, 0, 0
+			pix[i] = 0
+			pix[i+1] = 0
+			pix[i+2] = 0
+			pix[i+3] = 0
 			continue
 		}
 		for c := range 3 {

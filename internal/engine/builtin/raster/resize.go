@@ -29,9 +29,11 @@ func inside(w, h, boxW, boxH int) (int, int) {
 func cut(m *image.NRGBA, w, h, focusX, focusY float64) area {
 	a := whole(m)
 	if have, want := a.w/a.h, w/h; have > want {
-		a.x, a.w = (a.w-a.h*want)*focusX, a.h*want
+		a.x = (a.w - a.h*want) * focusX
+		a.w = a.h * want
 	} else {
-		a.y, a.h = (a.h-a.w/want)*focusY, a.w/want
+		a.y = (a.h - a.w/want) * focusY
+		a.h = a.w / want
 	}
 	return a
 }
@@ -95,7 +97,8 @@ func crop(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture,
 		return pixels.Picture{}, err
 	}
 	a := cut(p.NRGBA, w, h, t.Number("horizontal", 0.5, 0, 1), t.Number("vertical", 0.5, 0, 1))
-	x, y := int(math.Round(a.x)), int(math.Round(a.y))
+	x := int(math.Round(a.x))
+	y := int(math.Round(a.y))
 	r := image.Rect(x, y, x+max(int(math.Round(a.w)), 1), y+max(int(math.Round(a.h)), 1))
 	p.NRGBA = shifted(p.NRGBA, r.Intersect(p.Rect))
 	return p, nil
@@ -128,7 +131,8 @@ func upscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	w, h := int(math.Round(float64(in.Width)*factor)), int(math.Round(float64(in.Height)*factor))
+	w := int(math.Round(float64(in.Width) * factor))
+	h := int(math.Round(float64(in.Height) * factor))
 	if err := fits(w, h); err != nil {
 		return pixels.Picture{}, err
 	}

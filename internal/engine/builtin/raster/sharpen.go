@@ -22,7 +22,8 @@ func sharpen(ctx context.Context, s engine.Span, m *image.NRGBA, strength, facto
 		s.At(1)
 		return nil
 	}
-	w, h := m.Rect.Dx(), m.Rect.Dy()
+	w := m.Rect.Dx()
+	h := m.Rect.Dy()
 	kernel := gauss(0.3 + 0.45*factor)
 	reach := len(kernel) / 2
 	amount := float32(1.4 * strength)
@@ -37,7 +38,8 @@ func sharpen(ctx context.Context, s engine.Span, m *image.NRGBA, strength, facto
 	for top := 0; top < h; top += strip {
 		bottom := min(top+strip, h)
 		part := s.Part(float64(top)/float64(h), float64(bottom)/float64(h))
-		first, last := taken, min(bottom+reach, h)
+		first := taken
+		last := min(bottom+reach, h)
 		taken = last
 		err := bands(ctx, part.Part(0, 0.5), last-first, 16, func(from, to int) { b.take(first+from, first+to) })
 		if err != nil {
@@ -64,7 +66,8 @@ type blur struct {
 }
 
 func (b *blur) sharpen(y int, amount, limit, noise float32) {
-	w, h := b.m.Rect.Dx(), b.m.Rect.Dy()
+	w := b.m.Rect.Dx()
+	h := b.m.Rect.Dy()
 	reach := len(b.kernel) / 2
 	pix := b.m.Pix[y*b.m.Stride:][:4*w]
 	for x := range w {
@@ -83,7 +86,9 @@ func (b *blur) sharpen(y int, amount, limit, noise float32) {
 		d := luma(p) - sum/weight
 		d *= d * d / (d*d + noise*noise) * amount
 		d = min(max(d, -limit), limit)
-		p[0], p[1], p[2] = pixels.Byte(float32(p[0])+d), pixels.Byte(float32(p[1])+d), pixels.Byte(float32(p[2])+d)
+		p[0] = pixels.Byte(float32(p[0]) + d)
+		p[1] = pixels.Byte(float32(p[1]) + d)
+		p[2] = pixels.Byte(float32(p[2]) + d)
 	}
 }
 
@@ -96,7 +101,8 @@ func (b *blur) take(from, to int) {
 		for x := range w {
 			p := pix[4*x:][:4]
 			a := float32(p[3]) / 255
-			line[2*x], line[2*x+1] = luma(p)*a, a
+			line[2*x] = luma(p) * a
+			line[2*x+1] = a
 		}
 		into := b.rows[y%len(b.rows)]
 		for x := range w {
@@ -107,7 +113,8 @@ func (b *blur) take(from, to int) {
 					weight += share * line[2*sx+1]
 				}
 			}
-			into[2*x], into[2*x+1] = sum, weight
+			into[2*x] = sum
+			into[2*x+1] = weight
 		}
 	}
 }

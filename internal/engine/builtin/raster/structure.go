@@ -24,26 +24,33 @@ const structureReach = 3
 // them, as stretch*priorAngles+angle. noise is the deviation of flat parts.
 func structure(luma block, noise float32, into []uint8) {
 	const reach = structureReach - 1 // of the mean; a slope takes one more
-	w, h := luma.w, luma.h
+	w := luma.w
+	h := luma.h
 	// The products of slopes, as those of one direction add up where slopes
 	// that point to opposite sides would not (structure tensor).
 	var slopes, means [3]block
 	for i := range slopes {
-		slopes[i], means[i] = newBlock(w, h), newBlock(w, h)
+		slopes[i] = newBlock(w, h)
+		means[i] = newBlock(w, h)
 	}
 	for y := 1; y < h-1; y++ {
-		a, b, c := luma.row(y-1), luma.row(y), luma.row(y+1)
+		a := luma.row(y - 1)
+		b := luma.row(y)
+		c := luma.row(y + 1)
 		for x := 1; x < w-1; x++ {
 			gx := (3*(a[x+1]-a[x-1]+c[x+1]-c[x-1]) + 10*(b[x+1]-b[x-1])) / 32
 			gy := (3*(c[x-1]-a[x-1]+c[x+1]-a[x+1]) + 10*(c[x]-a[x])) / 32
 			i := y*w + x
-			slopes[0].v[i], slopes[1].v[i], slopes[2].v[i] = gx*gx, gx*gy, gy*gy
+			slopes[0].v[i] = gx * gx
+			slopes[1].v[i] = gx * gy
+			slopes[2].v[i] = gy * gy
 		}
 	}
 	weights := [2*reach + 1]float32{0.0545, 0.2442, 0.4026, 0.2442, 0.0545}
 	for i := range slopes {
 		for y := 1; y < h-1; y++ {
-			from, to := slopes[i].row(y), means[i].row(y)
+			from := slopes[i].row(y)
+			to := means[i].row(y)
 			for x := structureReach; x < w-structureReach; x++ {
 				var sum float32
 				for k, share := range weights {
@@ -70,7 +77,8 @@ func structure(luma block, noise float32, into []uint8) {
 // small against those across, and those are more than noise.
 func runs(xx, xy, yy, noise float64) uint8 {
 	apart := math.Sqrt((xx-yy)*(xx-yy) + 4*xy*xy)
-	across, along := math.Sqrt(max(xx+yy+apart, 0)/2), math.Sqrt(max(xx+yy-apart, 0)/2)
+	across := math.Sqrt(max(xx+yy+apart, 0) / 2)
+	along := math.Sqrt(max(xx+yy-apart, 0) / 2)
 	clarity := (across - along) / (across + along + noise)
 	stretch := 0
 	for stretch+1 < len(clearness) && clarity > clearness[stretch+1] {
@@ -90,7 +98,8 @@ func runs(xx, xy, yy, noise float64) uint8 {
 func noiseOf(ctx context.Context, m *image.NRGBA) (float32, error) {
 	const most = 256
 	var counts [most]int
-	w, h := m.Rect.Dx(), m.Rect.Dy()
+	w := m.Rect.Dx()
+	h := m.Rect.Dy()
 	step := max(h*w/2_000_000, 1) // rows; a part of them tells enough
 	total := 0
 	for y := 1; y < h-1; y += step {

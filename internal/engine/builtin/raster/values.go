@@ -39,7 +39,8 @@ func (t task) size(key string, width, height int) (w, h int, err error) {
 	side := func(name string) int {
 		return int(engine.Job{Values: m}.Number(name, 0, 0, pixels.Most))
 	}
-	w, h = side("width"), side("height")
+	w = side("width")
+	h = side("height")
 	if w < 1 || h < 1 {
 		return 0, 0, engine.Fail(engine.Failed, "The width and the height must be at least 1 pixel.")
 	}

@@ -77,7 +77,8 @@ func learn(m *image.NRGBA) (*wall, error) {
 // border gives pixels along the border, and how many more are transparent.
 func (w *wall) border(m *image.NRGBA) (all []sample, hidden int) {
 	const most = 6000
-	width, height := m.Rect.Dx(), m.Rect.Dy()
+	width := m.Rect.Dx()
+	height := m.Rect.Dy()
 	deep := min(max(min(width, height)/60, 1), 12)
 	step := max(2*(width+height)*deep/most, 1)
 	n := 0
@@ -108,7 +109,8 @@ func (w *wall) border(m *image.NRGBA) (all []sample, hidden int) {
 }
 
 func (w *wall) basis(x, y int) [terms]float64 {
-	u, v := 2*(float64(x)+0.5)/w.w-1, 2*(float64(y)+0.5)/w.h-1
+	u := 2*(float64(x)+0.5)/w.w - 1
+	v := 2*(float64(y)+0.5)/w.h - 1
 	return [terms]float64{1, u, v, u * u, u * v, v * v}
 }
 
@@ -124,7 +126,9 @@ func (w *wall) at(basis [terms]float64) (c lab) {
 // distance counts colour twice: Oklab's steps of colour are small numbers, and
 // the light on a wall changes more than its colour does.
 func (c lab) distance(d lab) float64 {
-	l, a, b := c.l-d.l, 2*(c.a-d.a), 2*(c.b-d.b)
+	l := c.l - d.l
+	a := 2 * (c.a - d.a)
+	b := 2 * (c.b - d.b)
 	return math.Sqrt(l*l + a*a + b*b)
 }
 
@@ -186,7 +190,8 @@ func (w *wall) compare(m *image.NRGBA, y int, tolerance float64, into []uint8) {
 			into[x] = exact
 			continue
 		}
-		c, d := labOf(color.NRGBA{p[0], p[1], p[2], 255}), w.at(w.basis(x, y))
+		c := labOf(color.NRGBA{p[0], p[1], p[2], 255})
+		d := w.at(w.basis(x, y))
 		switch far := c.distance(d); {
 		case far < 0.6*bound:
 			into[x] = exact
@@ -203,6 +208,7 @@ func (w *wall) smooth(m *image.NRGBA, x, y int) bool {
 	at := func(x, y int) float32 {
 		return luma(m.Pix[min(max(y, 0), m.Rect.Dy()-1)*m.Stride+4*min(max(x, 0), m.Rect.Dx()-1):])
 	}
-	across, down := at(x+2, y)-at(x-2, y), at(x, y+2)-at(x, y-2)
+	across := at(x+2, y) - at(x-2, y)
+	down := at(x, y+2) - at(x, y-2)
 	return across*across+down*down < w.step*w.step
 }

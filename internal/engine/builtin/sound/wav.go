@@ -30,7 +30,8 @@ func Open(r io.Reader) (f Format, size int64, err error) {
 		if _, err := io.ReadFull(r, head[:8]); err != nil {
 			return f, 0, ErrFormat
 		}
-		name, n := string(head[:4]), int64(binary.LittleEndian.Uint32(head[4:]))
+		name := string(head[:4])
+		n := int64(binary.LittleEndian.Uint32(head[4:]))
 		switch {
 		case name == "data" && f.Channels > 0:
 			return f, n, nil

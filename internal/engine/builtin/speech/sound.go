@@ -110,7 +110,8 @@ func (s *sound) polish() bool {
 	if from == to {
 		return false
 	}
-	from, to = max(from-s.count(lead), 0), min(to+s.count(tail), len(s.samples))
+	from = max(from-s.count(lead), 0)
+	to = min(to+s.count(tail), len(s.samples))
 	s.samples = s.samples[from:to]
 	gain := s.gain()
 	ramp := min(s.count(fade), len(s.samples)/2)

@@ -72,7 +72,8 @@ func paragraphs(text string) []string {
 
 // cut gives the length of the next piece.
 func cut(rest []rune) int {
-	word, clause := 0, 0
+	word := 0
+	clause := 0
 	for i, r := range rest {
 		switch {
 		case i >= most && clause > 0:

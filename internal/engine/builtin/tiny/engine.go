@@ -130,7 +130,13 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		e.model = m
 		w.end("open")
 	}
-	t := &task{Job: j, operation: with.Operation, model: e.model, out: out, watch: w}
+	t := &task{
+		Job:       j,
+		operation: with.Operation,
+		model:     e.model,
+		out:       out,
+		watch:     w,
+	}
 	if err := t.all(ctx, do); err != nil {
 		return err
 	}

@@ -39,11 +39,14 @@ func sketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, s
 				return nil, "", err
 			}
 		}
-		order.Start, order.Strength = t.start, float32(t.Number("strength", 0.9, 0.01, 1))
+		order.Start = t.start
+		order.Strength = float32(t.Number("strength", 0.9, 0.01, 1))
 	}
-	drawing, rest := s, engine.Span{}
+	drawing := s
+	rest := engine.Span{}
 	if large {
-		drawing, rest = s.Part(0, 0.75), s.Part(0.75, 1)
+		drawing = s.Part(0, 0.75)
+		rest = s.Part(0.75, 1)
 	}
 	t.watch.begin()
 	m, err := t.model.Draw(ctx, order, func(done, of int, soFar *image.NRGBA) error {
@@ -128,11 +131,13 @@ func fit(ctx context.Context, m *image.NRGBA, side int) (*image.NRGBA, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, h := m.Rect.Dx(), m.Rect.Dy()
+	w := m.Rect.Dx()
+	h := m.Rect.Dy()
 	if w > h {
 		w, h = side, max(h*side/w, 1)
 	} else {
-		w, h = max(w*side/h, 1), side
+		w = max(w*side/h, 1)
+		h = side
 	}
 	square := image.NewRGBA(image.Rect(0, 0, side, side))
 	draw.Draw(square, square.Rect, image.White, image.Point{}, draw.Src)
@@ -145,7 +150,8 @@ func fit(ctx context.Context, m *image.NRGBA, side int) (*image.NRGBA, error) {
 // is more than 1.
 func shrunk(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, error) {
 	n = max(n, 1)
-	w, h := m.Rect.Dx(), m.Rect.Dy()
+	w := m.Rect.Dx()
+	h := m.Rect.Dy()
 	small := image.NewNRGBA(image.Rect(0, 0, (w+n-1)/n, (h+n-1)/n))
 	err := pixels.Rows(ctx, engine.Span{}, small.Rect.Dy(), func(y int) {
 		for x := range small.Rect.Dx() {

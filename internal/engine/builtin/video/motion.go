@@ -66,11 +66,14 @@ func smoothMotion(ctx context.Context, w *work, s engine.Span, _ uint32) (string
 		size = scaled(size, float64(mostLong)/float64(side))
 	}
 	size = shape{even(max(size.w, 32)), even(max(size.h, 32))} // the least that the filter takes
-	rate, length := ratio(fact.fps), fact.length
+	rate := ratio(fact.fps)
+	length := fact.length
 	made := min(rate*factor, fastest)
 	shown := made
 	if slow {
-		made, shown, length = rate*factor, rate, length*factor
+		made = rate * factor
+		shown = rate
+		length = length * factor
 	}
 	if length > longestResult {
 		return "", engine.Fail(engine.Failed, fmt.Sprintf("The result would last %.0f seconds; at most %.0f are possible.", length, longestResult))

@@ -133,15 +133,19 @@ type rect struct{ x, y, w float64 }
 
 // ends gives where the view begins and where it ends.
 func (m move) ends(area, view shape) (from, to rect) {
-	aw, ah := float64(area.w), float64(area.h)
-	vw, vh := float64(view.w), float64(view.h)
+	aw := float64(area.w)
+	ah := float64(area.h)
+	vw := float64(view.w)
+	vh := float64(view.h)
 	whole := rect{0, 0, vw}
 	near := rect{m.x * vw * (1 - 1/headroom), m.y * vh * (1 - 1/headroom), vw / headroom}
 	// A pan over a picture without room along the way goes nearer to make some.
 	along := max(aw/vw, ah/vh)
 	zoom := max(1, headroom/along)
-	w, h := vw/zoom, vh/zoom
-	first, last := rect{0, 0, w}, rect{aw - w, ah - h, w}
+	w := vw / zoom
+	h := vh / zoom
+	first := rect{0, 0, w}
+	last := rect{aw - w, ah - h, w}
 	switch m.motion {
 	case "zoom-in":
 		return whole, near
@@ -168,8 +172,10 @@ func (m move) filters(area, view, size shape, frames int) string {
 	// left part of the result that has the view's size.
 	right := func(r rect) float64 { return r.x + r.w*float64(area.w)/float64(view.w) }
 	below := func(r rect) float64 { return r.y + r.w*float64(area.h)/float64(view.w) }
-	x0, x1 := between(from.x, to.x), between(right(from), right(to))
-	y0, y1 := between(from.y, to.y), between(below(from), below(to))
+	x0 := between(from.x, to.x)
+	x1 := between(right(from), right(to))
+	y0 := between(from.y, to.y)
+	y1 := between(below(from), below(to))
 	return fmt.Sprintf("perspective=x0='%[1]s':y0='%[3]s':x1='%[2]s':y1='%[3]s':x2='%[1]s':y2='%[4]s':x3='%[2]s':y3='%[4]s':interpolation=cubic:sense=source:eval=frame,crop=%[5]d:%[6]d:0:0,scale=%[7]d:%[8]d:flags=bicubic,setsar=1",
 		x0, x1, y0, y1, view.w, view.h, size.w, size.h)
 }

@@ -167,7 +167,8 @@ func read(answer []byte) (facts, error) {
 			if s.Width < 1 || s.Height < 1 {
 				return facts{}, errors.New("a video without a size")
 			}
-			f.video, f.shape = true, shape{s.Width, s.Height}
+			f.video = true
+			f.shape = shape{s.Width, s.Height}
 			if a := ratio(strings.Replace(s.Aspect, ":", "/", 1)); a > 1.0/8 && a < 8 {
 				f.w = max(int(math.Round(float64(f.w)*a)), 1)
 			}

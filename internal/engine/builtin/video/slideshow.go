@@ -34,7 +34,8 @@ func onColour(p, size shape, colour string) string {
 // onBlur lays the picture on a blurred copy of itself, which is made small:
 // nobody sees the difference.
 func onBlur(p, size shape) string {
-	near, small := inside(p, size), shape{even(size.w / 4), even(size.h / 4)}
+	near := inside(p, size)
+	small := shape{even(size.w / 4), even(size.h / 4)}
 	return fmt.Sprintf("[in]split[far][near];[far]%s,gblur=sigma=%s:steps=3,scale=%d:%d:flags=bicubic,lutrgb=r=val*0.8:g=val*0.8:b=val*0.8[back];"+
 		"[near]scale=%d:%d:flags=%s[front];[back][front]overlay=(W-w)/2:(H-h)/2:format=rgb,format=rgb24,setsar=1",
 		cover(p, small, "area"), num(float64(small.h)/12), size.w, size.h, near.w, near.h, sharp)
@@ -100,6 +101,7 @@ func slideshow(ctx context.Context, w *work, s engine.Span, _ uint32) (string, e
 
 // fadeSound cuts music to a length, and lets it come and go softly.
 func fadeSound(length float64) string {
-	in, out := min(1, length/4), min(2, length/3)
+	in := min(1, length/4)
+	out := min(2, length/3)
 	return fmt.Sprintf("atrim=end=%s,afade=t=in:d=%s,afade=t=out:st=%s:d=%s", num(length), num(in), num(length-out), num(out))
 }

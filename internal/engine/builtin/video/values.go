@@ -67,7 +67,8 @@ const (
 func (t task) shape(key string, w, h int) (shape, error) {
 	if m, ok := t.Values[key].(map[string]any); ok {
 		side := func(name string) int { return int(engine.Job{Values: m}.Number(name, 0, 0, 1e6)) }
-		w, h = side("width"), side("height")
+		w = side("width")
+		h = side("height")
 	}
 	if min(w, h) < leastSide || max(w, h) > mostSide || w*h > mostPixels {
 		return shape{}, engine.Fail(engine.Failed, fmt.Sprintf("The sides of the video must be %d to %d pixels long, and it can have the pixels of 1920 by 1080.", leastSide, mostSide))

@@ -62,7 +62,8 @@ func meaning(ctx context.Context, err error, other *engine.Error) error {
 
 // program runs one of the two, in the job's folder.
 func (w *work) program(ctx context.Context, p child.Program) error {
-	p.Folder, p.Limits = w.folder, w.limits
+	p.Folder = w.folder
+	p.Limits = w.limits
 	// Otherwise each of its many threads takes 64 MiB of address space, in use
 	// or not, and the limit on it would have to be far above what is used.
 	p.Env = []string{"MALLOC_ARENA_MAX=2"}
@@ -208,12 +209,14 @@ func boxes(r io.Reader) error {
 		} else if err != nil {
 			return err
 		}
-		size, used := uint64(binary.BigEndian.Uint32(head[:])), uint64(8)
+		size := uint64(binary.BigEndian.Uint32(head[:]))
+		used := uint64(8)
 		if size == 1 {
 			if _, err := io.ReadFull(r, head[8:]); err != nil {
 				return err
 			}
-			size, used = binary.BigEndian.Uint64(head[8:]), 16
+			size = binary.BigEndian.Uint64(head[8:])
+			used = 16
 		}
 		if size < used || size > 1<<62 {
 			return fmt.Errorf("a box of %d bytes", size)

@@ -107,7 +107,8 @@ func (s *Server) Restart(t testing.TB) {
 		if m == nil {
 			continue
 		}
-		s.port, s.URL = m[1], "http://127.0.0.1:"+m[1]
+		s.port = m[1]
+		s.URL = "http://127.0.0.1:" + m[1]
 		if s.Health(t) == "READY" {
 			return
 		}

@@ -36,7 +36,8 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if part.FormName() == "image" {
-			name, content = part.FileName(), b
+			name = part.FileName()
+			content = b
 		} else {
 			fields[part.FormName()] = string(b)
 		}
@@ -49,7 +50,8 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if fields["overwrite"] != "true" && fields["overwrite"] != "1" {
-		stem, end := strings.TrimSuffix(name, path.Ext(name)), path.Ext(name)
+		stem := strings.TrimSuffix(name, path.Ext(name))
+		end := path.Ext(name)
 		for i := 1; ; i++ {
 			before, taken := s.files[path.Join(dir, name)]
 			if !taken || bytes.Equal(before, content) {
@@ -86,7 +88,8 @@ func (s *Server) save(kind, prefix, end string, content []byte) dict {
 
 func (s *Server) view(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	name, kind := q.Get("filename"), q.Get("type")
+	name := q.Get("filename")
+	kind := q.Get("type")
 	if kind == "" {
 		kind = "output"
 	}

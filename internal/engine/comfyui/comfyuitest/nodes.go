@@ -105,7 +105,8 @@ func (r *running) saveAs(class, prefix string, in dict) (dict, error) {
 	case "SaveImage", "PreviewImage":
 		kind := "output"
 		if class == "PreviewImage" {
-			kind, prefix = "temp", "ComfyUI_temp"
+			kind = "temp"
+			prefix = "ComfyUI_temp"
 		}
 		p := in["images"].(pictures)
 		var files []dict
@@ -120,17 +121,22 @@ func (r *running) saveAs(class, prefix string, in dict) (dict, error) {
 	case "SaveVideo":
 		return dict{"images": []dict{r.s.save("output", prefix, ".mp4", film(printed(in["video"])))}, "animated": []bool{true}}, nil
 	case "VHS_VideoCombine":
-		kind, format, end := "output", printed(in["format"]), ".mp4"
+		kind := "output"
+		format := printed(in["format"])
+		end := ".mp4"
 		p := in["images"].(pictures)
 		b := film(named(class, in))
 		if in["save_output"] == false {
 			kind = "temp"
 		}
 		if format == "image/gif" {
-			end, b = ".gif", still(p.names[0])
+			end = ".gif"
+			b = still(p.names[0])
 		}
 		f := r.s.save(kind, prefix, end, b)
-		f["format"], f["frame_rate"], f["fullpath"] = format, 8.0, "/opt/ComfyUI/output/"+f["filename"].(string)
+		f["format"] = format
+		f["frame_rate"] = 8.0
+		f["fullpath"] = "/opt/ComfyUI/output/" + f["filename"].(string)
 		return dict{"gifs": []dict{f}}, nil
 	case "SaveAudio":
 		return dict{"audio": []dict{r.s.save("output", prefix, ".flac", sound(printed(in["audio"])))}}, nil

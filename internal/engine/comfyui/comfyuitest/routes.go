@@ -62,7 +62,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			if err != nil {
 				return
 			}
-			c.Body, r.Body = string(body), io.NopCloser(bytes.NewReader(body))
+			c.Body = string(body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		s.mu.Lock()
 		s.calls = append(s.calls, c)
@@ -167,7 +168,14 @@ func (s *Server) postPrompt(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	p := &prompt{id: id, number: s.world.number, clientID: body.ClientID, raw: body.Prompt, nodes: v.nodes, outputs: v.outputs}
+	p := &prompt{
+		id:       id,
+		number:   s.world.number,
+		clientID: body.ClientID,
+		raw:      body.Prompt,
+		nodes:    v.nodes,
+		outputs:  v.outputs,
+	}
 	s.world.number++
 	s.world.queue = append(s.world.queue, p)
 	s.prompts = append(s.prompts, Prompt{id, body.ClientID, body.Prompt})
@@ -190,7 +198,8 @@ func refuse(w http.ResponseWriter, kind, message, details string, nodeErrors dic
 func (s *Server) getQueue(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, waiting := []any{}, []any{}
+	at := []any{}
+	waiting := []any{}
 	if p := s.world.current; p != nil {
 		at = append(at, p.item())
 	}

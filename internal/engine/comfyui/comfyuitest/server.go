@@ -126,7 +126,8 @@ func (s *Server) Resume() error {
 		s.URL = "http://" + s.addr
 	}
 	s.world = newWorld()
-	s.sockets, s.open = map[string]*socket{}, map[*socket]bool{}
+	s.sockets = map[string]*socket{}
+	s.open = map[*socket]bool{}
 	s.life = l
 	w := s.world
 	s.mu.Unlock()

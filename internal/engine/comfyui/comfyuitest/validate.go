@@ -33,7 +33,8 @@ func takes(spec []json.RawMessage) (kind string, options []string, low, high *fl
 			Min, Max *float64
 		}
 		_ = json.Unmarshal(spec[1], &about)
-		low, high = about.Min, about.Max
+		low = about.Min
+		high = about.Max
 		if options == nil {
 			options = about.Options
 		}

@@ -69,7 +69,8 @@ func (s *Server) work(ctx context.Context, w *world) {
 		s.mu.Lock()
 		if s.world == w && len(w.queue) > 0 && ctx.Err() == nil {
 			p := w.queue[0]
-			w.queue, w.current = w.queue[1:], p
+			w.queue = w.queue[1:]
+			w.current = p
 			run, stop := context.WithCancel(ctx)
 			p.interrupt = stop
 			s.mu.Unlock()
@@ -88,14 +89,23 @@ func (s *Server) work(ctx context.Context, w *world) {
 
 // note keeps an event for the history and tells the client.
 func (s *Server) note(p *prompt, event string, data dict) {
-	data["prompt_id"], data["timestamp"] = p.id, time.Now().UnixMilli()
+	data["prompt_id"] = p.id
+	data["timestamp"] = time.Now().UnixMilli()
 	p.messages = append(p.messages, []any{event, data})
 	s.tell(p.clientID, event == "execution_interrupted", func(bool) message { return text(event, data) })
 }
 
 func (s *Server) execute(ctx context.Context, w *world, p *prompt) {
 	s.note(p, "execution_start", dict{})
-	r := &running{s: s, ctx: ctx, p: p, done: map[string]made{}, keep: map[string]made{}, outputs: dict{}, before: w.cache}
+	r := &running{
+		s:       s,
+		ctx:     ctx,
+		p:       p,
+		done:    map[string]made{},
+		keep:    map[string]made{},
+		outputs: dict{},
+		before:  w.cache,
+	}
 	cached := []string{}
 	for id := range p.nodes {
 		if _, ok := w.cache[r.signature(id)]; ok {
@@ -212,7 +222,8 @@ func (r *running) node(id string) error {
 	}
 	sig := r.signature(id)
 	if m, ok := r.before[sig]; ok {
-		r.done[id], r.keep[sig] = m, m
+		r.done[id] = m
+		r.keep[sig] = m
 		// Version 0.7.0 copies what a cached node shows only where somebody
 		// listens.
 		if m.ui != nil && r.p.clientID != "" {
@@ -249,9 +260,11 @@ func (r *running) node(id string) error {
 		return err
 	}
 	last := &r.states[len(r.states)-1]
-	last.value, last.state = last.max, "finished"
+	last.value = last.max
+	last.state = "finished"
 	r.progress()
-	r.done[id], r.keep[sig] = m, m
+	r.done[id] = m
+	r.keep[sig] = m
 	if m.ui != nil {
 		r.outputs[id] = m.ui
 		r.tell("executed", dict{"node": id, "display_node": id, "output": m.ui})
@@ -293,7 +306,8 @@ func (r *running) sample(id string, steps int) error {
 		case <-time.After(wait):
 		}
 		last := &r.states[len(r.states)-1]
-		last.value, last.max = i+1, steps
+		last.value = i + 1
+		last.max = steps
 		r.tell("progress", dict{"value": i + 1, "max": steps, "node": id})
 		r.progress()
 		about := dict{"node_id": id, "prompt_id": r.p.id, "display_node_id": id, "image_type": "image/jpeg"}

@@ -114,8 +114,11 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 func (s *Server) add(endpoint string, input map[string]any, h http.Header) *request {
 	id := strings.ToLower(rand.Text())
 	one := &request{
-		id: fmt.Sprintf("%s-%s-4%s-8%s-%s", id[:8], id[8:12], id[12:15], id[15:18], id[14:26]), app: app(endpoint), endpoint: endpoint,
-		input: input, created: time.Now(),
+		id:       fmt.Sprintf("%s-%s-4%s-8%s-%s", id[:8], id[8:12], id[12:15], id[15:18], id[14:26]),
+		app:      app(endpoint),
+		endpoint: endpoint,
+		input:    input,
+		created:  time.Now(),
 	}
 	for _, f := range []Fault{Refuses, Flags, Blackens, Fails, Interrupts, Fewer} {
 		if s.Is(f) {
@@ -149,7 +152,8 @@ func (s *Server) about(r *request, base string) map[string]any {
 	case "COMPLETED":
 		all["metrics"] = map[string]any{"inference_time": s.takes.Seconds()}
 		if status, body := r.answer(s.host); status != http.StatusOK {
-			all["error"], all["error_type"] = body["detail"], body["error_type"]
+			all["error"] = body["detail"]
+			all["error_type"] = body["error_type"]
 			if _, flat := body["detail"].(string); !flat {
 				all["error"] = "The request failed"
 			}
@@ -188,7 +192,8 @@ func (s *Server) look(w http.ResponseWriter, r *http.Request) {
 	if one == nil {
 		return
 	}
-	answer, status := s.about(one, s.URL), http.StatusAccepted
+	answer := s.about(one, s.URL)
+	status := http.StatusAccepted
 	if answer["status"] == "COMPLETED" {
 		status = http.StatusOK
 	}
@@ -210,7 +215,8 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request) {
 	status, answer := one.answer(s.host)
 	s.mu.Unlock()
 	if !done {
-		status, answer = http.StatusBadRequest, map[string]any{"detail": "Request is still in progress"}
+		status = http.StatusBadRequest
+		answer = map[string]any{"detail": "Request is still in progress"}
 	}
 	w.Header().Set("X-Fal-Request-Id", one.id)
 	if kind, ok := answer["error_type"].(string); ok {

@@ -90,7 +90,8 @@ func (r *request) answer(host string) (int, map[string]any) {
 			"video":     map[string]any{"url": base + "0.mp4", "content_type": "video/mp4", "file_name": "0.mp4"},
 		}
 	}
-	images, unsafe := []any{}, []bool{}
+	images := []any{}
+	unsafe := []bool{}
 	for i := range r.count() {
 		images = append(images, map[string]any{"url": fmt.Sprintf("%s%d.png", base, i), "content_type": "image/png", "width": 16, "height": 16})
 		unsafe = append(unsafe, r.fault == Blackens)

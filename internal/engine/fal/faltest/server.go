@@ -82,7 +82,10 @@ func Start(t testing.TB, o Options) *Server {
 	storage := httptest.NewServer(s.known(s.storage()))
 	host := httptest.NewServer(s.files())
 	catalog := httptest.NewServer(s.catalog())
-	s.URL, s.Storage, s.Catalog, s.host = queue.URL, storage.URL, catalog.URL+"/api", host.URL
+	s.URL = queue.URL
+	s.Storage = storage.URL
+	s.Catalog = catalog.URL + "/api"
+	s.host = host.URL
 	if o.Own {
 		s.host = queue.URL
 	}

@@ -95,12 +95,14 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, q Request, event s
 		s.stream(w, r, q, event, files[0])
 		return
 	}
-	inside, folder := true, "/v1/images/*/content"
+	inside := true
+	folder := "/v1/images/*/content"
 	switch s.o.Dialect {
 	case OpenAI:
 		inside = gpt || q.text("response_format") == "b64_json"
 	case LocalAI:
-		inside, folder = q.text("response_format") == "b64_json", "/generated-images/*.png"
+		inside = q.text("response_format") == "b64_json"
+		folder = "/generated-images/*.png"
 	case SGLang:
 		inside = event == "image_generation" || q.text("response_format") == "b64_json"
 	}
@@ -114,7 +116,8 @@ func (s *Server) origin(q Request, i int) string {
 	if err != nil || s.o.Dialect == OpenAI {
 		s.mu.Lock()
 		s.count++
-		seed, i = uint64(s.count), 1<<20
+		seed = uint64(s.count)
+		i = 1 << 20
 		s.mu.Unlock()
 	}
 	return fmt.Sprint(q.text("prompt"), "|", q.text("negative_prompt"), "|", seed+uint64(i))
@@ -146,8 +149,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, q Request, event
 	}
 	var b strings.Builder
 	tell := func(kind string, data []byte, more map[string]any) {
-		more["type"], more["b64_json"], more["created_at"] = event+"."+kind, base64.StdEncoding.EncodeToString(data), made
-		more["output_format"], more["background"], more["quality"], more["size"] = "png", "opaque", "low", "1024x1024"
+		more["type"] = event + "." + kind
+		more["b64_json"] = base64.StdEncoding.EncodeToString(data)
+		more["created_at"] = made
+		more["output_format"] = "png"
+		more["background"] = "opaque"
+		more["quality"] = "low"
+		more["size"] = "1024x1024"
 		line, err := json.Marshal(more)
 		if err != nil {
 			panic(err)

@@ -20,7 +20,13 @@ const maxBody = 64 << 20
 
 // read takes a call's body, JSON or a form.
 func read(r *http.Request) (Request, error) {
-	q := Request{Method: r.Method, Path: r.URL.Path, Header: r.Header.Clone(), Values: map[string]any{}, Files: map[string][]string{}}
+	q := Request{
+		Method: r.Method,
+		Path:   r.URL.Path,
+		Header: r.Header.Clone(),
+		Values: map[string]any{},
+		Files:  map[string][]string{},
+	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		return q, err

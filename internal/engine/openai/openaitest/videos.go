@@ -68,7 +68,14 @@ func (s *Server) createVideo(w http.ResponseWriter, r *http.Request, q Request) 
 	origin := s.origin(q, 0)
 	s.mu.Lock()
 	s.count++
-	v := &video{id: fmt.Sprintf("video_%06d", s.count), status: "queued", origin: origin, model: q.text("model"), seconds: cmp.Or(seconds, "4"), size: cmp.Or(q.text("size"), "720x1280")}
+	v := &video{
+		id:      fmt.Sprintf("video_%06d", s.count),
+		status:  "queued",
+		origin:  origin,
+		model:   q.text("model"),
+		seconds: cmp.Or(seconds, "4"),
+		size:    cmp.Or(q.text("size"), "720x1280"),
+	}
 	s.videos[v.id] = v
 	out := v.wire()
 	s.mu.Unlock()
@@ -104,12 +111,16 @@ func (s *Server) forward(v *video) {
 		return
 	}
 	v.looks++
-	v.status, v.progress = "in_progress", v.looks*100/s.o.Polls
+	v.status = "in_progress"
+	v.progress = v.looks * 100 / s.o.Polls
 	switch {
 	case s.fault == enginetest.Fails && v.looks > 1:
-		v.status, v.complaint, v.complained = "failed", "video_generation_failed", "Generation failed, see /var/log/sora.log"
+		v.status = "failed"
+		v.complaint = "video_generation_failed"
+		v.complained = "Generation failed, see /var/log/sora.log"
 	case v.looks >= s.o.Polls:
-		v.status, v.progress = "completed", 100
+		v.status = "completed"
+		v.progress = 100
 	}
 }
 

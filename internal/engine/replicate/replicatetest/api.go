@@ -145,7 +145,14 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, model, deploymen
 
 // add creates a prediction.
 func (s *Server) add(model, deployment, version string, input map[string]any, h http.Header) *prediction {
-	p := &prediction{id: strings.ToLower(rand.Text()), model: model, version: version, deployment: deployment, input: input, created: time.Now()}
+	p := &prediction{
+		id:         strings.ToLower(rand.Text()),
+		model:      model,
+		version:    version,
+		deployment: deployment,
+		input:      input,
+		created:    time.Now(),
+	}
 	for _, f := range []Fault{Fails, Flags, Interrupts} {
 		if s.Is(f) {
 			p.fault = f
@@ -246,7 +253,10 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	answer := p.snapshot(s.URL, s.takes)
 	s.mu.Unlock()
 	if answer["status"] == "succeeded" && s.Is(Removes) {
-		answer["data_removed"], answer["input"], answer["output"], answer["logs"] = true, map[string]any{}, nil, ""
+		answer["data_removed"] = true
+		answer["input"] = map[string]any{}
+		answer["output"] = nil
+		answer["logs"] = ""
 	}
 	s.reply(w, http.StatusOK, answer)
 }
@@ -286,7 +296,9 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 		}
 		switch part.FormName() {
 		case "content":
-			f.content, f.name, f.kind = b, part.FileName(), cmp.Or(f.kind, part.Header.Get("Content-Type"))
+			f.content = b
+			f.name = part.FileName()
+			f.kind = cmp.Or(f.kind, part.Header.Get("Content-Type"))
 		case "filename":
 			f.name = string(b)
 		case "type":

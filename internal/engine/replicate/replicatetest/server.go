@@ -76,7 +76,8 @@ func Start(t testing.TB, o Options) *Server {
 	}
 	api := httptest.NewServer(s.routes(o.Own))
 	host := httptest.NewServer(http.HandlerFunc(s.deliver))
-	s.URL, s.delivery = api.URL+"/v1", host.URL
+	s.URL = api.URL + "/v1"
+	s.delivery = host.URL
 	if o.Own {
 		s.delivery = api.URL
 	}
@@ -92,7 +93,8 @@ func Start(t testing.TB, o Options) *Server {
 func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.predictions, s.files = nil, map[string]*file{}
+	s.predictions = nil
+	s.files = map[string]*file{}
 }
 
 // Creates is how many predictions were ever created.

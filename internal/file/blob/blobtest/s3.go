@@ -103,7 +103,8 @@ func start(program, dir string) (string, error) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	data, meta := filepath.Join(dir, "data"), filepath.Join(dir, "meta")
+	data := filepath.Join(dir, "data")
+	meta := filepath.Join(dir, "meta")
 	if err := errors.Join(os.MkdirAll(data, 0o700), os.MkdirAll(meta, 0o700)); err != nil {
 		return "", err
 	}
@@ -112,7 +113,8 @@ func start(program, dir string) (string, error) {
 		args = append(args, "--sidecar", meta)
 	}
 	cmd := exec.Command(program, append(args, data)...)
-	cmd.Dir, cmd.Env = dir, []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
+	cmd.Dir = dir
+	cmd.Env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
 	server, err := companion.Start(cmd)
 	if err != nil {
 		return "", err

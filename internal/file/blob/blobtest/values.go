@@ -23,7 +23,8 @@ func roundTrip(t *testing.T, s blob.Store) {
 
 func longRoundTrip(t *testing.T, s blob.Store) {
 	for _, n := range []int64{8 << 20, long} { // whole parts, and a rest
-		sent, received := sha256.New(), sha256.New()
+		sent := sha256.New()
+		received := sha256.New()
 		r := io.LimitReader(rand.NewChaCha8([32]byte{2}), n)
 		if got, err := s.Put(t.Context(), "long.mp4", io.TeeReader(r, sent)); err != nil || got != n {
 			t.Fatalf("put = %d, %v, want %d", got, err, n)

@@ -71,7 +71,8 @@ func Start(t testing.TB, o Options) *Server {
 	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
 		return &session{server: s, options: o, conn: c}, nil
 	}))
-	server.Domain, server.EnableSMTPUTF8 = "localhost", true
+	server.Domain = "localhost"
+	server.EnableSMTPUTF8 = true
 	server.AllowInsecureAuth = o.TLS != "starttls"
 	server.MaxLineLength = 1000 // RFC 5321 section 4.5.3.1.6
 	server.ErrorLog = log.New(io.Discard, "", 0)
@@ -125,8 +126,12 @@ func (s *Server) certificate(t testing.TB) tls.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		SerialNumber:          big.NewInt(1),
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {

@@ -30,7 +30,8 @@ var startServer = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	cmd := exec.Command(node, program)
-	cmd.Dir, cmd.Env = dir, []string{"NODE_ENV=production"}
+	cmd.Dir = dir
+	cmd.Env = []string{"NODE_ENV=production"}
 	server, err := companion.Start(cmd)
 	if err != nil {
 		return "", err

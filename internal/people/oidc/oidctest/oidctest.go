@@ -53,8 +53,11 @@ func Start(t testing.TB, redirectURL string) *Server {
 		t.Fatalf("OpenID provider for tests: %v", err)
 	}
 	s := &Server{
-		Issuer: made.Issuer, ClientID: made.ClientID, ClientSecret: made.ClientSecret,
-		redirect: redirectURL, control: base + "/providers/" + made.ID,
+		Issuer:       made.Issuer,
+		ClientID:     made.ClientID,
+		ClientSecret: made.ClientSecret,
+		redirect:     redirectURL,
+		control:      base + "/providers/" + made.ID,
 	}
 	t.Cleanup(func() { control(t, "DELETE", s.control, nil) })
 	return s
@@ -201,13 +204,15 @@ func (v *visitor) open(t testing.TB, method, address string, form url.Values) {
 // submit fills the form on the page and sends it.
 func (v *visitor) submit(t testing.TB, login string) {
 	t.Helper()
-	action, fields := "", url.Values{}
+	action := ""
+	fields := url.Values{}
 	for n := range v.page.Descendants() {
 		switch n.Data {
 		case "form":
 			action = attribute(n, "action")
 		case "input":
-			name, value := attribute(n, "name"), attribute(n, "value")
+			name := attribute(n, "name")
+			value := attribute(n, "value")
 			switch name {
 			case "login":
 				value = login

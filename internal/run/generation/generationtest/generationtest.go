@@ -100,8 +100,11 @@ func New(w dbtest.World, change func(*generation.Settings)) *House {
 	w.OK(err)
 	h.MailBox = ring.Box("mail")
 	h.Budgets = &budget.Keeper{
-		Post: mailqueue.Office{Queue: jobs, Box: h.MailBox}, Guard: guard(), Wake: func() { h.Ended() }, AppURL: "https://atelier.example",
-		Body: func(a budget.Alert) ([]byte, error) { return json.Marshal(a) },
+		Post:   mailqueue.Office{Queue: jobs, Box: h.MailBox},
+		Guard:  guard(),
+		Wake:   func() { h.Ended() },
+		AppURL: "https://atelier.example",
+		Body:   func(a budget.Alert) ([]byte, error) { return json.Marshal(a) },
 	}
 	h.Runs = h.Service(change)
 	return h
@@ -111,15 +114,31 @@ func New(w dbtest.World, change func(*generation.Settings)) *House {
 // listeners.
 func (h *House) Service(change func(*generation.Settings)) *generation.Service {
 	s := generation.Settings{
-		InputFiles: 12, MetadataBytes: 8192, PluginLength: 64, ActiveRuns: 10, CreatePerMinute: 10, CreatePerHour: 100, NumResults: 64,
-		KeyLifetime: 24 * time.Hour, KeyWait: time.Minute, PollMin: time.Second, PollMax: 10 * time.Second,
+		InputFiles:      12,
+		MetadataBytes:   8192,
+		PluginLength:    64,
+		ActiveRuns:      10,
+		CreatePerMinute: 10,
+		CreatePerHour:   100,
+		NumResults:      64,
+		KeyLifetime:     24 * time.Hour,
+		KeyWait:         time.Minute,
+		PollMin:         time.Second,
+		PollMax:         10 * time.Second,
 	}
 	if change != nil {
 		change(&s)
 	}
 	return generation.New(generation.Parts{
-		DB: h.DB, Catalog: h.Catalog, Policy: &policy.Checker{Rules: policy.Default()}, Hub: h.Hub, Settings: s, Budgets: h.Budgets, Guard: guard(),
-		Queued: func(engine string) { h.Queued(engine) }, Ended: func() { h.Ended() },
+		DB:       h.DB,
+		Catalog:  h.Catalog,
+		Policy:   &policy.Checker{Rules: policy.Default()},
+		Hub:      h.Hub,
+		Settings: s,
+		Budgets:  h.Budgets,
+		Guard:    guard(),
+		Queued:   func(engine string) { h.Queued(engine) },
+		Ended:    func() { h.Ended() },
 	})
 }
 
@@ -130,7 +149,9 @@ func guard() *webhook.Guard {
 
 // Unlimited lets a person begin as many runs as they like.
 func Unlimited(s *generation.Settings) {
-	s.ActiveRuns, s.CreatePerMinute, s.CreatePerHour = 10_000, 10_000, 10_000
+	s.ActiveRuns = 10_000
+	s.CreatePerMinute = 10_000
+	s.CreatePerHour = 10_000
 }
 
 // Apply makes the catalog consist of these manifests, by slug. They need no
@@ -229,13 +250,21 @@ func (h *House) Balance(accountID string) ledger.Balance {
 
 // Own is a person on their own account, with a device of theirs.
 func Own(personID string) generation.Caller {
-	return generation.Caller{PersonID: personID, AccountID: personID, Credential: "id_token", CredentialID: "device of " + personID, MayGenerate: true}
+	return generation.Caller{
+		PersonID:     personID,
+		AccountID:    personID,
+		Credential:   "id_token",
+		CredentialID: "device of " + personID,
+		MayGenerate:  true,
+	}
 }
 
 // In is a person in a team.
 func In(personID, teamID string) generation.Caller {
 	c := Own(personID)
-	c.AccountID, c.TeamID, c.Audience.TeamID = teamID, teamID, teamID
+	c.AccountID = teamID
+	c.TeamID = teamID
+	c.Audience.TeamID = teamID
 	return c
 }
 

@@ -33,7 +33,8 @@ func (k Kernel) Panel(w Matrix, p, m int, a []float32, lda int, c []float32, ldc
 		n := min(depth, w.K-k0)
 		k.ops.widen(n, room, stored[k0*Lane+in:(k0+n-1)*Lane+in+k.cols], scale)
 		k.Tile(m, n, a[k0:], lda, room, k.cols, c, ldc, from, ldf)
-		from, ldf = c, ldc
+		from = c
+		ldf = ldc
 	}
 }
 

@@ -6,22 +6,38 @@ import "math"
 // an explicit conversion, since some platforms would fuse the two otherwise.
 func plain() Kernel {
 	return Kernel{"plain", 3, 16, ops{
-		tile: plainTile, widen: plainWiden, softmax: plainSoftmax, silu: plainSiLU, gate: plainGate, add: plainAdd, addGated: plainAddGated,
-		toward: plainToward, guide: plainGuide, norm: plainNorm, rope: plainRope, prelu: plainPReLU, transpose: plainTranspose, peak: plainPeak,
+		tile:      plainTile,
+		widen:     plainWiden,
+		softmax:   plainSoftmax,
+		silu:      plainSiLU,
+		gate:      plainGate,
+		add:       plainAdd,
+		addGated:  plainAddGated,
+		toward:    plainToward,
+		guide:     plainGuide,
+		norm:      plainNorm,
+		rope:      plainRope,
+		prelu:     plainPReLU,
+		transpose: plainTranspose,
+		peak:      plainPeak,
 	}}
 }
 
 func plainTile(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 	for i := 0; i < m; i += 3 {
 		// With less than three rows left, the last one is computed more than once.
-		i1, i2 := min(i+1, m-1), min(i+2, m-1)
+		i1 := min(i+1, m-1)
+		i2 := min(i+2, m-1)
 		for j := 0; j < 16; j += 2 {
 			s := plain3x2(k, a[i*lda:], a[i1*lda:], a[i2*lda:], b[j:], ldb, [6]float32{
 				from[i*ldf+j], from[i*ldf+j+1], from[i1*ldf+j], from[i1*ldf+j+1], from[i2*ldf+j], from[i2*ldf+j+1],
 			})
-			c[i2*ldc+j], c[i2*ldc+j+1] = s[4], s[5]
-			c[i1*ldc+j], c[i1*ldc+j+1] = s[2], s[3]
-			c[i*ldc+j], c[i*ldc+j+1] = s[0], s[1]
+			c[i2*ldc+j] = s[4]
+			c[i2*ldc+j+1] = s[5]
+			c[i1*ldc+j] = s[2]
+			c[i1*ldc+j+1] = s[3]
+			c[i*ldc+j] = s[0]
+			c[i*ldc+j+1] = s[1]
 		}
 	}
 }
@@ -32,11 +48,19 @@ func plainTile(m, k int, a []float32, lda int, b []float32, ldb int, c []float32
 //
 //go:norace
 func plain3x2(k int, a0, a1, a2, b []float32, ldb int, s [6]float32) [6]float32 {
-	s00, s01, s10, s11, s20, s21 := s[0], s[1], s[2], s[3], s[4], s[5]
-	a0, a1, a2 = a0[:k], a1[:k], a2[:k]
+	s00 := s[0]
+	s01 := s[1]
+	s10 := s[2]
+	s11 := s[3]
+	s20 := s[4]
+	s21 := s[5]
+	a0 = a0[:k]
+	a1 = a1[:k]
+	a2 = a2[:k]
 	at := 0
 	for p, x := range a0 {
-		v, w := b[at], b[at+1]
+		v := b[at]
+		w := b[at+1]
 		at += ldb
 		s00 += float32(x * v)
 		s01 += float32(x * w)
@@ -52,7 +76,8 @@ func plain3x2(k int, a0, a1, a2, b []float32, ldb int, s [6]float32) [6]float32 
 
 func plainWiden(k int, dst []float32, w string, scale []float32) {
 	for i := range k {
-		row, from := dst[i*16:i*16+16], w[i*Lane:i*Lane+16]
+		row := dst[i*16 : i*16+16]
+		from := w[i*Lane : i*Lane+16]
 		for j := range row {
 			row[j] = float32(int8(from[j])) * scale[j]
 		}
@@ -170,7 +195,8 @@ func plainRope(dst, x, gain, cos, sin []float32) {
 	}
 	inv := inverse(fold(&lanes), len(x))
 	for i := range half {
-		a, b := x[i]*inv*gain[i], x[half+i]*inv*gain[half+i]
+		a := x[i] * inv * gain[i]
+		b := x[half+i] * inv * gain[half+i]
 		dst[i] = float32(a*cos[i]) - float32(b*sin[i])
 		dst[half+i] = float32(b*cos[i]) + float32(a*sin[i])
 	}
@@ -196,7 +222,8 @@ func plainTranspose(rows, cols int, dst []float32, ldd int, src []float32, lds i
 }
 
 func plainPeak(n int) int {
-	x, y := float32(.5), float32(.25)
+	x := float32(.5)
+	y := float32(.25)
 	var s0, s1, s2, s3, s4, s5, s6, s7, s8, s9 float32
 	for range n {
 		s0 = float32(s0*x) + y

@@ -14,7 +14,8 @@ type tileFunc = func(k int, a *float32, lda int, b *float32, ldb int, c *float32
 func tiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 	high := len(part) - 1
 	return func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
-		pa, pb := &a[0], &b[0]
+		pa := &a[0]
+		pb := &b[0]
 		for i := 0; i < m; i += high {
 			r := min(high, m-i)
 			part[r](k, pa, lda, pb, ldb, &c[i*ldc], ldc, &from[i*ldf], ldf)
@@ -30,7 +31,8 @@ type turnFunc = func(blocks int, dst *float32, ldd int, src *float32, lds int)
 // blocks transposes in blocks of side×side, and the edges one by one.
 func blocks(side int, turn turnFunc) func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
 	return func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
-		whole, across := rows/side*side, cols/side*side
+		whole := rows / side * side
+		across := cols / side * side
 		if across > 0 {
 			for r := 0; r < whole; r += side {
 				turn(across/side, &dst[r], ldd, &src[r*lds], lds)

@@ -27,7 +27,8 @@ type area struct{ x0, y0, x1, y1 int }
 // of the kernel is a product of three times as many channels, without any
 // copying; rows of pixels are taken together, with what lies between them.
 func (m *Model) convolve(c *convolution, from []float32, fromWidth int, to []float32, toWidth int, stride int, a area, finish func(row []float32)) {
-	cols, width := m.k.Cols(), a.x1-a.x0
+	cols := m.k.Cols()
+	width := a.x1 - a.x0
 	rows := max(1, min(512/width, (a.y1-a.y0+4*len(m.crew.hands)-1)/(4*len(m.crew.hands))))
 	pixel := func(y, x int) int { return (y*stride + x) * toWidth }
 	clear(to[pixel(a.y0-1, a.x0-1):pixel(a.y0-1, a.x1+1)])
@@ -38,11 +39,13 @@ func (m *Model) convolve(c *convolution, from []float32, fromWidth int, to []flo
 		pixels := (y1-1-y0)*stride + width
 		for p := range c.w.Panels() {
 			out := to[pixel(y0, a.x0)+p*cols:]
-			start, step := c.bias[p*cols:], 0
+			start := c.bias[p*cols:]
+			step := 0
 			for ky := range 3 {
 				in := from[((y0+ky-1)*stride+a.x0-1)*fromWidth:]
 				m.k.Tile(pixels, 3*c.in, in, fromWidth, c.w.Rows(p, ky*3*c.in, (ky+1)*3*c.in), cols, out, toWidth, start, step)
-				start, step = out, toWidth
+				start = out
+				step = toWidth
 			}
 		}
 		for y := y0; y < y1; y++ {

@@ -61,13 +61,20 @@ func openCore(s *store, k kernel.Kernel, c config, length int) core {
 	grid := c.Res / c.Patch
 	d := c.D
 	n := core{
-		config: c, length: length, grid: grid, tokens: length + grid*grid,
-		patch1: openLinear(s, "pe1", c.Patch*c.Patch*3, c.Bott, false), patch2: openLinear(s, "pe2", c.Bott, d, true),
-		time1: openLinear(s, "t1", 2*timeWaves, d, true), time2: openLinear(s, "t2", d, d, true),
-		modulate: openLinear(s, "ada", d, modulations*d, true), last: openLinear(s, "fmod", d, 2*d, true),
-		pixels: openLinear(s, "fo", d, c.Patch*c.Patch*c.Ch, true),
-		conv1:  openConvolution(s, k, "c1", c.Ch+3, c.Cw), conv2: openConvolution(s, k, "c2", c.Cw, c.Cw),
-		bias3: s.half("c3.bias", 3),
+		config:   c,
+		length:   length,
+		grid:     grid,
+		tokens:   length + grid*grid,
+		patch1:   openLinear(s, "pe1", c.Patch*c.Patch*3, c.Bott, false),
+		patch2:   openLinear(s, "pe2", c.Bott, d, true),
+		time1:    openLinear(s, "t1", 2*timeWaves, d, true),
+		time2:    openLinear(s, "t2", d, d, true),
+		modulate: openLinear(s, "ada", d, modulations*d, true),
+		last:     openLinear(s, "fmod", d, 2*d, true),
+		pixels:   openLinear(s, "fo", d, c.Patch*c.Patch*c.Ch, true),
+		conv1:    openConvolution(s, k, "c1", c.Ch+3, c.Cw),
+		conv2:    openConvolution(s, k, "c2", c.Cw, c.Cw),
+		bias3:    s.half("c3.bias", 3),
 	}
 	for i := range c.Depth {
 		name := fmt.Sprintf("blocks.%d", i)
@@ -96,8 +103,10 @@ func openCore(s *store, k kernel.Kernel, c config, length int) core {
 			cos, sin := n.turn.of(length + y*grid + x)
 			for i := range quarter {
 				f := math.Pow(c.Theta, -float64(i)/float64(quarter))
-				cos[i], sin[i] = float32(math.Cos(float64(y)*f)), float32(math.Sin(float64(y)*f))
-				cos[quarter+i], sin[quarter+i] = float32(math.Cos(float64(x)*f)), float32(math.Sin(float64(x)*f))
+				cos[i] = float32(math.Cos(float64(y) * f))
+				sin[i] = float32(math.Sin(float64(y) * f))
+				cos[quarter+i] = float32(math.Cos(float64(x) * f))
+				sin[quarter+i] = float32(math.Sin(float64(x) * f))
 			}
 		}
 	}
@@ -108,8 +117,10 @@ func openCore(s *store, k kernel.Kernel, c config, length int) core {
 }
 
 func (n *core) lay(a *arena) {
-	c, w := n.config, &n.work
-	pixels, padded := c.Res*c.Res, (c.Res+2)*(c.Res+2)
+	c := n.config
+	w := &n.work
+	pixels := c.Res * c.Res
+	padded := (c.Res + 2) * (c.Res + 2)
 	for _, p := range []struct {
 		to *[]float32
 		n  int
@@ -139,7 +150,8 @@ func (n *core) begin() {
 // leader of the crew calls it.
 func (m *Model) pass(z []float32, t float32, text *encoded, x []float32) {
 	n := &m.core
-	w, d := &n.work, n.config.D
+	w := &n.work
+	d := n.config.D
 	m.condition(t, text)
 	m.patches(z)
 	copy(w.rows[:n.length*d], text.rows)
@@ -156,10 +168,12 @@ func (m *Model) pass(z []float32, t float32, text *encoded, x []float32) {
 
 // condition computes how time and prompt modulate every block.
 func (m *Model) condition(t float32, text *encoded) {
-	n, w := &m.core, &m.core.work
+	n := &m.core
+	w := &m.core.work
 	for i, f := range n.waves {
 		a := float64(float32(float32(t*1000) * f))
-		w.time[i], w.time[timeWaves+i] = float32(math.Cos(a)), float32(math.Sin(a))
+		w.time[i] = float32(math.Cos(a))
+		w.time[timeWaves+i] = float32(math.Sin(a))
 	}
 	m.apply(&n.time1, 1, w.time, w.hidden, 0)
 	m.k.SiLU(w.hidden)
@@ -180,7 +194,8 @@ func gain(v []float32) {
 // patches makes a row of each patch of pixels.
 func (m *Model) patches(z []float32) {
 	n := &m.core
-	size, side := n.config.Patch*3, n.config.Res*3
+	size := n.config.Patch * 3
+	side := n.config.Res * 3
 	for i := range n.grid * n.grid {
 		at := i/n.grid*n.config.Patch*side + i%n.grid*size
 		for y := range n.config.Patch {
@@ -191,7 +206,9 @@ func (m *Model) patches(z []float32) {
 
 func (m *Model) block(b *coreBlock) {
 	n := &m.core
-	w, d, rows := &n.work, n.config.D, n.tokens
+	w := &n.work
+	d := n.config.D
+	rows := n.tokens
 	copy(w.block, w.modulation)
 	m.k.Add(w.block, b.modulation)
 	of := func(i int) []float32 { return w.block[i*d : (i+1)*d] }
@@ -211,8 +228,10 @@ func (m *Model) block(b *coreBlock) {
 // is added to the first three channels.
 func (m *Model) smooth(z, x []float32) {
 	n := &m.core
-	c, w := n.config, &n.work
-	side, channels := c.Res, c.Ch+3
+	c := n.config
+	w := &n.work
+	side := c.Res
+	channels := c.Ch + 3
 	stride := side + 2
 	m.crew.each(side, func(_ *hand, y int) {
 		for px := range side {
@@ -225,7 +244,8 @@ func (m *Model) smooth(z, x []float32) {
 	inside := area{1, 1, side + 1, side + 1}
 	m.convolve(&n.conv1, w.features, channels, w.first, c.Cw, stride, inside, m.k.SiLU)
 	m.convolve(&n.conv2, w.first, c.Cw, w.second, c.Cw, stride, inside, m.k.SiLU)
-	products, ld := w.first, wide(taps*3)
+	products := w.first
+	ld := wide(taps * 3)
 	if ld != c.Cw {
 		clear(products)
 	}
@@ -238,13 +258,19 @@ func (m *Model) smooth(z, x []float32) {
 	m.crew.each(side, func(_ *hand, y int) {
 		for px := range side {
 			f := w.features[((y+1)*stride+px+1)*channels:][:3]
-			r, g, b := f[0]+n.bias3[0], f[1]+n.bias3[1], f[2]+n.bias3[2]
+			r := f[0] + n.bias3[0]
+			g := f[1] + n.bias3[1]
+			b := f[2] + n.bias3[2]
 			for tap := range taps {
 				p := products[((y+tap/3)*stride+px+tap%3)*ld+tap*3:][:3]
-				r, g, b = r+p[0], g+p[1], b+p[2]
+				r = r + p[0]
+				g = g + p[1]
+				b = b + p[2]
 			}
 			to := x[(y*side+px)*3:][:3]
-			to[0], to[1], to[2] = r, g, b
+			to[0] = r
+			to[1] = g
+			to[2] = b
 		}
 	})
 }

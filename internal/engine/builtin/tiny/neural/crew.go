@@ -156,7 +156,8 @@ func (c *crew) follow(h *hand) {
 	var seen *phase
 	for look := 0; ; look++ {
 		if p := c.current.Load(); p != seen {
-			seen, look = p, 0
+			seen = p
+			look = 0
 			c.take(h, p)
 			continue
 		}

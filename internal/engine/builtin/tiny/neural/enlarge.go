@@ -64,7 +64,8 @@ func (m *Model) Enlarge(ctx context.Context, p *image.NRGBA, tell func(share flo
 }
 
 func (m *Model) enlarge(ctx context.Context, p *image.NRGBA, side int, tell func(share float64)) (*image.NRGBA, error) {
-	width, height := p.Rect.Dx(), p.Rect.Dy()
+	width := p.Rect.Dx()
+	height := p.Rect.Dy()
 	if width < 1 || height < 1 || width > mostPixels/height {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("a picture of 1 to %d pixels can be enlarged", mostPixels)).On("picture")
 	}
@@ -73,17 +74,20 @@ func (m *Model) enlarge(ctx context.Context, p *image.NRGBA, side int, tell func
 	}
 	defer m.leave()
 	out := image.NewNRGBA(image.Rect(0, 0, width*scale, height*scale))
-	colours, opaque := p, p.Opaque()
+	colours := p
+	opaque := p.Opaque()
 	if !opaque {
 		colours = fill(p)
 	}
-	across, down := (width+side-1)/side, (height+side-1)/side
+	across := (width + side - 1) / side
+	down := (height + side - 1) / side
 	stages := len(m.up.convs) + 1
 	for i := range across * down * stages {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		x, y := i/stages%across*side, i/stages/across*side
+		x := i / stages % across * side
+		y := i / stages / across * side
 		t := m.up.tile(colours, area{x, y, min(width, x+side), min(height, y+side)})
 		if err := m.crew.run(func() {
 			switch stage := i % stages; {
@@ -126,7 +130,8 @@ func (u *upscaler) tile(p *image.NRGBA, own area) tile {
 
 // within is the tile and some pixels round it, as it lies in memory.
 func (t tile) within(round int) area {
-	width, height := t.picture.Rect.Dx(), t.picture.Rect.Dy()
+	width := t.picture.Rect.Dx()
+	height := t.picture.Rect.Dy()
 	return area{
 		max(0, t.own.x0-round) - t.left, max(0, t.own.y0-round) - t.top,
 		min(width, t.own.x1+round) - t.left, min(height, t.own.y1+round) - t.top,
@@ -139,7 +144,8 @@ func (m *Model) read(t tile) {
 	clear(colours)
 	in := t.within(t.halo)
 	for y := in.y0; y < in.y1; y++ {
-		row, to := t.picture.Pix[(y+t.top)*t.picture.Stride:], colours[y*t.stride*3:]
+		row := t.picture.Pix[(y+t.top)*t.picture.Stride:]
+		to := colours[y*t.stride*3:]
 		for x := in.x0; x < in.x1; x++ {
 			from := row[(x+t.left)*4:]
 			for c := range 3 {
@@ -153,9 +159,11 @@ func (m *Model) read(t tile) {
 // other and back.
 func (m *Model) layer(t tile, i int) {
 	u := &m.up
-	from, width := u.work.colours, 3
+	from := u.work.colours
+	width := 3
 	if i > 0 {
-		from, width = u.result(i-1), u.channels
+		from = u.result(i - 1)
+		width = u.channels
 	}
 	var finish func([]float32)
 	if i < len(u.slopes) {
@@ -179,7 +187,8 @@ func (m *Model) show(t tile, out *image.NRGBA) {
 		y := t.own.y0 + i
 		for x := t.own.x0; x < t.own.x1; x++ {
 			at := (y-t.top)*t.stride + x - t.left
-			base, detail := u.work.colours[at*3:][:3], result[at*u.channels:][:3*scale*scale]
+			base := u.work.colours[at*3:][:3]
+			detail := result[at*u.channels:][:3*scale*scale]
 			for dy := range scale {
 				row := out.Pix[(y*scale+dy)*out.Stride+x*scale*4:][:scale*4]
 				for dx := range scale {
@@ -211,7 +220,8 @@ func (m *Model) fade(p *image.NRGBA, a area, out *image.NRGBA) {
 			float32(-.5*t + t*t - .5*t*t*t), float32(1 - 2.5*t*t + 1.5*t*t*t), float32(.5*t + 2*t*t - 1.5*t*t*t), float32(-.5*t*t + .5*t*t*t),
 		}
 	}
-	width, height := p.Rect.Dx(), p.Rect.Dy()
+	width := p.Rect.Dx()
+	height := p.Rect.Dy()
 	first := func(i int) int { // of the four pixels that i lies amid
 		if i%scale < scale/2 {
 			return i/scale - 2
@@ -243,13 +253,18 @@ func fill(p *image.NRGBA) *image.NRGBA {
 		width, height int
 		v             []float32 // red, green and blue times alpha, and alpha
 	}
-	width, height := p.Rect.Dx(), p.Rect.Dy()
+	width := p.Rect.Dx()
+	height := p.Rect.Dy()
 	base := layer{width, height, make([]float32, width*height*4)}
 	for y := range height {
 		for x := range width {
-			from, to := p.Pix[y*p.Stride+x*4:][:4], base.v[(y*width+x)*4:][:4]
+			from := p.Pix[y*p.Stride+x*4:][:4]
+			to := base.v[(y*width+x)*4:][:4]
 			a := float32(from[3]) / math.MaxUint8
-			to[0], to[1], to[2], to[3] = a*float32(from[0]), a*float32(from[1]), a*float32(from[2]), a
+			to[0] = a * float32(from[0])
+			to[1] = a * float32(from[1])
+			to[2] = a * float32(from[2])
+			to[3] = a
 		}
 	}
 	layers := []layer{base}
@@ -268,10 +283,12 @@ func fill(p *image.NRGBA) *image.NRGBA {
 	}
 	// From coarse to fine, what a layer does not know comes from the one above.
 	for i := len(layers) - 2; i >= 0; i-- {
-		l, above := layers[i], layers[i+1]
+		l := layers[i]
+		above := layers[i+1]
 		for y := range l.height {
 			for x := range l.width {
-				to, from := l.v[(y*l.width+x)*4:][:4], above.v[((y/2)*above.width+x/2)*4:][:4]
+				to := l.v[(y*l.width+x)*4:][:4]
+				from := above.v[((y/2)*above.width+x/2)*4:][:4]
 				if to[3] == 0 && from[3] > 0 {
 					for c := range to {
 						to[c] = from[c] / from[3]

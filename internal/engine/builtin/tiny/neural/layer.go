@@ -51,12 +51,14 @@ func (m *Model) apply(l *linear, rows int, a, c []float32, ldc int) {
 // residual adds a·w, times a gate for each column, to x. Without a gate it
 // adds the product as it is. Rows of a lie lda apart.
 func (m *Model) residual(l *linear, rows int, a []float32, lda int, gate, x []float32) {
-	n, cols := l.w.N, m.k.Cols()
+	n := l.w.N
+	cols := m.k.Cols()
 	m.product(m.k.Panels(l.w), rows, func(h *hand, p, row, rows int) {
 		at := p * cols
 		m.k.Panel(l.w, p, rows, a[row*lda:], lda, h.tile, cols, l.bias[at:], 0, h.room)
 		for r := range rows {
-			to, v := x[(row+r)*n+at:][:cols], h.tile[r*cols:]
+			to := x[(row+r)*n+at:][:cols]
+			v := h.tile[r*cols:]
 			if gate == nil {
 				m.k.Add(to, v)
 			} else {
@@ -69,10 +71,13 @@ func (m *Model) residual(l *linear, rows int, a []float32, lda int, gate, x []fl
 // gated sets c to SiLU(a·w1)·(a·w2), where the columns of w1 and w2 lie side
 // by side in one matrix. Rows of c lie apart(n) apart.
 func (m *Model) gated(l *linear, rows int, a, c []float32) {
-	k, n, cols := l.w.K, l.w.N/2, m.k.Cols()
+	k := l.w.K
+	n := l.w.N / 2
+	cols := m.k.Cols()
 	half := n / cols
 	m.product(half, rows, func(h *hand, p, row, rows int) {
-		at, second := p*cols, h.tile[rows*cols:]
+		at := p * cols
+		second := h.tile[rows*cols:]
 		m.k.Panel(l.w, p, rows, a[row*k:], k, h.tile, cols, l.bias[at:], 0, h.room)
 		m.k.Panel(l.w, half+p, rows, a[row*k:], k, second, cols, l.bias[n+at:], 0, h.room)
 		m.k.Gate(h.tile[:rows*cols], h.tile, second)
@@ -114,8 +119,11 @@ type attention struct {
 
 func openAttention(s *store, name string, width, heads int) attention {
 	a := attention{
-		in: openLinear(s, name+".qkv", width, 3*width, false), out: openLinear(s, name+".o", width, width, false),
-		qGain: s.half(name+".qn.w", width/heads), kGain: s.half(name+".kn.w", width/heads), heads: heads,
+		in:    openLinear(s, name+".qkv", width, 3*width, false),
+		out:   openLinear(s, name+".o", width, width, false),
+		qGain: s.half(name+".qn.w", width/heads),
+		kGain: s.half(name+".kn.w", width/heads),
+		heads: heads,
 	}
 	// The scale of attention belongs to one of the factors.
 	scale := float32(1 / math.Sqrt(float64(width/heads)))
@@ -132,10 +140,13 @@ func attentionRows(k kernel.Kernel) int { return (70 + k.Rows() - 1) / k.Rows() 
 // that apart, y gets rows of one. turn tells how far each row is turned, keys
 // is room.
 func (m *Model) attend(a *attention, rows, width int, qkv []float32, turn turns, keys, y []float32) {
-	size, ld, ldq := width/a.heads, wide(rows), apart(3*width)
+	size := width / a.heads
+	ld := wide(rows)
+	ldq := apart(3 * width)
 	chunks := (rows + chunk - 1) / chunk
 	m.crew.each(a.heads*chunks, func(h *hand, i int) {
-		head, first := i/chunks, i%chunks*chunk
+		head := i / chunks
+		first := i % chunks * chunk
 		n := min(chunk, rows-first)
 		for r := range n {
 			row := qkv[(first+r)*ldq+head*size:]
@@ -146,12 +157,15 @@ func (m *Model) attend(a *attention, rows, width int, qkv []float32, turn turns,
 		// Keys lie as columns, so that they are panels of a product as they are.
 		m.k.Transpose(n, size, keys[head*size*ld+first:], ld, h.rows, size)
 	})
-	piece, cols := attentionRows(m.k), m.k.Cols()
+	piece := attentionRows(m.k)
+	cols := m.k.Cols()
 	pieces := (rows + piece - 1) / piece
 	m.crew.each(a.heads*pieces, func(h *hand, i int) {
-		head, first := i/pieces, i%pieces*piece
+		head := i / pieces
+		first := i % pieces * piece
 		n := min(piece, rows-first)
-		q, k := qkv[first*ldq+head*size:], keys[head*size*ld:][:size*ld]
+		q := qkv[first*ldq+head*size:]
+		k := keys[head*size*ld:][:size*ld]
 		for at := 0; at < ld; at += cols {
 			m.k.Tile(n, size, q, ldq, k[at:], ld, h.rows[at:], ld, m.zeros, 0)
 		}

@@ -230,7 +230,8 @@ func (m *Model) Draw(ctx context.Context, o Order, step func(done, of int, soFar
 	}
 	times := m.sampler.times(o.Steps, from)
 	w := &m.core.work
-	z, x := w.z, w.x
+	z := w.z
+	x := w.x
 	noise(z, o.Seed)
 	if o.Start != nil {
 		blend(z, o.Start, float32(from))

@@ -32,13 +32,17 @@ var strips = sync.OnceValue(func() *ziggurat {
 	var z ziggurat
 	x := base
 	foot := area / density(x)
-	z.inside[0], z.width[0], z.height[0] = uint32(x/foot*whole), float32(foot/whole), 1
-	z.width[127], z.height[127] = float32(x/whole), float32(density(x))
+	z.inside[0] = uint32(x / foot * whole)
+	z.width[0] = float32(foot / whole)
+	z.height[0] = 1
+	z.width[127] = float32(x / whole)
+	z.height[127] = float32(density(x))
 	for i := 126; i > 0; i-- {
 		above := math.Sqrt(-2 * math.Log(area/x+density(x)))
 		z.inside[i+1] = uint32(above / x * whole)
 		x = above
-		z.width[i], z.height[i] = float32(x/whole), float32(density(x))
+		z.width[i] = float32(x / whole)
+		z.height[i] = float32(density(x))
 	}
 	return &z
 })
@@ -50,7 +54,8 @@ var strips = sync.OnceValue(func() *ziggurat {
 func (z *ziggurat) normal(r *rand.Rand) float64 {
 	for {
 		u := r.Uint64()
-		j, i := int64(int32(u)), u>>32&127
+		j := int64(int32(u))
+		i := u >> 32 & 127
 		x := float64(j) * float64(z.width[i])
 		if max(j, -j) < int64(z.inside[i]) {
 			return x

@@ -28,10 +28,18 @@ type encoded struct{ rows, all []float32 }
 
 func openText(s *store, c config, length int) textEncoder {
 	t := textEncoder{
-		width: c.Dt, hidden: c.THid, length: length, learned: c.Learned,
-		project: openLinear(s, "text.proj", vectorSize, c.Dt, true), out: openLinear(s, "text.out", c.Dt, c.D, true), pool: openLinear(s, "text.pool", c.Dt, c.D, true),
-		embedding: s.rows("text.emb.weight", c.Learned, c.Dt), position: s.half("text.pos", length, c.Dt), gain: s.half("text.norm.w", c.Dt),
-		turn: newTurns(length, c.Dt/c.THeads/2), tokens: make([]int, length),
+		width:     c.Dt,
+		hidden:    c.THid,
+		length:    length,
+		learned:   c.Learned,
+		project:   openLinear(s, "text.proj", vectorSize, c.Dt, true),
+		out:       openLinear(s, "text.out", c.Dt, c.D, true),
+		pool:      openLinear(s, "text.pool", c.Dt, c.D, true),
+		embedding: s.rows("text.emb.weight", c.Learned, c.Dt),
+		position:  s.half("text.pos", length, c.Dt),
+		gain:      s.half("text.norm.w", c.Dt),
+		turn:      newTurns(length, c.Dt/c.THeads/2),
+		tokens:    make([]int, length),
 	}
 	for i := range c.TDepth {
 		name := fmt.Sprintf("text.blocks.%d", i)
@@ -58,7 +66,9 @@ func (t *textEncoder) lay(a *arena) {
 // encode reads a prompt. Only the leader of the crew calls it.
 func (m *Model) encode(prompt string, to *encoded) {
 	t := &m.text
-	w, n, width := &t.work, t.length, t.width
+	w := &t.work
+	n := t.length
+	width := t.width
 	m.words.encode(prompt, t.tokens)
 	for i, token := range t.tokens {
 		m.words.vector(w.vectors[i*vectorSize:], token)

@@ -145,10 +145,12 @@ func (s *store) place() error {
 	all := slices.SortedFunc(slices.Values(s.index.Tensors), func(a, b tensor) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
 	})
-	file, end := 0, 0
+	file := 0
+	end := 0
 	for _, t := range all {
 		if t.File != file {
-			file, end = t.File, 0
+			file = t.File
+			end = 0
 		}
 		size := t.bytes()
 		_, twice := s.tensors[t.Name]
@@ -259,7 +261,9 @@ func (t table) add(dst []float32, i int) {
 
 // float16 widens a half.
 func float16(h uint16) float32 {
-	sign, exponent, fraction := uint32(h>>15)<<31, uint32(h>>10)&31, uint32(h)&1023
+	sign := uint32(h>>15) << 31
+	exponent := uint32(h>>10) & 31
+	fraction := uint32(h) & 1023
 	switch exponent {
 	case 0:
 		f := float32(fraction) / (1 << 24)

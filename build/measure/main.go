@@ -1,0 +1,352 @@
+// Command measure counts how the code reads: names, packed lines, wide types,
+// functions that only forward, and groups of packages.
+//
+//	go run ./build/measure [-v] [FOLDER]
+//
+// It looks at hand-written production code: no tests, no packages that only
+// tests use, no generated files.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// standardNames are single words that Go programs use everywhere for the same
+// thing.
+var standardNames = map[string]bool{
+	"main": true, "New": true, "Open": true, "Close": true, "String": true, "Error": true, "Unwrap": true, "Is": true, "As": true,
+	"Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true, "Read": true, "Write": true, "Seek": true, "Flush": true, "Scan": true,
+	"Value": true, "Run": true, "Do": true, "Handle": true, "Handler": true, "Hijack": true, "Header": true, "Enabled": true,
+	"Describe": true, "Collect": true, "Validate": true, "Next": true, "Get": true, "Set": true, "Add": true, "Lock": true, "Unlock": true,
+}
+
+// counts are the results for one tree.
+type counts struct {
+	files      int
+	lines      int
+	blank      int
+	functions  int
+	bare       int
+	tuples     int
+	packed     int
+	forwards   int
+	methods    map[string]int
+	groups     map[string]map[string]bool // group under internal/: the groups that it imports
+	callerType map[string]bool
+}
+
+var verbose = flag.Bool("v", false, "name every finding")
+
+func main() {
+	flag.Parse()
+	root := "."
+	if flag.NArg() > 0 {
+		root = flag.Arg(0)
+	}
+
+	c := counts{methods: map[string]int{}, groups: map[string]map[string]bool{}, callerType: map[string]bool{}}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		if entry.IsDir() && skipFolder(filepath.ToSlash(rel), entry.Name()) {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".gen.go") {
+			return nil
+		}
+		return c.measureFile(path, filepath.ToSlash(rel))
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+		os.Exit(1)
+	}
+	c.print()
+}
+
+// testOnly matches the folders of packages that only tests use.
+var testOnly = regexp.MustCompile(`(^|/)(testkit|companion|witness|browser|[a-z0-9]+test)(/|$)`)
+
+func skipFolder(rel, name string) bool {
+	switch {
+	case rel == ".":
+		return false
+	case strings.HasPrefix(name, "."), name == "testdata", name == "node_modules":
+		return true
+	case rel == "test", rel == "build", rel == "model", rel == "data", rel == "bin":
+		return true
+	}
+	return testOnly.MatchString(rel)
+}
+
+func (c *counts) measureFile(path, rel string) error {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, source, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	if ast.IsGenerated(file) {
+		return nil
+	}
+
+	c.files++
+	for line := range strings.Lines(string(source)) {
+		c.lines++
+		if strings.TrimSpace(line) == "" {
+			c.blank++
+		}
+	}
+	c.measureImports(file, rel)
+
+	report := func(node ast.Node, format string, args ...any) {
+		if *verbose {
+			fmt.Printf("%v: %s\n", set.Position(node.Pos()), fmt.Sprintf(format, args...))
+		}
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.FuncDecl:
+			c.measureFunction(node, filepath.Dir(rel), report)
+		case *ast.AssignStmt:
+			if len(node.Lhs) > 1 && len(node.Rhs) == len(node.Lhs) && !isSwap(node) {
+				c.tuples++
+				report(node, "tuple assignment")
+			}
+		case *ast.CompositeLit:
+			if isPacked(set, node) {
+				c.packed++
+				report(node, "packed literal")
+			}
+		}
+		return true
+	})
+	return nil
+}
+
+// measureImports notes which groups under internal/ the file's group imports.
+func (c *counts) measureImports(file *ast.File, rel string) {
+	own := groupOf(filepath.ToSlash(filepath.Dir(rel)))
+	if own == "" {
+		return
+	}
+	if c.groups[own] == nil {
+		c.groups[own] = map[string]bool{}
+	}
+	for _, spec := range file.Imports {
+		other := groupOf(strings.TrimPrefix(strings.Trim(spec.Path.Value, `"`), "atelier/"))
+		if other != "" && other != own {
+			c.groups[own][other] = true
+		}
+	}
+}
+
+// groupOf returns the first folder below internal/.
+func groupOf(folder string) string {
+	rest, ok := strings.CutPrefix(folder, "internal/")
+	if !ok || testOnly.MatchString(folder) {
+		return ""
+	}
+	group, _, _ := strings.Cut(rest, "/")
+	return group
+}
+
+func (c *counts) measureFunction(fn *ast.FuncDecl, folder string, report func(ast.Node, string, ...any)) {
+	c.functions++
+	if !standardNames[fn.Name.Name] && countWords(fn.Name.Name) == 1 {
+		c.bare++
+		report(fn, "bare word %s", fn.Name.Name)
+	}
+	if fn.Recv != nil {
+		c.methods[folder+"."+receiverName(fn)]++
+	} else if fn.Name.IsExported() && onlyForwards(fn) {
+		c.forwards++
+		report(fn, "only forwards: %s", fn.Name.Name)
+	}
+}
+
+// countWords counts the words of a camel-case name. Runs of capitals count as
+// one word.
+func countWords(name string) int {
+	words := 0
+	previous := ' '
+	for _, r := range name {
+		if words == 0 || unicode.IsUpper(r) && !unicode.IsUpper(previous) {
+			words++
+		}
+		previous = r
+	}
+	return words
+}
+
+func receiverName(fn *ast.FuncDecl) string {
+	expr := fn.Recv.List[0].Type
+	for {
+		switch e := expr.(type) {
+		case *ast.StarExpr:
+			expr = e.X
+		case *ast.IndexExpr:
+			expr = e.X
+		case *ast.IndexListExpr:
+			expr = e.X
+		case *ast.Ident:
+			return e.Name
+		default:
+			return "?"
+		}
+	}
+}
+
+// onlyForwards reports whether fn does nothing but call an unexported function
+// of its package with its own parameters.
+func onlyForwards(fn *ast.FuncDecl) bool {
+	if fn.Body == nil || len(fn.Body.List) != 1 {
+		return false
+	}
+	result, ok := fn.Body.List[0].(*ast.ReturnStmt)
+	if !ok || len(result.Results) != 1 {
+		return false
+	}
+	call, ok := result.Results[0].(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	callee, ok := call.Fun.(*ast.Ident)
+	if !ok || callee.IsExported() || len(call.Args) == 0 {
+		return false
+	}
+	var parameters []string
+	for _, field := range fn.Type.Params.List {
+		for _, name := range field.Names {
+			parameters = append(parameters, name.Name)
+		}
+	}
+	if len(parameters) != len(call.Args) {
+		return false
+	}
+	for i, arg := range call.Args {
+		if name, ok := arg.(*ast.Ident); !ok || name.Name != parameters[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// isSwap reports whether the right-hand sides are the left-hand ones in
+// another order.
+func isSwap(a *ast.AssignStmt) bool {
+	render := func(all []ast.Expr) []string {
+		var texts []string
+		for _, e := range all {
+			texts = append(texts, exprText(e))
+		}
+		slices.Sort(texts)
+		return texts
+	}
+	return slices.Equal(render(a.Lhs), render(a.Rhs))
+}
+
+func exprText(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return exprText(e.X) + "." + e.Sel.Name
+	case *ast.IndexExpr:
+		return exprText(e.X) + "[" + exprText(e.Index) + "]"
+	case *ast.BinaryExpr:
+		return exprText(e.X) + e.Op.String() + exprText(e.Y)
+	case *ast.BasicLit:
+		return e.Value
+	}
+	return fmt.Sprintf("%T at %d", e, e.Pos())
+}
+
+// isPacked reports whether a literal has more than four keyed fields and fewer
+// lines than fields.
+func isPacked(set *token.FileSet, literal *ast.CompositeLit) bool {
+	if _, ok := literal.Type.(*ast.MapType); ok {
+		return false
+	}
+	keyed := 0
+	lines := map[int]bool{}
+	for _, element := range literal.Elts {
+		pair, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			return false
+		}
+		if _, ok := pair.Key.(*ast.Ident); !ok {
+			return false
+		}
+		keyed++
+		lines[set.Position(pair.Pos()).Line] = true
+	}
+	return keyed > 4 && len(lines) < keyed
+}
+
+func (c *counts) print() {
+	wide := 0
+	widest := ""
+	for _, name := range slices.Sorted(maps.Keys(c.methods)) {
+		if c.methods[name] > 30 {
+			wide++
+		}
+		if widest == "" || c.methods[name] > c.methods[widest] {
+			widest = name
+		}
+	}
+	fmt.Printf("files                      %6d\n", c.files)
+	fmt.Printf("lines                      %6d\n", c.lines)
+	fmt.Printf("blank lines                %6.1f %%\n", percent(c.blank, c.lines))
+	fmt.Printf("functions and methods      %6d\n", c.functions)
+	fmt.Printf("named by one bare word     %6.1f %%\n", percent(c.bare, c.functions))
+	fmt.Printf("tuple assignments          %6d\n", c.tuples)
+	fmt.Printf("packed literals            %6d\n", c.packed)
+	fmt.Printf("types over 30 methods      %6d  (the widest: %s, %d)\n", wide, widest, c.methods[widest])
+	fmt.Printf("exported and only forward  %6d\n", c.forwards)
+	fmt.Printf("groups under internal/     %6d\n", len(c.groups))
+	fmt.Printf("circles of groups          %6d\n", c.countCircles())
+}
+
+func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
+
+// countCircles counts the pairs of groups that need each other.
+func (c *counts) countCircles() int {
+	circles := 0
+	for _, a := range slices.Sorted(maps.Keys(c.groups)) {
+		for _, b := range slices.Sorted(maps.Keys(c.groups)) {
+			if a < b && c.reaches(a, b, nil) && c.reaches(b, a, nil) {
+				circles++
+				if *verbose {
+					fmt.Printf("%s and %s need each other\n", a, b)
+				}
+			}
+		}
+	}
+	return circles
+}
+
+func (c *counts) reaches(from, to string, seen []string) bool {
+	for next := range c.groups[from] {
+		if next == to || !slices.Contains(seen, next) && c.reaches(next, to, append(seen, next)) {
+			return true
+		}
+	}
+	return false
+}
