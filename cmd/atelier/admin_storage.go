@@ -8,7 +8,7 @@ import (
 
 	"atelier/internal/base/config"
 	"atelier/internal/base/sqldb"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 )
 
 type storageSetCmd struct {
@@ -53,7 +53,7 @@ func (c storageShowCmd) Run(p *program) error {
 	})
 }
 
-func (p *program) printUsage(asJSON bool, u storage.Usage) error {
+func (p *program) printUsage(asJSON bool, u quota.Usage) error {
 	out := map[string]any{"used_bytes": u.Used, "deleted_bytes": u.Leaving, "limit_bytes": nil, "own_limit": u.Own}
 	limit := "no limit"
 	if u.Limit > 0 {
@@ -67,7 +67,7 @@ func (p *program) printUsage(asJSON bool, u storage.Usage) error {
 func (p *program) printTotal(ctx context.Context, asJSON bool, db *sqldb.DB) error {
 	var total int64
 	err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		total, err = storage.Total(ctx, tx)
+		total, err = quota.Total(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *program) printTotal(ctx context.Context, asJSON bool, db *sqldb.DB) err
 	}
 	free := map[string]int64{}
 	for name, folder := range diskFolders(p.cfg) {
-		n, err := storage.FreeSpace(folder)
+		n, err := quota.FreeSpace(folder)
 		if err != nil {
 			if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 				continue

@@ -14,7 +14,7 @@ import (
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/library"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/budget"
 	"atelier/internal/money/ledger"
 	"atelier/internal/money/report"
@@ -89,7 +89,7 @@ type violation struct {
 // where there are some; more are checks that not every database has to pass. held says what was found to hold where nothing is wrong.
 func (p *program) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
 	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
-		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, storage.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
+		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
 	found, err := db.Verify(ctx, checks)
 	if err != nil {
 		return nil, "", err

@@ -17,20 +17,20 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/engine/a1111"
 	"atelier/internal/engine/backend"
+	"atelier/internal/engine/builtin/imageengine"
 	"atelier/internal/engine/builtin/music"
-	"atelier/internal/engine/builtin/raster"
 	"atelier/internal/engine/builtin/speech"
 	"atelier/internal/engine/builtin/tiny"
 	"atelier/internal/engine/builtin/tiny/kernel"
 	"atelier/internal/engine/builtin/tiny/neural"
 	"atelier/internal/engine/builtin/video"
-	"atelier/internal/engine/child"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/comfyui"
-	"atelier/internal/engine/command"
+	"atelier/internal/engine/execengine"
 	"atelier/internal/engine/fal"
 	"atelier/internal/engine/openai"
 	"atelier/internal/engine/replicate"
+	"atelier/internal/engine/subprocess"
 )
 
 // Engines that ship with the program; the last three need other programs.
@@ -43,7 +43,7 @@ const (
 )
 
 // needs are what those engines need, found or not.
-func needs(c *config.Config) map[string][]child.Need {
+func needs(c *config.Config) map[string][]subprocess.Need {
 	sound := music.Needs()
 	if file := c.Engines.Soundfont; file != "" {
 		sound[1].Path = file
@@ -51,12 +51,12 @@ func needs(c *config.Config) map[string][]child.Need {
 			sound[1].Path = ""
 		}
 	}
-	return map[string][]child.Need{speechEngine: speech.Needs(), musicEngine: sound, videoEngine: video.Needs()}
+	return map[string][]subprocess.Need{speechEngine: speech.Needs(), musicEngine: sound, videoEngine: video.Needs()}
 }
 
 // missing gives those of the needs that are not there.
-func missing(all []child.Need) []child.Need {
-	return slices.DeleteFunc(slices.Clone(all), func(n child.Need) bool { return n.Path != "" })
+func missing(all []subprocess.Need) []subprocess.Need {
+	return slices.DeleteFunc(slices.Clone(all), func(n subprocess.Need) bool { return n.Path != "" })
 }
 
 // offer says what becomes of the shipped tools that need an engine: without its
@@ -107,7 +107,7 @@ func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 		return own
 	}
 	cores := runtime.GOMAXPROCS(0)
-	all := &engines{pools: map[string]engine.Pool{imageEngine: {Engine: raster.New(), Parallel: parallel(cores)}}}
+	all := &engines{pools: map[string]engine.Pool{imageEngine: {Engine: imageengine.New(), Parallel: parallel(cores)}}}
 	sketcher := tiny.New(tiny.Options{
 		Open: func() (*neural.Model, error) { return neural.Open(kernel.Best(), threads(cores, c.Engines.Threads)) },
 		Log:  log, Now: time.Now,
@@ -173,11 +173,11 @@ func (p *program) backends() (map[string]config.Backend, error) {
 func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	nothing := func() {}
 	if b.Engine == config.Exec {
-		e, err := command.New(command.Options{
+		e, err := execengine.New(execengine.Options{
 			Command: b.Command,
 			Env:     b.Environment,
 			Folder:  p.cfg.Engines.Folder,
-			Limits:  child.Limits{Memory: int64(b.Memory), File: int64(b.FileBytes), Folder: int64(b.FolderBytes), Network: b.Network},
+			Limits:  subprocess.Limits{Memory: int64(b.Memory), File: int64(b.FileBytes), Folder: int64(b.FolderBytes), Network: b.Network},
 			Read:    b.Read,
 			Write:   b.Write,
 		})

@@ -4,7 +4,7 @@ package main
 
 import (
 	"atelier/internal/engine"
-	"atelier/internal/engine/script"
+	"atelier/internal/engine/scriptengine"
 )
 
 // addTestManuals adds the manual of that engine: it takes anything.
@@ -12,5 +12,5 @@ func addTestManuals(all map[string]engine.Manual) { all["script"] = engine.Manua
 
 // addTestEngines adds the engine that tests dictate to.
 func addTestEngines(all map[string]engine.Pool, parallel func(int) int) {
-	all["script"] = engine.Pool{Engine: script.New(), Parallel: parallel(16)}
+	all["script"] = engine.Pool{Engine: scriptengine.New(), Parallel: parallel(16)}
 }

@@ -22,7 +22,7 @@ import (
 	"atelier/client"
 	"atelier/internal/base/sanitize"
 	"atelier/internal/engine"
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
 type generateCmd struct {
@@ -141,7 +141,7 @@ func nameOf(t *client.Tool) string {
 	if isSlug {
 		return t.Slug
 	}
-	return sketch.Slug(t.Slug)
+	return manifestdraft.Slug(t.Slug)
 }
 
 // fill reads the inputs from the command line. It gives the files that it

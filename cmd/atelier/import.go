@@ -17,9 +17,9 @@ import (
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/comfyui"
 	"atelier/internal/engine/fal"
+	"atelier/internal/engine/manifestdraft"
 	"atelier/internal/engine/openai"
 	"atelier/internal/engine/replicate"
-	"atelier/internal/engine/sketch"
 )
 
 // importTime is how long a server may take to describe itself.
@@ -64,11 +64,11 @@ func (c importCmd) Run(p *program) error {
 	switch {
 	case slug != "":
 	case c.Workflow != "":
-		slug = sketch.Slug(strings.TrimSuffix(filepath.Base(c.Workflow), filepath.Ext(c.Workflow)))
+		slug = manifestdraft.Slug(strings.TrimSuffix(filepath.Base(c.Workflow), filepath.Ext(c.Workflow)))
 	default:
-		slug = sketch.Slug(cmp.Or(c.Model, c.Backend))
+		slug = manifestdraft.Slug(cmp.Or(c.Model, c.Backend))
 	}
-	if slug != sketch.Slug(slug) { // it becomes the name of files
+	if slug != manifestdraft.Slug(slug) { // it becomes the name of files
 		return usageError{errors.New("--as: a name has small letters, digits and dashes")}
 	}
 	tool, err := c.describe(ctx, e, slug)
@@ -93,7 +93,7 @@ func (c importCmd) models(ctx context.Context, p *program, server *openai.Engine
 }
 
 // describe asks the server.
-func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (sketch.Tool, error) {
+func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, error) {
 	need := func(flag, value string) error {
 		if value == "" {
 			return usageError{fmt.Errorf("--%s is required for this server", flag)}
@@ -102,35 +102,35 @@ func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (
 	}
 	switch e := e.(type) {
 	case *cog.Engine:
-		return e.Import(ctx, sketch.Label(slug), c.Backend)
+		return e.Import(ctx, manifestdraft.Label(slug), c.Backend)
 	case *comfyui.Engine:
 		if err := need("workflow", c.Workflow); err != nil {
-			return sketch.Tool{}, err
+			return manifestdraft.Tool{}, err
 		}
 		graph, err := os.ReadFile(c.Workflow)
 		if err != nil {
-			return sketch.Tool{}, err
+			return manifestdraft.Tool{}, err
 		}
-		return e.Import(ctx, comfyui.Workflow{Name: sketch.Label(slug), Graph: graph, File: slug + ".json", Engine: c.Backend})
+		return e.Import(ctx, comfyui.Workflow{Name: manifestdraft.Label(slug), Graph: graph, File: slug + ".json", Engine: c.Backend})
 	case *openai.Engine:
 		return e.Import(ctx, c.Model, c.Call, c.Backend)
 	case *replicate.Engine:
 		if err := need("model", c.Model); err != nil {
-			return sketch.Tool{}, err
+			return manifestdraft.Tool{}, err
 		}
 		return e.Import(ctx, c.Model, c.Backend)
 	case *fal.Engine:
 		if err := need("model", c.Model); err != nil {
-			return sketch.Tool{}, err
+			return manifestdraft.Tool{}, err
 		}
 		return e.Import(ctx, c.Model, c.Backend)
 	}
-	return sketch.Tool{}, usageError{errors.New("this kind of server does not describe itself; write the manifest by hand, docs/backends.md shows how")}
+	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe itself; write the manifest by hand, docs/backends.md shows how")}
 }
 
 // write puts the manifest and its files into the folder, once it is known that
 // they are good.
-func (c importCmd) write(tool sketch.Tool, slug, into string) ([]string, error) {
+func (c importCmd) write(tool manifestdraft.Tool, slug, into string) ([]string, error) {
 	text, err := tool.YAML("Made by atelier tools import. Yours to edit: importing again replaces it only with --force.")
 	if err != nil {
 		return nil, err

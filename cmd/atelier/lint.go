@@ -12,14 +12,14 @@ import (
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
 	"atelier/internal/engine/a1111"
+	"atelier/internal/engine/builtin/imageengine"
 	"atelier/internal/engine/builtin/music"
-	"atelier/internal/engine/builtin/raster"
 	"atelier/internal/engine/builtin/speech"
 	"atelier/internal/engine/builtin/tiny"
 	"atelier/internal/engine/builtin/video"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/comfyui"
-	"atelier/internal/engine/command"
+	"atelier/internal/engine/execengine"
 	"atelier/internal/engine/fal"
 	"atelier/internal/engine/openai"
 	"atelier/internal/engine/replicate"
@@ -30,7 +30,7 @@ import (
 // whether their programs are here or not.
 func shippedManuals() map[string]engine.Manual {
 	all := map[string]engine.Manual{
-		imageEngine:  raster.Manual(),
+		imageEngine:  imageengine.Manual(),
 		tinyEngine:   tiny.Manual(),
 		speechEngine: speech.Manual(),
 		musicEngine:  music.Manual(),
@@ -48,7 +48,7 @@ var backendManuals = map[string]func() engine.Manual{
 	config.A1111:     a1111.Manual,
 	config.Replicate: replicate.Manual,
 	config.Fal:       fal.Manual,
-	config.Exec:      command.Manual,
+	config.Exec:      execengine.Manual,
 }
 
 // inspector finds what tools could not run with on the engines that there are.

@@ -23,13 +23,13 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
 	"atelier/internal/catalog/catalog"
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
 	"atelier/internal/file/media"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/budget"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/run/generation"
@@ -48,7 +48,7 @@ type runs struct {
 	boards  *board.Boards
 	links   library.Links
 	secrets *webhook.Secrets
-	space   *storage.Monitor
+	space   *quota.Monitor
 	memory  *memory.Budget
 
 	// On nodes that work.
@@ -68,7 +68,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		return nil, err
 	}
 	guard := webhook.NewGuard(c.Webhook.AllowNetworks)
-	space := storage.NewMonitor(storage.Options{
+	space := quota.NewMonitor(quota.Options{
 		DB:       db,
 		Limits:   storageLimits(c),
 		Folders:  diskFolders(c),
@@ -135,7 +135,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	}
 	p.logSandbox(log)
 	// Only a process that was killed left any.
-	if err := child.Sweep(c.Engines.Folder); err != nil {
+	if err := subprocess.Sweep(c.Engines.Folder); err != nil {
 		log.Warn("folders of jobs that died could not be removed", "error", err)
 	}
 	if rs.engines.video != nil {
@@ -253,8 +253,8 @@ func (rs *runs) start(ctx context.Context, group *errgroup.Group) {
 }
 
 // storageLimits are how many bytes can be stored.
-func storageLimits(c *config.Config) storage.Limits {
-	return storage.Limits{Account: int64(c.Storage.AccountBytes), Total: int64(c.Storage.TotalBytes)}
+func storageLimits(c *config.Config) quota.Limits {
+	return quota.Limits{Account: int64(c.Storage.AccountBytes), Total: int64(c.Storage.TotalBytes)}
 }
 
 // diskFolders are the folders on disks of this machine that files and the

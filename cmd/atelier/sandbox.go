@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 )
 
 // setSandbox keeps the programs of engines from our files.
 func (p *program) setSandbox() error {
 	c := p.cfg
-	mode := child.SandboxMode(c.Engines.Sandbox)
-	if mode == child.SandboxRequire && child.SandboxName() == "" {
+	mode := subprocess.SandboxMode(c.Engines.Sandbox)
+	if mode == subprocess.SandboxRequire && subprocess.SandboxName() == "" {
 		return errors.New("engines.sandbox: is required, and this system has none (Landlock, Linux 5.13)")
 	}
 	hidden := []string{c.Data, c.Config, c.Backends, c.SecretFile()}
@@ -42,15 +42,15 @@ func (p *program) setSandbox() error {
 			all = append(all, abs)
 		}
 	}
-	child.SetSandbox(child.Sandbox{Mode: mode, Hidden: all})
+	subprocess.SetSandbox(subprocess.Sandbox{Mode: mode, Hidden: all})
 	return nil
 }
 
 // logSandbox says at the start what keeps programs of engines from files that are
 // not theirs: its name, or at length why there is nothing.
 func (p *program) logSandbox(log *slog.Logger) {
-	name := child.SandboxName()
-	if name == "" || p.cfg.Engines.Sandbox == string(child.SandboxOff) {
+	name := subprocess.SandboxName()
+	if name == "" || p.cfg.Engines.Sandbox == string(subprocess.SandboxOff) {
 		log.Info("programs of engines", "sandbox", p.describeSandbox().Detail)
 		return
 	}
@@ -60,8 +60,8 @@ func (p *program) logSandbox(log *slog.Logger) {
 // describeSandbox says what keeps programs from files that are not theirs.
 func (p *program) describeSandbox() finding {
 	f := finding{Name: "sandbox", Kind: "system", State: "ok"}
-	switch name := child.SandboxName(); {
-	case p.cfg.Engines.Sandbox == string(child.SandboxOff):
+	switch name := subprocess.SandboxName(); {
+	case p.cfg.Engines.Sandbox == string(subprocess.SandboxOff):
 		f.Detail = "off: programs of engines can read what this account can (engines.sandbox)"
 	case name == "":
 		f.Detail = "none on this system: programs of engines can read what this account can; Landlock needs Linux 5.13"

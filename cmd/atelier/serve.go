@@ -23,9 +23,9 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/telemetry"
 	"atelier/internal/catalog/catalog"
-	"atelier/internal/catalog/curator"
+	"atelier/internal/catalog/toolsync"
+	"atelier/internal/operate/backgroundjobs"
 	"atelier/internal/operate/metrics"
-	"atelier/internal/operate/worker"
 	"atelier/internal/people/person"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api"
@@ -98,7 +98,7 @@ func (serveCmd) Run(p *program) error {
 	asked, stopAsking := onSignal(syscall.SIGHUP)
 	defer stopAsking()
 	tools := catalog.New(db, log)
-	keeper := &curator.Curator{
+	keeper := &toolsync.Curator{
 		DB:      db,
 		Blobs:   blobs,
 		Catalog: tools,
@@ -140,7 +140,7 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		handlers = worker.Handlers(worker.Parts{
+		handlers = backgroundjobs.Handlers(backgroundjobs.Parts{
 			DB:         db,
 			Blobs:      blobs,
 			Devices:    who.devices,

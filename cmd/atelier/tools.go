@@ -10,7 +10,7 @@ import (
 
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/catalog"
-	"atelier/internal/catalog/curator"
+	"atelier/internal/catalog/toolsync"
 )
 
 type toolsCmd struct {
@@ -82,7 +82,7 @@ func (c applyCmd) Run(p *program) error {
 		return err
 	}
 	defer blobs.Close()
-	cur := curator.Curator{DB: db, Blobs: blobs, From: from}
+	cur := toolsync.Curator{DB: db, Blobs: blobs, From: from}
 	res, err := cur.Apply(p.ctx)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
 )
@@ -135,7 +135,7 @@ func (bs *Boards) Create(ctx context.Context, v Viewer, name string) (b Board, e
 			return err
 		}
 		b = Board{
-			ID:        ident.New(),
+			ID:        ids.New(),
 			AccountID: v.AccountID,
 			PersonID:  v.PersonID,
 			Name:      name,
@@ -206,7 +206,7 @@ func page(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) (
 
 // find gives a board of the viewer's account, deleted ones too.
 func find(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return Board{}, errNoBoard
 	}
 	b, err := byID(ctx, tx, v.AccountID, id)
@@ -227,7 +227,7 @@ func live(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error)
 // next takes the board's next revision, or says why the change can't be made.
 // From here on nobody else can change the board.
 func (bs *Boards) next(ctx context.Context, tx *sqldb.Tx, v Viewer, id string, m Match) (Board, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return Board{}, errNoBoard
 	}
 	if !m.Strict || len(m.Revisions) > 0 {

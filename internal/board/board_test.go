@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/board"
@@ -19,7 +19,7 @@ func TestALifeOfABoard(t *testing.T) {
 		ctx, anna := w.Context(), own(w.Person(0))
 		b, err := w.boards.Create(ctx, anna, "  Autumn  ")
 		w.OK(err)
-		if b.Name != "Autumn" || b.Revision != 1 || b.Team() != "" || !ident.Valid(b.ID) || b.Nodes != 0 {
+		if b.Name != "Autumn" || b.Revision != 1 || b.Team() != "" || !ids.Valid(b.ID) || b.Nodes != 0 {
 			w.Errorf("a new board = %+v", b)
 		}
 		w.Pass(time.Second)
@@ -83,8 +83,8 @@ func TestWhoseBoardsTheyAre(t *testing.T) {
 		if ours.Team() != team {
 			w.Errorf("the team's board is of %q", ours.Team())
 		}
-		for _, v := range []board.Viewer{own(bertID), {PersonID: annaID, AccountID: team, Manager: true}, {PersonID: annaID, AccountID: ident.New(), Manager: true}} {
-			for _, id := range []string{mine.ID, ident.New(), "x", "", "\x00", mine.ID + "x"} {
+		for _, v := range []board.Viewer{own(bertID), {PersonID: annaID, AccountID: team, Manager: true}, {PersonID: annaID, AccountID: ids.New(), Manager: true}} {
+			for _, id := range []string{mine.ID, ids.New(), "x", "", "\x00", mine.ID + "x"} {
 				_, _, err := w.boards.Get(ctx, v, id, nil, 1)
 				w.refused(err, fault.NotFound)
 				_, _, err = w.boards.Rename(ctx, v, id, board.Match{}, "x", 1)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -143,7 +143,7 @@ func (w *writing) write(ctx context.Context) (Changed, error) {
 func (w *writing) create() {
 	for i, d := range w.changes.Create {
 		n := Node{
-			ID:       ident.New(),
+			ID:       ids.New(),
 			Kind:     d.Kind,
 			Ref:      d.Ref,
 			Text:     d.Text,

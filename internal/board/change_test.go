@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/board"
 	"atelier/internal/file/library"
 )
@@ -75,7 +75,7 @@ func TestRefsAreOfTheAccount(t *testing.T) {
 		before, _ := w.get(anna, b.ID)
 		for _, d := range []board.Draft{
 			{Kind: board.Result, Ref: item}, {Kind: board.Upload, Ref: upload}, {Kind: board.Generation, Ref: runID},
-			{Kind: board.Result, Ref: ident.New() + ":" + uuid.NewString()}, {Kind: board.Upload, Ref: ident.New()}, {Kind: board.Generation, Ref: uuid.NewString()},
+			{Kind: board.Result, Ref: ids.New() + ":" + uuid.NewString()}, {Kind: board.Upload, Ref: ids.New()}, {Kind: board.Generation, Ref: uuid.NewString()},
 			{Kind: board.Result, Ref: mine[:20] + item[20:]}, {Kind: board.Result, Ref: item[:20] + mine[20:]}, {Kind: board.Result, Ref: myRun}, {Kind: board.Generation, Ref: mine},
 			{Kind: board.Upload, Ref: "x"}, {Kind: board.Result, Ref: "\x00"}, {Kind: board.Generation, Ref: "\xff"}, {Kind: board.Generation, Ref: strings.ToUpper(myRun)},
 			{Kind: board.Result}, {Kind: board.Upload}, {Kind: board.Generation}, {Kind: board.Text, Ref: mine},
@@ -98,8 +98,8 @@ func TestProblemsComeAllAtOnce(t *testing.T) {
 		before, _ := w.get(anna, b.ID)
 		move := board.Change{X: ptr(1.0)}
 		_, err := w.boards.Change(ctx, anna, b.ID, board.Match{}, board.Changes{
-			Create: []board.Draft{text("fine"), {Kind: "PICTURE", Ref: "x"}, {Kind: board.Upload, Ref: ident.New()}, {Kind: board.Text, Text: strings.Repeat("x", 10_001), Box: board.Box{Width: -1}, Z: ptr(int64(2e9))}},
-			Update: []board.Update{{one.ID, board.Change{Ref: ptr("x")}}, {ident.New(), move}, {two.ID, board.Change{}}, {two.ID, move}, {"x", move}},
+			Create: []board.Draft{text("fine"), {Kind: "PICTURE", Ref: "x"}, {Kind: board.Upload, Ref: ids.New()}, {Kind: board.Text, Text: strings.Repeat("x", 10_001), Box: board.Box{Width: -1}, Z: ptr(int64(2e9))}},
+			Update: []board.Update{{one.ID, board.Change{Ref: ptr("x")}}, {ids.New(), move}, {two.ID, board.Change{}}, {two.ID, move}, {"x", move}},
 			Delete: []string{one.ID, "\x00"},
 		})
 		w.refused(err, fault.Invalid, "create.1.kind", "create.3.text", "create.3.width", "create.3.z", "update.0.ref", "update.1.id", "update.2", "update.3.id", "update.4.id",
@@ -116,7 +116,7 @@ func TestProblemsComeAllAtOnce(t *testing.T) {
 		}
 		_, err = w.boards.Set(ctx, anna, b.ID, board.Match{}, board.Update{ID: one.ID})
 		w.refused(err, fault.Invalid, "body")
-		_, err = w.boards.Set(ctx, anna, b.ID, board.Match{}, board.Update{ID: ident.New(), Change: move})
+		_, err = w.boards.Set(ctx, anna, b.ID, board.Match{}, board.Update{ID: ids.New(), Change: move})
 		w.refused(err, fault.NotFound)
 		_, err = w.boards.Change(ctx, anna, b.ID, board.Match{}, board.Changes{})
 		w.refused(err, fault.Invalid, "body")

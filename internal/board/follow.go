@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -32,7 +32,7 @@ type News struct {
 // Revision is where a board is: the short way to learn that nothing has
 // happened.
 func (bs *Boards) Revision(ctx context.Context, v Viewer, id string) (int64, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return 0, errNoBoard
 	}
 	n, err := revision(ctx, bs.DB, v.AccountID, id)

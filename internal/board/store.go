@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -192,10 +192,10 @@ func nodesSince(ctx context.Context, tx *sqldb.Tx, boardID string, m Mark, limit
 }
 
 // nodesByID gives those nodes that a board has.
-func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, ids []string) (map[string]Node, error) {
+func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, nodeIDs []string) (map[string]Node, error) {
 	var valid []string
-	for _, id := range ids {
-		if ident.Valid(id) {
+	for _, id := range nodeIDs {
+		if ids.Valid(id) {
 			valid = append(valid, id)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/catalog"
@@ -46,7 +46,7 @@ func newCreation(who member, now time.Time) (*creation, error) {
 
 func (c *creation) id(captured string) string {
 	if c.fresh[captured] == "" {
-		c.fresh[captured] = ident.New()
+		c.fresh[captured] = ids.New()
 	}
 	return c.fresh[captured]
 }
@@ -152,7 +152,7 @@ func maker(m member, a, b run.Run, x, y any) (func(*creation) any, error) {
 		case strings.Contains(x, m.id) && x == y:
 			before, after, _ := strings.Cut(x, m.id)
 			return func(c *creation) any { return before + c.who.id + after }, nil
-		case x != y && ident.Valid(x) && ident.Valid(y):
+		case x != y && ids.Valid(x) && ids.Valid(y):
 			return func(c *creation) any { return c.id(x) }, nil
 		}
 	}

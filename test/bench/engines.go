@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/builtin/raster"
+	"atelier/internal/engine/builtin/imageengine"
 )
 
 // short is how many runs of the program are timed together.
@@ -168,7 +168,7 @@ func enlarge(ctx context.Context) error {
 			var rates []float64
 			for range 5 {
 				start := time.Now()
-				err := raster.New().Run(ctx, engine.Job{
+				err := imageengine.New().Run(ctx, engine.Job{
 					RunID: "bench", Attempt: 1, With: `{"operation":"` + operation + `"}`, NumResults: 1, OutputType: "IMG", MimeTypes: []string{"image/png", "image/jpeg"},
 					Values: map[string]any{"factor": factor, "format": "jpeg"}, Files: map[string][]engine.File{"picture": {picture}},
 				}, drain{})

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"modernc.org/sqlite"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 // history measures creating runs in a database that has many against one that
@@ -83,7 +83,7 @@ func openStore(ctx context.Context, s *server) (*store, error) {
 
 // registerID gives SQLite a function for random ids, once for this process.
 var registerID = sync.OnceValue(func() error {
-	return sqlite.RegisterScalarFunction("bench_id", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) { return ident.New(), nil })
+	return sqlite.RegisterScalarFunction("bench_id", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) { return ids.New(), nil })
 })
 
 func openSQLiteStore(path string) (*store, error) {
@@ -161,7 +161,7 @@ func fill(ctx context.Context, s *server, people []member, j job, old int) error
 		for _, text := range oldRows {
 			statements = append(statements, strings.NewReplacer(
 				"{old}", fmt.Sprint(old), "{people}", fmt.Sprint(len(people)), "{first}", fmt.Sprint(first), "{step}", fmt.Sprint(step),
-				"{id}", db.newID, "{tool}", j.toolID, "{hash}", j.hash, "{inputs}", j.inputs, "{sha256}", ident.Hash("bench")).Replace(text))
+				"{id}", db.newID, "{tool}", j.toolID, "{hash}", j.hash, "{inputs}", j.inputs, "{sha256}", ids.Hash("bench")).Replace(text))
 		}
 		return append(statements, `DROP TABLE bench_person`)
 	})

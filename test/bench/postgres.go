@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
 // postgres is a server with its default settings, fsync on among them: what the
@@ -65,7 +65,7 @@ func (b *bench) startPostgres(ctx context.Context) (*postgres, error) {
 	}
 	bin := filepath.Dir(slices.Max(found))
 	// A socket's path ends at 107 bytes, so the folder's is short.
-	dir, err := companion.Dir("/tmp", "atl-bench-")
+	dir, err := servers.Dir("/tmp", "atl-bench-")
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (b *bench) startPostgres(ctx context.Context) (*postgres, error) {
 	}
 	cmd := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=")
 	cmd.SysProcAttr, cmd.Dir = &syscall.SysProcAttr{Credential: who}, dir
-	process, err := companion.Start(cmd)
+	process, err := servers.Start(cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
@@ -163,8 +163,8 @@ func (f firm) fill(ctx context.Context, s *server, people []member, j job, n int
 		for _, text := range firmRows {
 			statements = append(statements, strings.NewReplacer(
 				"{runs}", fmt.Sprint(n), "{people}", fmt.Sprint(len(people)), "{teams}", fmt.Sprint(len(f.teams)), "{company}", f.id,
-				"{first}", fmt.Sprint(from.UnixMicro()), "{step}", fmt.Sprint(until.Sub(from).Microseconds()/int64(n)), "{group}", ident.Hash(f.id)[:4],
-				"{id}", db.newID, "{tool}", j.toolID, "{hash}", j.hash, "{inputs}", j.inputs, "{sha256}", ident.Hash("bench")).Replace(text))
+				"{first}", fmt.Sprint(from.UnixMicro()), "{step}", fmt.Sprint(until.Sub(from).Microseconds()/int64(n)), "{group}", ids.Hash(f.id)[:4],
+				"{id}", db.newID, "{tool}", j.toolID, "{hash}", j.hash, "{inputs}", j.inputs, "{sha256}", ids.Hash("bench")).Replace(text))
 		}
 		return append(statements, `DROP TABLE bench_person`, `DROP TABLE bench_team`)
 	})

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/test/program"
 )
 
@@ -25,7 +25,7 @@ type server struct {
 	t       *testing.T
 	w       *world
 	address string
-	log     *witness.Log
+	log     *watch.Log
 	cmd     *exec.Cmd
 	exited  chan struct{}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 const (
@@ -101,7 +101,7 @@ func newWorld(t *testing.T, engine string, servers int, seed uint64) *world {
 		}
 	}
 	for range servers {
-		p := &server{t: t, w: w, address: freeAddress(t), log: &witness.Log{}}
+		p := &server{t: t, w: w, address: freeAddress(t), log: &watch.Log{}}
 		w.servers = append(w.servers, p)
 		t.Cleanup(func() {
 			p.end()

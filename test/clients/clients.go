@@ -18,16 +18,16 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
-var errNoClients = fmt.Errorf("the providers' clients %w", companion.ErrMissing)
+var errNoClients = fmt.Errorf("the providers' clients %w", servers.ErrMissing)
 
 // Run runs a script of this folder with these arguments. It has to end well
 // within a minute.
 func Run(t testing.TB, script string, arguments ...string) {
 	t.Helper()
-	c := companion.Need(t, "providers' clients", "ATELIER_TEST_CLIENTS", install)
+	c := servers.Need(t, "providers' clients", "ATELIER_TEST_CLIENTS", install)
 	text, err := os.ReadFile(filepath.Join(c.source, script))
 	if err != nil {
 		t.Fatal(err)
@@ -59,11 +59,11 @@ type installed struct{ node, source, packages string }
 var install = sync.OnceValues(func() (installed, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	source, err := companion.Source(ctx, "clients")
+	source, err := servers.Source(ctx, "clients")
 	if err != nil {
 		return installed{}, fmt.Errorf("%w: %w", errNoClients, err)
 	}
-	node, packages, err := companion.Node(ctx, source, "clients")
+	node, packages, err := servers.Node(ctx, source, "clients")
 	if err != nil {
 		return installed{}, fmt.Errorf("the providers' clients: %w", err)
 	}

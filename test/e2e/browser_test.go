@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"atelier/internal/testkit/browser"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // begin starts the sign-in of a device with a name for itself, from an address
@@ -232,5 +232,5 @@ func mustParse(t *testing.T, address string) *url.URL {
 // wait waits until a script of the test says true.
 func wait(t *testing.T, b *browser.Browser, script string) {
 	t.Helper()
-	witness.Until(t, script, func() bool { return b.Eval(script) == "true" })
+	watch.Until(t, script, func() bool { return b.Eval(script) == "true" })
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // crowd opens connections from an address and keeps them. Each sends text; those
@@ -113,7 +113,7 @@ func TestConnectionsOfOthers(t *testing.T) {
 		t.Logf("files open: %d before, %d with the crowd", before, open())
 
 		c.leave()
-		witness.Until(t, "all connections to end", func() bool { return open() <= before+8 })
+		watch.Until(t, "all connections to end", func() bool { return open() <= before+8 })
 		visit("after")
 		if log := n.stderr.String(); strings.Contains(log, "too many open files") {
 			t.Error("open files ran out")

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"atelier/internal/testkit/companion"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/servers"
+	"atelier/internal/testkit/watch"
 	"atelier/test/program"
 )
 
@@ -30,10 +30,10 @@ type reader struct {
 func openDocument(t *testing.T, name string, programs ...string) *reader {
 	t.Helper()
 	for _, p := range programs {
-		companion.Need(t, p, "ATELIER_TEST_DOCS", func() (string, error) {
+		servers.Need(t, p, "ATELIER_TEST_DOCS", func() (string, error) {
 			path, err := exec.LookPath(p)
 			if err != nil {
-				return "", fmt.Errorf("%s %w: it is not installed (Debian: apt-get install %[1]s)", p, companion.ErrMissing)
+				return "", fmt.Errorf("%s %w: it is not installed (Debian: apt-get install %[1]s)", p, servers.ErrMissing)
 			}
 			return path, nil
 		})
@@ -178,7 +178,7 @@ func TestWebhookDocument(t *testing.T) {
 	r.use(s, n)
 
 	r.run("webhook_url")
-	witness.Until(t, "the event", func() bool {
+	watch.Until(t, "the event", func() bool {
 		text, _ := os.ReadFile(filepath.Join(r.folder, "received.txt"))
 		return strings.HasPrefix(string(text), "generation.succeeded ")
 	})

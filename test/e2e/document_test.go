@@ -19,7 +19,7 @@ import (
 
 	openapi "atelier/api"
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 	"atelier/test/visitor"
 )
 
@@ -32,11 +32,11 @@ var installFuzzer = sync.OnceValues(func() (fuzzer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 
-	source, err := companion.Source(ctx, "fuzzer")
+	source, err := servers.Source(ctx, "fuzzer")
 	if err != nil {
 		return fuzzer{}, err
 	}
-	bin, err := companion.Python(ctx, source, "fuzzer")
+	bin, err := servers.Python(ctx, source, "fuzzer")
 	if err != nil {
 		return fuzzer{}, fmt.Errorf("schemathesis: %w", err)
 	}
@@ -83,7 +83,7 @@ func TestDocumentMatchesServer(t *testing.T) {
 	for _, pass := range passes {
 		t.Run(pass.engine+"/"+pass.credential, func(t *testing.T) {
 			t.Parallel()
-			tool := companion.Need(t, "Schemathesis", "ATELIER_TEST_FUZZ", installFuzzer)
+			tool := servers.Need(t, "Schemathesis", "ATELIER_TEST_FUZZ", installFuzzer)
 			s := newSite(t)
 			if pass.engine == "postgres" {
 				s.database = dbtest.Bare(t, pass.engine)

@@ -17,7 +17,7 @@ import (
 
 	"atelier/client"
 	"atelier/internal/engine/cog/cogtest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // gate is where the program's media can be had, and knows what was asked for.
@@ -175,7 +175,7 @@ func TestACogModel(t *testing.T) {
 	}
 	before := seen()
 	made := p.begin("model", 1, map[string]any{"size": size}, start)
-	witness.Until(t, "the run ends", func() bool { run, err := p.client.Status(t.Context(), made.ID); return err == nil && run.Ended() })
+	watch.Until(t, "the run ends", func() bool { run, err := p.client.Status(t.Context(), made.ID); return err == nil && run.Ended() })
 	if asked := g.since(before); len(asked) > 0 {
 		t.Errorf("the server asked for %q, want nothing: it has the file", asked)
 	}
@@ -186,7 +186,7 @@ func TestACogModel(t *testing.T) {
 
 	before = seen()
 	made = p.begin("far", 1, map[string]any{"size": size, "sleep": 1}, start)
-	witness.Until(t, "the server asks for the picture", func() bool { return len(g.since(before)) > 0 })
+	watch.Until(t, "the server asks for the picture", func() bool { return len(g.since(before)) > 0 })
 	address := strings.TrimPrefix(g.since(before)[0], "GET ")
 	answers := func(at string, want int) {
 		t.Helper()
@@ -214,7 +214,7 @@ func TestACogServerGoes(t *testing.T) {
 	p := newParlour(t)
 	busy := func() bool { return p.cog.Health(t) == "BUSY" }
 	run := p.begin("model", 1, map[string]any{"sleep": 2}, nil)
-	witness.Until(t, "the model works", busy)
+	watch.Until(t, "the model works", busy)
 	p.cog.Kill(t)
 	p.cog.Restart(t)
 	// What it did is lost: it is done again, or given up.
@@ -227,7 +227,7 @@ func TestACogServerGoes(t *testing.T) {
 
 	p.cog.Kill(t)
 	run = p.begin("model", 1, map[string]any{}, nil)
-	witness.Until(t, "whoever asks is told to wait longer", func() bool {
+	watch.Until(t, "whoever asks is told to wait longer", func() bool {
 		now, err := p.client.Status(t.Context(), run.ID)
 		return err == nil && now.Status == "pending" && now.RetryAfter == 10
 	})
@@ -237,12 +237,12 @@ func TestACogServerGoes(t *testing.T) {
 	p.settled(paid)
 
 	run = p.begin("model", 1, map[string]any{"sleep": 500}, nil)
-	witness.Until(t, "the model works", busy)
+	watch.Until(t, "the model works", busy)
 	asked := time.Now()
 	if _, err := p.client.Cancel(t.Context(), run.ID); err != nil {
 		t.Fatal(err)
 	}
-	witness.Until(t, "the model stops", func() bool { return p.cog.Health(t) == "READY" })
+	watch.Until(t, "the model stops", func() bool { return p.cog.Health(t) == "READY" })
 	if took := time.Since(asked); took > 3*time.Second {
 		t.Errorf("the model went on for %v", took)
 	}

@@ -17,8 +17,8 @@ import (
 
 	"atelier/client"
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/engine/child"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/engine/subprocess"
+	"atelier/internal/testkit/watch"
 	"atelier/test/program"
 )
 
@@ -313,7 +313,7 @@ func TestFaultsOfPrograms(t *testing.T) {
 // works beside them.
 func TestCuriousPrograms(t *testing.T) {
 	t.Parallel()
-	if child.SandboxName() == "" {
+	if subprocess.SandboxName() == "" {
 		t.Skip("this system has no sandbox")
 	}
 	spies := map[string]string{
@@ -328,7 +328,7 @@ func TestCuriousPrograms(t *testing.T) {
 	}
 	w := newWorkshop(t, "sqlite", deeds, "", nil)
 	waiting := w.start("waits", 1)
-	witness.Until(t, "the other job", func() bool { left, _ := filepath.Glob(w.jobs + "/*/secret"); return len(left) == 1 })
+	watch.Until(t, "the other job", func() bool { left, _ := filepath.Glob(w.jobs + "/*/secret"); return len(left) == 1 })
 	for name := range spies {
 		run := w.end(w.start(name, 1).ID)
 		if run.Status != "succeeded" || len(run.Outputs) != 1 {
@@ -344,7 +344,7 @@ func TestCuriousPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.end(waiting.ID)
-	if !strings.Contains(w.node.stderr.String(), child.SandboxName()) {
+	if !strings.Contains(w.node.stderr.String(), subprocess.SandboxName()) {
 		t.Error("the log does not say what keeps programs away")
 	}
 	w.node.stop()
@@ -360,19 +360,19 @@ func TestACancelledProgram(t *testing.T) {
 				name: "stubborn", does: `trap '' TERM INT HUP; cp $GOOD out/1.png; echo '{"output":"out/1.png"}'; setsid sleep 300 & sleep 300`,
 			}}, "", nil)
 			run := w.start("stubborn", 2)
-			witness.Until(t, "both sleep", func() bool { return strings.Count(strings.Join(w.processes(), "\n"), "sleep 300") == 2 })
+			watch.Until(t, "both sleep", func() bool { return strings.Count(strings.Join(w.processes(), "\n"), "sleep 300") == 2 })
 			asked := time.Now()
 			if _, err := w.client.Cancel(t.Context(), run.ID); err != nil {
 				t.Fatal(err)
 			}
-			witness.Until(t, "all are gone", func() bool { return len(w.processes()) == 0 })
+			watch.Until(t, "all are gone", func() bool { return len(w.processes()) == 0 })
 			if took := time.Since(asked); took > 3*time.Second {
 				t.Errorf("the program went on for %v", took)
 			}
 			if run = w.end(run.ID); run.Status != "cancelled" || len(run.Outputs) != 0 || run.TokensCharged != 0 {
 				t.Errorf("run = %+v", run)
 			}
-			witness.Until(t, "its folder is gone", func() bool { left, _ := os.ReadDir(w.jobs); return len(left) == 0 })
+			watch.Until(t, "its folder is gone", func() bool { left, _ := os.ReadDir(w.jobs); return len(left) == 0 })
 			w.tidy(0)
 		})
 	}

@@ -13,7 +13,7 @@ import (
 
 	"atelier/client"
 	"atelier/internal/engine/comfyui/comfyuitest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // portrait is a workflow with what people choose and what stays as it is.
@@ -161,7 +161,7 @@ func TestAWorkflow(t *testing.T) {
 		if run.Status != "cancelled" {
 			t.Errorf("run = %+v", run)
 		}
-		witness.Until(t, "the server stops working", st.comfy.Idle)
+		watch.Until(t, "the server stops working", st.comfy.Idle)
 		st.released(1)
 	})
 }
@@ -193,9 +193,9 @@ func TestAServerGoesAway(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		st := newStudio(t, s, 20*time.Millisecond)
 		made := st.begin("a desert", 100)
-		witness.Until(t, "the server works", func() bool { return len(st.comfy.Prompts()) > 0 })
+		watch.Until(t, "the server works", func() bool { return len(st.comfy.Prompts()) > 0 })
 		st.comfy.Stop()
-		witness.Until(t, "whoever asks is told to wait longer", func() bool {
+		watch.Until(t, "whoever asks is told to wait longer", func() bool {
 			run, err := st.client.Status(t.Context(), made.ID)
 			return err == nil && run.Status == "pending" && run.RetryAfter == 10
 		})
@@ -216,7 +216,7 @@ func TestAWorkerFindsItsWorkAgain(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		st := newStudio(t, s, 50*time.Millisecond)
 		made := st.begin("a forest", 100)
-		witness.Until(t, "the server works", func() bool { return len(st.comfy.Prompts()) > 0 })
+		watch.Until(t, "the server works", func() bool { return len(st.comfy.Prompts()) > 0 })
 		st.node.kill()
 		token := st.node.token
 		st.node = s.serve()

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/test/visitor"
 )
 
@@ -17,7 +17,7 @@ func TestFirstHour(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		n := s.serve()
 		var link []string
-		witness.Until(t, "the set-up link", func() bool {
+		watch.Until(t, "the set-up link", func() bool {
 			link = regexp.MustCompile(`http://\S+/setup\?token=\w+`).FindStringSubmatch(n.stderr.String())
 			return link != nil
 		})

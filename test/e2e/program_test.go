@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api/apitest"
 	"atelier/test/program"
 )
@@ -126,7 +126,7 @@ type node struct {
 	cmd    *exec.Cmd
 	url    string
 	token  string
-	stderr *witness.Log
+	stderr *watch.Log
 	exited chan struct{}
 	err    error // after exited
 }
@@ -140,7 +140,7 @@ func (s *site) start(args ...string) (*node, *bufio.Scanner) {
 // launch starts the command of a server.
 func (s *site) launch(cmd *exec.Cmd) (*node, *bufio.Scanner) {
 	s.t.Helper()
-	n := &node{t: s.t, cmd: cmd, stderr: &witness.Log{}, exited: make(chan struct{})}
+	n := &node{t: s.t, cmd: cmd, stderr: &watch.Log{}, exited: make(chan struct{})}
 	stdout, err := n.cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)

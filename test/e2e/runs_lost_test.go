@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/test/program"
 )
 
@@ -89,7 +89,7 @@ func TestPausedWorkerChangesNothing(t *testing.T) {
 	if err := first.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	witness.Until(t, "the first worker to give its runs up", func() bool {
+	watch.Until(t, "the first worker to give its runs up", func() bool {
 		log := first.stderr.String()
 		return strings.Count(log, "a run was taken over by another worker")+strings.Count(log, "a run could not be ended here") == runs
 	})

@@ -22,7 +22,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api/apitest"
 	"atelier/test/program"
 )
@@ -242,7 +242,7 @@ func TestOneRun(t *testing.T) {
 			}
 			return ""
 		}
-		witness.Until(t, "the first runs and the second waits", func() bool { return stage(running) == "running" && stage(waiting) == "queued" })
+		watch.Until(t, "the first runs and the second waits", func() bool { return stage(running) == "running" && stage(waiting) == "queued" })
 		balance := func() (tokens, held float64) {
 			b := n.json("/api/v2/me")["accounts"].([]any)[0].(map[string]any)["balance"].(map[string]any)
 			return b["tokens"].(float64), b["held"].(float64)
@@ -254,7 +254,7 @@ func TestOneRun(t *testing.T) {
 			t.Errorf("cancel of a queued run = %v", rec)
 		}
 		n.call("POST", "/api/v2/generate/"+running+"/cancel", "").want(t, 202)
-		witness.Until(t, "the run is cancelled", func() bool { return stage(running) == "" })
+		watch.Until(t, "the run is cancelled", func() bool { return stage(running) == "" })
 		if a := n.call("POST", "/api/v2/generate/"+running+"/cancel", ""); a.want(t, 200)["status"] != "cancelled" {
 			t.Errorf("cancel of an ended run = %s", a.body)
 		}

@@ -18,7 +18,7 @@ import (
 
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/blob/blobtest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // TestFirstDay is what a newcomer does: start, set up, list, page, filter,
@@ -28,7 +28,7 @@ func TestFirstDay(t *testing.T) {
 		tools := t.TempDir()
 		n := s.serve("--tools", tools)
 
-		witness.Until(t, "the set-up link", func() bool { return strings.Contains(n.stderr.String(), "/setup?token=") })
+		watch.Until(t, "the set-up link", func() bool { return strings.Contains(n.stderr.String(), "/setup?token=") })
 		link := regexp.MustCompile(`http://\S+(/setup\?token=\w+)`).FindStringSubmatch(n.stderr.String())[1]
 		if a := n.get(link); a.StatusCode != 200 || !bytes.Contains(a.body, []byte("atelier admin person create")) {
 			t.Errorf("set-up page = %d %s", a.StatusCode, a.body)
@@ -48,7 +48,7 @@ func TestFirstDay(t *testing.T) {
 		paged := n.tools("limit=1", func(page int) {
 			if page == 1 {
 				write(t, tools, "zzz.yaml", manifest("Added meanwhile"))
-				witness.Until(t, "the new tool", func() bool { _, ok := n.tools("", nil)["Added meanwhile"]; return ok })
+				watch.Until(t, "the new tool", func() bool { _, ok := n.tools("", nil)["Added meanwhile"]; return ok })
 			}
 		})
 		delete(paged, "Added meanwhile")
@@ -131,13 +131,13 @@ func TestReload(t *testing.T) {
 
 		write(t, tools, "mine.yaml", manifest("Two"))
 		n.cmd.Process.Signal(syscall.SIGHUP)
-		witness.Until(t, "the edit", func() bool { return n.tools("", nil)["Two"] == id })
+		watch.Until(t, "the edit", func() bool { return n.tools("", nil)["Two"] == id })
 		if n.json("/api/v2/tools/" + id)["tool_fields_hash"] == hash {
 			t.Error("the hash is as before the edit")
 		}
 		write(t, tools, "mine.yaml", "name: [")
 		n.cmd.Process.Signal(syscall.SIGHUP)
-		witness.Until(t, "the report", func() bool { return strings.Contains(n.stderr.String(), "mine.yaml:1:1") })
+		watch.Until(t, "the report", func() bool { return strings.Contains(n.stderr.String(), "mine.yaml:1:1") })
 		if got := n.tools("", nil); got["Two"] != id {
 			t.Errorf("tools with a broken manifest: %v, want the last good one", got)
 		}
@@ -152,7 +152,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("apply = %v, want one change", got)
 		}
 		n.cmd.Process.Signal(syscall.SIGHUP)
-		witness.Until(t, "the applied edit", func() bool { return n.tools("", nil)["Three"] == id })
+		watch.Until(t, "the applied edit", func() bool { return n.tools("", nil)["Three"] == id })
 		s.check()
 		n.stop()
 	})
@@ -263,7 +263,7 @@ func TestTwoNodes(t *testing.T) {
 			}
 		}
 		write(t, tools, "mine.yaml", manifest("Edited"))
-		witness.Until(t, "the edit on both", func() bool {
+		watch.Until(t, "the edit on both", func() bool {
 			return nodes[0].tools("", nil)["Edited"] != "" && nodes[1].tools("", nil)["Edited"] != ""
 		})
 
@@ -302,7 +302,7 @@ func TestRoles(t *testing.T) {
 // TestTelemetry reads the metrics and takes the traces of a running server.
 func TestTelemetry(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
-		var traces witness.Log
+		var traces watch.Log
 		collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintln(&traces, r.URL.Path)
 			io.Copy(&traces, r.Body)

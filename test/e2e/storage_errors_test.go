@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // TestFilesArePrivate starts the program with a umask that lets everybody in,
@@ -79,7 +79,7 @@ func TestBrokenDisk(t *testing.T) {
 			n.upload(wave(1000))
 
 			trace := exec.Command(strace, "-f", "-qq", "-o", os.DevNull, "-e", "trace="+strings.Split(c.calls, ":")[0], "-e", "inject="+c.calls, "-p", strconv.Itoa(n.cmd.Process.Pid))
-			stderr := &witness.Log{}
+			stderr := &watch.Log{}
 			trace.Stderr = stderr
 			if err := trace.Start(); err != nil {
 				t.Fatal(err)
@@ -103,7 +103,7 @@ func TestBrokenDisk(t *testing.T) {
 }
 
 // witnessTraced waits until strace has hold of the program.
-func witnessTraced(t *testing.T, n *node, stderr *witness.Log, ended <-chan struct{}) {
+func witnessTraced(t *testing.T, n *node, stderr *watch.Log, ended <-chan struct{}) {
 	t.Helper()
 	path := "/proc/" + strconv.Itoa(n.cmd.Process.Pid) + "/status"
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {

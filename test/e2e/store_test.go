@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"atelier/internal/file/blob/blobtest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // storeProxy stands before an S3 server and counts the reads of objects.
@@ -169,7 +169,7 @@ func TestStalledUploads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	witness.Until(t, "the server to read what was sent", func() bool { return unreadBytes(t, port) == 0 })
+	watch.Until(t, "the server to read what was sent", func() bool { return unreadBytes(t, port) == 0 })
 
 	n.upload(wave(1 << 20)) // others are served beside them
 	peak := memoryPeak(t, n.cmd.Process.Pid)

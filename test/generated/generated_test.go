@@ -25,8 +25,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/testkit/companion"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/servers"
+	"atelier/internal/testkit/watch"
 	"atelier/test/program"
 )
 
@@ -39,7 +39,7 @@ const skipVariable = "ATELIER_TEST_GENERATED"
 const patience = 5 * time.Minute
 
 // source is this folder.
-var source = sync.OnceValues(func() (string, error) { return companion.Source(context.Background(), "generated") })
+var source = sync.OnceValues(func() (string, error) { return servers.Source(context.Background(), "generated") })
 
 // node is where Node.js and its packages are.
 type node struct{ program, packages string }
@@ -51,7 +51,7 @@ var installNode = sync.OnceValues(func() (node, error) {
 	if err != nil {
 		return node{}, err
 	}
-	program, packages, err := companion.Node(ctx, source, "generated")
+	program, packages, err := servers.Node(ctx, source, "generated")
 	if err != nil {
 		return node{}, fmt.Errorf("redocly, spectral and openapi-typescript: %w", err)
 	}
@@ -66,7 +66,7 @@ var installPython = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bin, err := companion.Python(ctx, source, "generated")
+	bin, err := servers.Python(ctx, source, "generated")
 	if err != nil {
 		return "", fmt.Errorf("openapi-python-client: %w", err)
 	}
@@ -150,7 +150,7 @@ func startService(t *testing.T) service {
 	}
 
 	serve := atelier("serve", "--listen", "127.0.0.1:0")
-	var log witness.Log
+	var log watch.Log
 	serve.Stderr = &log
 	stdout, err := serve.StdoutPipe()
 	if err != nil {
@@ -214,7 +214,7 @@ func TestGenerated(t *testing.T) {
 
 	t.Run("redocly", func(t *testing.T) {
 		t.Parallel()
-		n := companion.Need(t, "redocly", skipVariable, installNode)
+		n := servers.Need(t, "redocly", skipVariable, installNode)
 		dir := n.nodeDir(t, s.document)
 		out := n.run(t, dir, "@redocly/cli/bin/cli.js", "lint", "--format", "json", "openapi.json")
 		var found struct{ Problems []any }
@@ -228,14 +228,14 @@ func TestGenerated(t *testing.T) {
 
 	t.Run("spectral", func(t *testing.T) {
 		t.Parallel()
-		n := companion.Need(t, "spectral", skipVariable, installNode)
+		n := servers.Need(t, "spectral", skipVariable, installNode)
 		dir := n.nodeDir(t, s.document, "spectral.yaml")
 		n.run(t, dir, "@stoplight/spectral-cli/dist/index.js", "lint", "--quiet", "--fail-severity", "hint", "--ruleset", "spectral.yaml", "openapi.json")
 	})
 
 	t.Run("openapi-typescript", func(t *testing.T) {
 		t.Parallel()
-		n := companion.Need(t, "openapi-typescript", skipVariable, installNode)
+		n := servers.Need(t, "openapi-typescript", skipVariable, installNode)
 		dir := n.nodeDir(t, s.document, "walk.ts", "tsconfig.json")
 		n.run(t, dir, "openapi-typescript/bin/cli.js", "openapi.json", "--output", "schema.d.ts")
 		n.run(t, dir, "typescript-native/bin/tsc", "--project", ".")
@@ -244,7 +244,7 @@ func TestGenerated(t *testing.T) {
 
 	t.Run("openapi-python-client", func(t *testing.T) {
 		t.Parallel()
-		bin := companion.Need(t, "openapi-python-client", skipVariable, installPython)
+		bin := servers.Need(t, "openapi-python-client", skipVariable, installPython)
 		dir := t.TempDir()
 		copyFiles(t, dir, "walk.py", "python.yaml")
 		if err := os.WriteFile(filepath.Join(dir, "openapi.json"), s.document, 0o600); err != nil {

@@ -10,7 +10,7 @@ import (
 	"atelier/internal/money/budget"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 func TestBudgets(t *testing.T) {
@@ -101,7 +101,7 @@ func TestBudgetsAndClocks(t *testing.T) {
 				_, err := w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 1})
 				set <- err
 			}()
-			witness.Until(w.T, "the budget to wait", func() (waits bool) {
+			watch.Until(w.T, "the budget to wait", func() (waits bool) {
 				w.ok(w.db.QueryRow(w.ctx(), `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&waits))
 				return waits
 			})

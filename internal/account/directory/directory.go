@@ -20,7 +20,7 @@ import (
 
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/money/budget"
 	"atelier/internal/notify/mailqueue"
@@ -166,7 +166,7 @@ func hold(ctx context.Context, tx *sqldb.Tx, personID string) error {
 
 // known finds a person by what may or may not be an id. They are held by now.
 func known(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, error) {
-	if !ident.Valid(personID) {
+	if !ids.Valid(personID) {
 		return person.Person{}, errNoMember
 	}
 	err := person.Lock(ctx, tx, personID)

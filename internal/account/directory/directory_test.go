@@ -14,7 +14,7 @@ import (
 	"atelier/internal/account/directory"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -125,7 +125,7 @@ func (w world) person(email string) directory.Actor {
 
 // fresh makes somebody whom no other part of the test knows.
 func (w world) fresh() directory.Actor {
-	return w.person(strings.ToLower(ident.New()) + "@example.com")
+	return w.person(strings.ToLower(ids.New()) + "@example.com")
 }
 
 func (w world) company(name string) string {

@@ -8,7 +8,7 @@ import (
 	"atelier/internal/account/directory"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -31,7 +31,7 @@ func TestSetMember(t *testing.T) {
 		c := w.company("Fox")
 		admin, bert := w.role(c, w.fresh(), company.CompanyPermissions...), w.person("bert@example.com")
 		_, outside := w.dir.SetMember(w.ctx(), admin, c, bert.PersonID, "member")
-		_, never := w.dir.SetMember(w.ctx(), admin, c, ident.New(), "member")
+		_, never := w.dir.SetMember(w.ctx(), admin, c, ids.New(), "member")
 		if !fault.Is(outside, fault.NotFound) || outside.Error() != never.Error() {
 			w.Errorf("somebody from outside = %v, nobody = %v", outside, never)
 		}

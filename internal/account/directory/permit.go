@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 )
@@ -70,7 +70,7 @@ func inCompany(ctx context.Context, tx *sqldb.Tx, a Actor, companyID string, may
 
 // membership finds a person's place in a company, nil where they have none.
 func membership(ctx context.Context, tx *sqldb.Tx, personID, companyID string) (*company.Membership, error) {
-	if !ident.Valid(personID) {
+	if !ids.Valid(personID) {
 		return nil, nil
 	}
 	all, err := company.OfPerson(ctx, tx, personID)
@@ -228,7 +228,7 @@ func inTeam(ctx context.Context, tx *sqldb.Tx, a Actor, teamID string, may teamR
 
 // account finds a person's place in a team, nil where they have none.
 func account(ctx context.Context, tx *sqldb.Tx, personID, teamID string) (*company.Account, error) {
-	if !ident.Valid(personID) {
+	if !ids.Valid(personID) {
 		return nil, nil
 	}
 	all, err := company.Accounts(ctx, tx, personID)

@@ -7,7 +7,7 @@ import (
 	"atelier/internal/account/directory"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/money/budget"
@@ -275,7 +275,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 					}
 					if who.name == "stranger" && act.done != audit.InvitationRevoked { // which has a test of its own
 						s := s
-						s.company, s.team = ident.New(), ident.New()
+						s.company, s.team = ids.New(), ids.New()
 						if never := act.try(s); never == nil || never.Error() != err.Error() {
 							t.Errorf("%s: strangers are told %q of what is, and %q of what is not", act.name, err, never)
 						}
@@ -317,7 +317,7 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		for _, a := range []directory.Actor{operator, admin} {
-			for _, id := range []string{"", "x", "\x00", "../..", ident.New(), admin.PersonID + "\x00"} {
+			for _, id := range []string{"", "x", "\x00", "../..", ids.New(), admin.PersonID + "\x00"} {
 				for _, try := range []func() error{
 					func() error { _, err := w.dir.Company(w.ctx(), a, id); return err },
 					func() error {

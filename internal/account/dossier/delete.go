@@ -17,7 +17,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
 	"atelier/internal/file/library"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/ledger"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
@@ -191,7 +191,7 @@ func forget(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if err := webhook.EraseSecret(ctx, tx, personID); err != nil {
 		return err
 	}
-	return storage.Forget(ctx, tx, personID)
+	return quota.Forget(ctx, tx, personID)
 }
 
 // record writes down what ended: the log keeps ids and no address of mail.

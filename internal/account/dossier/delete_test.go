@@ -13,7 +13,7 @@ import (
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/board"
@@ -24,7 +24,7 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/access"
 )
 
@@ -141,7 +141,7 @@ func TestNoWayIn(t *testing.T) {
 		h.refused(h.leave(l.id), fault.Unauthenticated, "")
 		_, err = h.dossier.Export(ctx, dossier.Actor{PersonID: l.id}, l.id)
 		h.refused(err, fault.Unauthenticated, "")
-		if _, was, err := h.Runs.Cancel(ctx, generation.Caller{PersonID: ident.New(), AccountID: l.team, MayManage: true}, l.work.ID); err != nil || !was {
+		if _, was, err := h.Runs.Cancel(ctx, generation.Caller{PersonID: ids.New(), AccountID: l.team, MayManage: true}, l.work.ID); err != nil || !was {
 			h.Errorf("cancel by a manager: %v, %v", was, err)
 		}
 		// The address of a file that is not erased yet is dead.
@@ -178,7 +178,7 @@ func TestRefusals(t *testing.T) {
 		as := dossier.Actor{PersonID: id}
 		h.refused(h.dossier.Delete(ctx, as, id, "bert@example.com"), fault.Invalid, "")
 		h.refused(h.dossier.Delete(ctx, as, id, ""), fault.Invalid, "")
-		h.refused(h.dossier.Delete(ctx, dossier.Actor{PersonID: ident.New()}, id, email), fault.Forbidden, "permission")
+		h.refused(h.dossier.Delete(ctx, dossier.Actor{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
 		h.refused(h.dossier.Delete(ctx, dossier.Actor{}, "", ""), fault.Forbidden, "permission")
 
 		h.Give(id, 10)
@@ -338,7 +338,7 @@ func TestChecksFind(t *testing.T) {
 func (h *house) waits() {
 	h.Helper()
 	if h.DB.Dialect.Name == "postgres" {
-		witness.Until(h.T, "somebody to wait", func() bool {
+		watch.Until(h.T, "somebody to wait", func() bool {
 			return h.Count(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 1
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"atelier/internal/account/dossier"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/file/library"
 	"atelier/internal/run/generation/generationtest"
 )
@@ -65,7 +65,7 @@ func TestExportHasEverything(t *testing.T) {
 		if n := len(files); n != 16 {
 			h.Errorf("%d files", n)
 		}
-		secrets := []string{l.token, l.company2, l.cookie, l.device.Tokens.Refresh, l.device.Tokens.ID, identitytest.Password, "argon2", ident.Hash(l.token), ident.Hash(l.cookie), "old " + filename}
+		secrets := []string{l.token, l.company2, l.cookie, l.device.Tokens.Refresh, l.device.Tokens.ID, identitytest.Password, "argon2", ids.Hash(l.token), ids.Hash(l.cookie), "old " + filename}
 		for name, text := range files {
 			for _, secret := range secrets {
 				if strings.Contains(text, secret) {
@@ -83,12 +83,12 @@ func TestExportOfManyPages(t *testing.T) {
 		h.Exec(`INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ('n', $1, 'x', 'x', 1)`, id)
 		tool := h.Tool("free")
 		for i := range 450 {
-			run := ident.New()
+			run := ids.New()
 			h.Exec(`INSERT INTO run (id, library_id, person_id, account_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed, num_results, metadata, webhook_url,
 				poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used, status, attempt, worker, cancel, preview, revision, error_code, error_message, created, finished)
 				VALUES ($1, $1, $2, $2, 'device', 'd', '', $3, $4, 'script', '{}', 'p', 1, 1, '', '', 1, 0, 0, 0, '', 0, 0, 'failed', 0, '', FALSE, '', 1, 'X', '', $5, $5)`,
 				run, id, tool.ID, tool.Hash, int64(1000+i/7))
-			h.Exec(`INSERT INTO ledger_transaction (id, kind, note, created, run_id) VALUES ($1, 'settle', '', 1, $2)`, ident.New(), run)
+			h.Exec(`INSERT INTO ledger_transaction (id, kind, note, created, run_id) VALUES ($1, 'settle', '', 1, $2)`, ids.New(), run)
 		}
 		h.Exec(`INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, 0, 0, '', 0), ('system:revenue', 0, 0, '', 0) ON CONFLICT (id) DO NOTHING`, id)
 		h.Exec(`INSERT INTO ledger_entry (transaction_id, account_id, amount) SELECT id, CAST($1 AS TEXT), 0 FROM ledger_transaction WHERE kind = 'settle'`, id)
@@ -169,7 +169,7 @@ func TestFiveADay(t *testing.T) {
 		}
 		_, err = h.dossier.Export(h.Context(), dossier.Operator, id)
 		h.OK(err)
-		_, err = h.dossier.Export(h.Context(), dossier.Actor{PersonID: ident.New()}, id)
+		_, err = h.dossier.Export(h.Context(), dossier.Actor{PersonID: ids.New()}, id)
 		h.refused(err, fault.Forbidden, "permission")
 		h.Pass(19 * time.Hour)
 		_, err = h.dossier.Export(h.Context(), as, id)

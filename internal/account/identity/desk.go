@@ -16,7 +16,7 @@ import (
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/ledger"
 	"atelier/internal/notify/mail"
 	"atelier/internal/notify/mailqueue"
@@ -61,7 +61,7 @@ type Settings struct {
 	TopUp            int64 // tokens of a free top-up; 0: there is none
 	TopUpWindow      time.Duration
 
-	Storage storage.Limits // of what accounts store
+	Storage quota.Limits // of what accounts store
 }
 
 // Signup is who may sign up.

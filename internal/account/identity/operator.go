@@ -7,7 +7,7 @@ import (
 
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
@@ -35,7 +35,7 @@ func (d *Desk) Grant(ctx context.Context, email, teamID string, tokens int64, no
 
 // StorageOf tells what the personal account of the person with an address, or a
 // team, stores.
-func (d *Desk) StorageOf(ctx context.Context, email, teamID string) (u storage.Usage, err error) {
+func (d *Desk) StorageOf(ctx context.Context, email, teamID string) (u quota.Usage, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		account, _, err := payee(ctx, tx, email, teamID)
 		if err != nil {
@@ -49,13 +49,13 @@ func (d *Desk) StorageOf(ctx context.Context, email, teamID string) (u storage.U
 
 // SetStorageLimit gives the personal account of the person with an address, or a
 // team, a limit of its own on what it stores; nil goes by the setting again.
-func (d *Desk) SetStorageLimit(ctx context.Context, email, teamID string, limit *int64) (u storage.Usage, err error) {
+func (d *Desk) SetStorageLimit(ctx context.Context, email, teamID string, limit *int64) (u quota.Usage, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		account, entry, err := payee(ctx, tx, email, teamID)
 		if err != nil {
 			return err
 		}
-		before, err := storage.SetLimit(ctx, tx, account, limit)
+		before, err := quota.SetLimit(ctx, tx, account, limit)
 		if err != nil {
 			return err
 		}

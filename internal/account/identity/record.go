@@ -8,7 +8,7 @@ import (
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/company"
 	"atelier/internal/people/device"
@@ -43,7 +43,7 @@ type Account struct {
 	Permissions []company.Permission
 	PluginKinds []string
 	Balance     ledger.Balance
-	Storage     storage.Usage
+	Storage     quota.Usage
 }
 
 // Reach is what a record is about: all that the credential which asks can act

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"sync"
 
-	"atelier/internal/base/background"
+	"atelier/internal/base/lowpriority"
 )
 
 // Lane is a kind of work that has places of its own.
@@ -73,7 +73,7 @@ type waiter struct {
 }
 
 // NewBudget makes a budget of so many bytes.
-func NewBudget(bytes int64) *Budget { return newBudget(bytes, background.Cores()) }
+func NewBudget(bytes int64) *Budget { return newBudget(bytes, lowpriority.Cores()) }
 
 func newBudget(bytes int64, cores int) *Budget {
 	b := &Budget{total: max(bytes, 1)}

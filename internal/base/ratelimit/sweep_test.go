@@ -9,7 +9,7 @@ import (
 
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 func sweep(t *testing.T, db *sqldb.DB, before time.Time, limit int) (removed int64) {
@@ -80,7 +80,7 @@ func TestSweepLeavesAKeyInUse(t *testing.T) {
 				}
 			})
 			if db.Dialect.Name == "postgres" { // on SQLite it waits for its turn
-				witness.Until(t, "the sweep to wait for the key", func() (waits bool) {
+				watch.Until(t, "the sweep to wait for the key", func() (waits bool) {
 					err := db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_stat_activity
 						WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
 					return err == nil && waits

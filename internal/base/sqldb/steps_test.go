@@ -8,7 +8,7 @@ import (
 
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/report"
 	"atelier/internal/notify/webhook"
 )
@@ -142,18 +142,18 @@ func TestStorageStep(t *testing.T) {
 			if _, err := db.Migrate(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if v, err := db.Verify(ctx, storage.Checks); err != nil || len(v) > 0 {
+			if v, err := db.Verify(ctx, quota.Checks); err != nil || len(v) > 0 {
 				t.Errorf("checks = %v, %v", v, err)
 			}
 			err := db.Read(ctx, func(tx *sqldb.Tx) error {
-				all, err := storage.Limits{}.OfAll(ctx, tx, []string{"p9", "team0"})
+				all, err := quota.Limits{}.OfAll(ctx, tx, []string{"p9", "team0"})
 				if err != nil {
 					return err
 				}
 				if all["p9"].Used != 7 || all["p9"].Leaving != 0 || all["team0"].Used == 0 || all["team0"].Leaving != 1000 {
 					t.Errorf("usage = %+v", all)
 				}
-				total, err := storage.Total(ctx, tx)
+				total, err := quota.Total(ctx, tx)
 				if total <= 1007 {
 					t.Errorf("total = %d", total)
 				}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"atelier/internal/base/failpoint"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -60,7 +60,7 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 		what := "changed"
 		switch {
 		case !known:
-			have = row{id: ident.New(), slug: slug}
+			have = row{id: ids.New(), slug: slug}
 			what = "added"
 		case !slices.Contains(s.sources, have.source) && !have.removed:
 			continue // another node's directory has it, and goes before our built-in

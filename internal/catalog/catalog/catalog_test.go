@@ -17,7 +17,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/catalog/catalog"
@@ -95,7 +95,7 @@ func TestApply(t *testing.T) {
 		equal(t, "first", s.apply(dir(f)), []string{"added tool_tag g", "added tool a", "added tool b", "added kit k"})
 		equal(t, "again", s.apply(dir(f)), nil)
 		a := *s.tool("a")
-		if !ident.Valid(a.ID) || !strings.HasPrefix(a.Hash, "v1:") || len(a.Hash) != 46 || a.Created.IsZero() {
+		if !ids.Valid(a.ID) || !strings.HasPrefix(a.Hash, "v1:") || len(a.Hash) != 46 || a.Created.IsZero() {
 			t.Errorf("tool = %+v, want an id, a hash and a time", a)
 		}
 
@@ -127,7 +127,7 @@ func TestApply(t *testing.T) {
 		f["b.yaml"].Data = []byte(named("B"))
 		equal(t, "removal", s.apply(dir(f)), []string{"removed tool_tag g", "changed tool b", "removed tool a", "removed kit k"})
 		equal(t, "tools", s.slugs(), []string{"b"})
-		if name, other := s.Snapshot().Name(a.ID), s.Snapshot().Name(ident.New()); name != "A2" || other != "" {
+		if name, other := s.Snapshot().Name(a.ID), s.Snapshot().Name(ids.New()); name != "A2" || other != "" {
 			t.Errorf("the removed tool's name is %q and nobody's %q, want A2 and none", name, other)
 		}
 

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 // RefKind is how a media input names its file.
@@ -123,7 +123,7 @@ func (f *filler) part(index any) (i int, wrong string) {
 func refID(kind RefKind, id any) (s, wrong string) {
 	s, _ = id.(string)
 	switch {
-	case kind == UploadRef && !ident.Valid(s):
+	case kind == UploadRef && !ids.Valid(s):
 		return "", NoSuchUpload
 	case kind == LibraryRef && !libraryForm.MatchString(s):
 		return "", NoSuchLibraryItem

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -116,7 +116,7 @@ const (
 // a millisecond takes one: zero is for tools without a history.
 func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult time.Duration) error {
 	_, err := tx.Exec(ctx, `INSERT INTO tool_duration (id, tool_id, ms_per_result, finished) VALUES ($1, $2, $3, $4)`,
-		ident.New(), toolID, max(perResult.Milliseconds(), 1), sqldb.At(tx.Now))
+		ids.New(), toolID, max(perResult.Milliseconds(), 1), sqldb.At(tx.Now))
 	return err
 }
 

@@ -14,7 +14,7 @@ import (
 	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // site is a server that remembers who came.
@@ -216,7 +216,7 @@ func TestAnswersWithoutFilesAreSmall(t *testing.T) {
 func TestShort(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.mux.HandleFunc("/hangs", witness.Hang)
+	s.mux.HandleFunc("/hangs", watch.Hang)
 	c, err := backend.New(backend.Options{URL: s.URL, Timeout: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

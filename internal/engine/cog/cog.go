@@ -20,7 +20,7 @@ import (
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
 // Options are how files travel.
@@ -260,19 +260,19 @@ func (e *Engine) Probe(ctx context.Context) error {
 }
 
 // Import drafts a tool of what the server says about its model.
-func (e *Engine) Import(ctx context.Context, name, engineName string) (sketch.Tool, error) {
+func (e *Engine) Import(ctx context.Context, name, engineName string) (manifestdraft.Tool, error) {
 	ctx, end := e.c.Short(ctx)
 	defer end()
 	var doc json.RawMessage
 	if err := e.c.JSON(ctx, http.MethodGet, "openapi.json", nil, &doc); err != nil {
-		return sketch.Tool{}, fmt.Errorf("ask for the model's inputs: %w", err)
+		return manifestdraft.Tool{}, fmt.Errorf("ask for the model's inputs: %w", err)
 	}
-	d, err := sketch.FromSchema(doc, "Input", "Output")
+	d, err := manifestdraft.FromSchema(doc, "Input", "Output")
 	if err != nil {
-		return sketch.Tool{}, fmt.Errorf("read the model's inputs: %w", err)
+		return manifestdraft.Tool{}, fmt.Errorf("read the model's inputs: %w", err)
 	}
 	if len(d.Missing) > 0 {
-		return sketch.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
+		return manifestdraft.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
 	}
 	return d.Tool(name, engineName), nil
 }

@@ -13,7 +13,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/enginetest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // server does what no healthy Cog server does. Answers are taken from the
@@ -100,7 +100,7 @@ func gives(output string) answer {
 }
 
 // hangs says nothing.
-func hangs(w http.ResponseWriter, r *http.Request) { witness.Hang(w, r) }
+func hangs(w http.ResponseWriter, r *http.Request) { watch.Hang(w, r) }
 
 // at gives a file of the server itself.
 func at(path string) answer {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
 // prompts finds the texts that samplers are told to go towards or away from.
@@ -38,12 +38,12 @@ func (d *draft) prompts() {
 				continue
 			}
 			if negative {
-				d.field("negative_prompt", text, places, func() sketch.Field {
-					return sketch.Field{Type: "NEG_PROMPT", Label: "Negative prompt", Default: unlessEmpty(text)}
+				d.field("negative_prompt", text, places, func() manifestdraft.Field {
+					return manifestdraft.Field{Type: "NEG_PROMPT", Label: "Negative prompt", Default: unlessEmpty(text)}
 				})
 			} else {
-				d.field("prompt", text, places, func() sketch.Field {
-					return sketch.Field{Type: "PROMPT", Label: "Prompt", Required: true}
+				d.field("prompt", text, places, func() manifestdraft.Field {
+					return manifestdraft.Field{Type: "PROMPT", Label: "Prompt", Required: true}
 				})
 			}
 		}
@@ -130,7 +130,7 @@ func (d *draft) files() {
 		for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
 			_, isText := n.Inputs[name].(string)
 			s := d.class(id).spec(name)
-			f := sketch.Field{Required: true}
+			f := manifestdraft.Field{Required: true}
 			var base string
 			switch {
 			case !isText:
@@ -159,7 +159,7 @@ func (d *draft) files() {
 				"AUDIO": {"audio/flac", "audio/mpeg", "audio/wav", "audio/ogg"},
 			}[f.Type]
 			// Never one field for two nodes: the same example may stand in both.
-			d.field(base, id, []string{id + "." + name}, func() sketch.Field { return f })
+			d.field(base, id, []string{id + "." + name}, func() manifestdraft.Field { return f })
 		}
 	}
 }
@@ -183,8 +183,8 @@ func (d *draft) sizes() {
 		fit := func(side float64) int {
 			return int(math.Floor(min(max(side, least), top)/multiple) * multiple)
 		}
-		d.field("size", fmt.Sprint(w, h), []string{id + ".width"}, func() sketch.Field {
-			return sketch.Field{
+		d.field("size", fmt.Sprint(w, h), []string{id + ".width"}, func() manifestdraft.Field {
+			return manifestdraft.Field{
 				Type:       "WIDTH_HEIGHT",
 				Label:      "Size",
 				Min:        &least,
@@ -214,11 +214,11 @@ func (d *draft) number(base, label, fieldType, kind string, most float64, input 
 		if !ok {
 			return
 		}
-		d.field(base, v, []string{id + "." + input}, func() sketch.Field {
+		d.field(base, v, []string{id + "." + input}, func() manifestdraft.Field {
 			low, high, step := s.bounds()
 			least := or(low, 0)
 			top := max(min(or(high, most), most), min(own, or(high, own)), least)
-			f := sketch.Field{
+			f := manifestdraft.Field{
 				Type:     fieldType,
 				Label:    label,
 				Min:      &least,
@@ -244,7 +244,7 @@ func (d *draft) number(base, label, fieldType, kind string, most float64, input 
 func (d *draft) choice(base, label, fieldType, input string) {
 	d.each(combo, func(id, _ string, v any, s inputSpec) {
 		const most = 500
-		var options []sketch.Option
+		var options []manifestdraft.Option
 		own := 0
 		for _, o := range s.options[:min(len(s.options), most)] {
 			name, ok := o.(string)
@@ -258,13 +258,13 @@ func (d *draft) choice(base, label, fieldType, input string) {
 			if fieldType == "MODEL_SINGLE_SELECT" {
 				text = strings.TrimSuffix(name, path.Ext(name))
 			}
-			options = append(options, sketch.Option{Text: short(line(text), 120), Value: name})
+			options = append(options, manifestdraft.Option{Text: short(line(text), 120), Value: name})
 		}
 		if len(options) == 0 || len(options) == 1 && options[0].Value == v {
 			return
 		}
-		d.field(base, v, []string{id + "." + input}, func() sketch.Field {
-			return sketch.Field{
+		d.field(base, v, []string{id + "." + input}, func() manifestdraft.Field {
+			return manifestdraft.Field{
 				Type:     fieldType,
 				Label:    label,
 				Options:  options,
@@ -289,7 +289,7 @@ func line(text string) string {
 func (d *draft) seeds() {
 	d.each("INT", func(id, name string, _ any, _ inputSpec) {
 		if d.bind[keySeed] == nil {
-			d.fields = append(d.fields, sketch.Field{Key: keySeed, Type: "SEED", Label: "Seed", Advanced: true})
+			d.fields = append(d.fields, manifestdraft.Field{Key: keySeed, Type: "SEED", Label: "Seed", Advanced: true})
 		}
 		d.bind[keySeed] = append(d.bind[keySeed], id+"."+name)
 	}, "seed", "noise_seed")

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
 // Workflow is a graph to make a manifest for.
@@ -24,14 +24,14 @@ type Workflow struct {
 // Import writes a manifest for a workflow. What people usually choose becomes a
 // field, with the ranges that the server names and the workflow's own values as
 // defaults; everything else stays as it is in the workflow.
-func (e *Engine) Import(ctx context.Context, from Workflow) (sketch.Tool, error) {
+func (e *Engine) Import(ctx context.Context, from Workflow) (manifestdraft.Tool, error) {
 	nodes, err := readGraph(from.Graph)
 	if err != nil {
-		return sketch.Tool{}, err
+		return manifestdraft.Tool{}, err
 	}
 	classes, err := e.classes(ctx, nodes)
 	if err != nil {
-		return sketch.Tool{}, err
+		return manifestdraft.Tool{}, err
 	}
 	d := &draft{
 		nodes:   nodes,
@@ -42,24 +42,24 @@ func (e *Engine) Import(ctx context.Context, from Workflow) (sketch.Tool, error)
 	}
 	out, savers, err := d.output()
 	if err != nil {
-		return sketch.Tool{}, err
+		return manifestdraft.Tool{}, err
 	}
 	d.prompts()
 	d.files()
 	d.sizes()
 	d.samplers()
 	d.seeds()
-	name := cmp.Or(from.Name, sketch.Label(strings.TrimSuffix(path.Base(from.File), path.Ext(from.File))))
+	name := cmp.Or(from.Name, manifestdraft.Label(strings.TrimSuffix(path.Base(from.File), path.Ext(from.File))))
 	with := map[string]any{"bind": d.bind}
 	if len(savers) < d.savers {
 		with["outputs"] = savers
 	}
-	return sketch.Tool{
+	return manifestdraft.Tool{
 		Name:       short(name, 80),
-		Price:      sketch.Price{Type: "COST", Tokens: 1},
+		Price:      manifestdraft.Price{Type: "COST", Tokens: 1},
 		NumResults: d.results(out.Type),
 		Output:     out,
-		Engine:     sketch.Engine{Name: from.Engine, With: with, Include: map[string]string{"workflow": from.File}},
+		Engine:     manifestdraft.Engine{Name: from.Engine, With: with, Include: map[string]string{"workflow": from.File}},
 		Fields:     d.fields,
 		Files:      map[string][]byte{from.File: from.Graph},
 	}, nil
@@ -71,7 +71,7 @@ type draft struct {
 	classes map[string]class
 	order   []string
 
-	fields []sketch.Field
+	fields []manifestdraft.Field
 	bind   map[string][]string
 	keys   map[string]string // of fields, by what they are and their value
 	savers int               // nodes that save results, of any kind
@@ -96,7 +96,7 @@ func (d *draft) each(kind string, do func(id, name string, v any, s inputSpec), 
 // field binds an input to a field. Inputs of one name with one value move
 // together, as the two samplers of a workflow do that share their steps; other
 // values get fields of their own.
-func (d *draft) field(base string, value any, places []string, make func() sketch.Field) {
+func (d *draft) field(base string, value any, places []string, make func() manifestdraft.Field) {
 	same := fmt.Sprintf("%s %v", base, value)
 	key, ok := d.keys[same]
 	if !ok {
@@ -124,9 +124,9 @@ func (d *draft) field(base string, value any, places []string, make func() sketc
 
 // results says how many one run may ask for: as many as a batch holds, or one
 // more run of the workflow for each where seeds make them differ.
-func (d *draft) results(kind string) *sketch.NumResults {
+func (d *draft) results(kind string) *manifestdraft.NumResults {
 	const most = 4
-	n := &sketch.NumResults{Min: 1, Max: most, Default: 1}
+	n := &manifestdraft.NumResults{Min: 1, Max: most, Default: 1}
 	if kind == "IMG" { // a batch of anything else is one file
 		d.each("INT", func(id, name string, v any, _ inputSpec) {
 			if !d.class(id).makes("LATENT") {
@@ -160,7 +160,7 @@ var saving = map[string]saver{
 
 // output says what the workflow makes, and which nodes save it. Beside a video
 // a workflow often saves stills, so the kinds have an order.
-func (d *draft) output() (sketch.Output, []string, error) {
+func (d *draft) output() (manifestdraft.Output, []string, error) {
 	byKind := map[string][]string{}
 	mimes := map[string][]string{}
 	for _, id := range d.order {
@@ -179,11 +179,11 @@ func (d *draft) output() (sketch.Output, []string, error) {
 	}
 	for _, kind := range []string{"VID", "ASSET_3D", "AUDIO", "IMG", "TEXT"} {
 		if len(byKind[kind]) > 0 {
-			return sketch.Output{Type: kind, MimeTypes: mimes[kind]}, byKind[kind], nil
+			return manifestdraft.Output{Type: kind, MimeTypes: mimes[kind]}, byKind[kind], nil
 		}
 	}
 	known := slices.Sorted(maps.Keys(saving))
-	return sketch.Output{}, nil, errors.New("the workflow saves nothing; it needs one of " + strings.Join(known, ", "))
+	return manifestdraft.Output{}, nil, errors.New("the workflow saves nothing; it needs one of " + strings.Join(known, ", "))
 }
 
 // combined reads a format such as video/h264-mp4 or image/gif.

@@ -15,10 +15,10 @@ import (
 	"atelier/internal/engine/comfyui"
 	"atelier/internal/engine/comfyui/comfyuitest"
 	"atelier/internal/engine/enginetest"
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
-func (r rig) draft(t *testing.T, g dict) sketch.Tool {
+func (r rig) draft(t *testing.T, g dict) manifestdraft.Tool {
 	t.Helper()
 	tool, err := r.Import(t.Context(), comfyui.Workflow{Name: "Portrait", Graph: []byte(text(t, g)), File: "portrait.json", Engine: "studio"})
 	if err != nil {
@@ -29,7 +29,7 @@ func (r rig) draft(t *testing.T, g dict) sketch.Tool {
 
 // taken gives a draft as the catalog has it, once it was written, read, checked
 // and stored.
-func taken(t *testing.T, tool sketch.Tool) *catalog.Tool {
+func taken(t *testing.T, tool manifestdraft.Tool) *catalog.Tool {
 	t.Helper()
 	manifest, err := tool.YAML("a draft")
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/comfyui"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 func TestAProbeDoesNotWaitForLong(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(witness.Hang))
+	s := httptest.NewServer(http.HandlerFunc(watch.Hang))
 	t.Cleanup(s.Close)
 	c, err := backend.New(backend.Options{URL: s.URL, Timeout: 50 * time.Millisecond})
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 )
 
 // Installed skips a test of an engine whose programs are not installed. With CI
 // set it fails instead.
-func Installed(t testing.TB, needs []child.Need) {
+func Installed(t testing.TB, needs []subprocess.Need) {
 	t.Helper()
 	for _, n := range needs {
 		switch {

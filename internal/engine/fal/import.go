@@ -10,34 +10,34 @@ import (
 	"slices"
 	"strings"
 
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
 // Import drafts a tool of an endpoint as the catalog describes it.
-func (e *Engine) Import(ctx context.Context, model, engineName string) (sketch.Tool, error) {
+func (e *Engine) Import(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
 	if !endpoint.MatchString(model) {
-		return sketch.Tool{}, errors.New("an endpoint is called owner/name, or owner/name/path")
+		return manifestdraft.Tool{}, errors.New("an endpoint is called owner/name, or owner/name/path")
 	}
 	if e.o.Catalog == nil {
-		return sketch.Tool{}, errors.New("the address of the catalog is not set")
+		return manifestdraft.Tool{}, errors.New("the address of the catalog is not set")
 	}
 	ctx, cancel := e.o.Catalog.Short(ctx)
 	defer cancel()
 	var doc json.RawMessage
 	if err := e.o.Catalog.JSON(ctx, "GET", "openapi/queue/openapi.json?endpoint_id="+url.QueryEscape(model), nil, &doc); err != nil {
-		return sketch.Tool{}, fmt.Errorf("ask for the endpoint's inputs: %w", err)
+		return manifestdraft.Tool{}, fmt.Errorf("ask for the endpoint's inputs: %w", err)
 	}
 	in, out := schemas(doc, model)
-	d, err := sketch.FromSchema(doc, in, out)
+	d, err := manifestdraft.FromSchema(doc, in, out)
 	if err != nil {
-		return sketch.Tool{}, fmt.Errorf("read the endpoint's inputs: %w", err)
+		return manifestdraft.Tool{}, fmt.Errorf("read the endpoint's inputs: %w", err)
 	}
 	if len(d.Missing) > 0 {
-		return sketch.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
+		return manifestdraft.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
 	}
 	_, name, _ := strings.Cut(model, "/")
-	tool := d.Tool(sketch.Label(name), engineName)
-	tool.Price = sketch.Price{Type: "COST", Tokens: 1} // it costs the operator
+	tool := d.Tool(manifestdraft.Label(name), engineName)
+	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // it costs the operator
 	tool.Engine.With["endpoint"] = model
 	return tool, nil
 }

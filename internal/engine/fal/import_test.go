@@ -7,7 +7,7 @@ import (
 
 	"atelier/internal/engine/fal"
 	"atelier/internal/engine/fal/faltest"
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
 func TestImport(t *testing.T) {
@@ -26,7 +26,7 @@ func TestImport(t *testing.T) {
 	if tool.Engine.Name != "fal" || with["endpoint"] != faltest.Painter || with["seed"] != "seed" || with["results"] != "num_images" {
 		t.Errorf("engine = %+v in\n%s", tool.Engine, text)
 	}
-	if !slices.ContainsFunc(tool.Fields, func(f sketch.Field) bool { return f.Key == "prompt" && f.Required }) || tool.Output.Type != "IMG" {
+	if !slices.ContainsFunc(tool.Fields, func(f manifestdraft.Field) bool { return f.Key == "prompt" && f.Required }) || tool.Output.Type != "IMG" {
 		t.Errorf("manifest =\n%s", text)
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
 // drafts fill in what is special to a call.
-var drafts = map[string]func(t *sketch.Tool, name string){
+var drafts = map[string]func(t *manifestdraft.Tool, name string){
 	"images":     draftImages,
 	"edits":      draftEdits,
 	"speech":     draftSpeech,
@@ -18,11 +18,11 @@ var drafts = map[string]func(t *sketch.Tool, name string){
 
 var pictureTypes = []string{"image/png", "image/jpeg", "image/webp"}
 
-func draftImages(t *sketch.Tool, name string) {
-	t.Output = sketch.Output{Type: "IMG", MimeTypes: pictureTypes}
-	t.NumResults = &sketch.NumResults{Min: 1, Max: 4, Default: 1}
+func draftImages(t *manifestdraft.Tool, name string) {
+	t.Output = manifestdraft.Output{Type: "IMG", MimeTypes: pictureTypes}
+	t.NumResults = &manifestdraft.NumResults{Min: 1, Max: 4, Default: 1}
 	t.Timeout = "10m"
-	t.Fields = []sketch.Field{prompt()}
+	t.Fields = []manifestdraft.Field{prompt()}
 	switch {
 	case strings.HasPrefix(name, "dall-e-3"):
 		t.Engine.With["batch"] = 1 // it makes one at a time
@@ -44,9 +44,9 @@ func draftImages(t *sketch.Tool, name string) {
 	}
 }
 
-func draftEdits(t *sketch.Tool, name string) {
+func draftEdits(t *manifestdraft.Tool, name string) {
 	draftImages(t, name)
-	own := []sketch.Field{
+	own := []manifestdraft.Field{
 		t.Fields[0],
 		{
 			Key:      "pictures",
@@ -68,11 +68,11 @@ func draftEdits(t *sketch.Tool, name string) {
 	t.Fields = append(own, t.Fields[1:]...)
 }
 
-func draftSpeech(t *sketch.Tool, name string) {
-	t.Output = sketch.Output{Type: "AUDIO", MimeTypes: []string{"audio/mpeg"}}
+func draftSpeech(t *manifestdraft.Tool, name string) {
+	t.Output = manifestdraft.Output{Type: "AUDIO", MimeTypes: []string{"audio/mpeg"}}
 	t.Timeout = "5m"
 	t.Engine.With["response_format"] = "mp3"
-	t.Fields = []sketch.Field{
+	t.Fields = []manifestdraft.Field{
 		{
 			Key:       "text",
 			Type:      "TEXT_AREA",
@@ -93,7 +93,7 @@ func draftSpeech(t *sketch.Tool, name string) {
 		},
 	}
 	if strings.HasPrefix(name, "gpt-") {
-		t.Fields = append(t.Fields, sketch.Field{
+		t.Fields = append(t.Fields, manifestdraft.Field{
 			Key:       "instructions",
 			Type:      "TEXT",
 			Label:     "Manner",
@@ -104,10 +104,10 @@ func draftSpeech(t *sketch.Tool, name string) {
 	}
 }
 
-func draftVideos(t *sketch.Tool, name string) {
-	t.Output = sketch.Output{Type: "VID", MimeTypes: []string{"video/mp4", "video/webm"}}
+func draftVideos(t *manifestdraft.Tool, name string) {
+	t.Output = manifestdraft.Output{Type: "VID", MimeTypes: []string{"video/mp4", "video/webm"}}
 	t.Timeout = "1h"
-	picture := sketch.Field{
+	picture := manifestdraft.Field{
 		Key:      "picture",
 		Type:     "IMG",
 		Label:    "First picture",
@@ -115,7 +115,7 @@ func draftVideos(t *sketch.Tool, name string) {
 		Advanced: true,
 	}
 	if !hosted(name) {
-		seconds := sketch.Field{
+		seconds := manifestdraft.Field{
 			Key:     "seconds",
 			Type:    "NUM",
 			Label:   "Seconds",
@@ -128,7 +128,7 @@ func draftVideos(t *sketch.Tool, name string) {
 		size.Min = at(256)
 		size.Max = at(1920)
 		size.MultipleOf = 16
-		t.Fields = []sketch.Field{prompt(), picture, seconds, size}
+		t.Fields = []manifestdraft.Field{prompt(), picture, seconds, size}
 		sampling(t)
 		return
 	}
@@ -136,26 +136,26 @@ func draftVideos(t *sketch.Tool, name string) {
 	if strings.Contains(name, "pro") {
 		size = sizes("1280x720", "720x1280", "1792x1024", "1024x1792")
 	}
-	t.Fields = []sketch.Field{prompt(), picture, choice("seconds", "4", "8", "12"), size}
+	t.Fields = []manifestdraft.Field{prompt(), picture, choice("seconds", "4", "8", "12"), size}
 }
 
-func draftVideoSync(t *sketch.Tool, name string) {
+func draftVideoSync(t *manifestdraft.Tool, name string) {
 	draftVideos(t, "own-"+name) // no model of OpenAI's
 }
 
 // sampling adds what servers of diffusion models take beside OpenAI's own
 // parameters. Nothing has a default: the model's is the best there is.
-func sampling(t *sketch.Tool) {
+func sampling(t *manifestdraft.Tool) {
 	t.Engine.With["seed"] = "seed"
 	t.Fields = append(t.Fields,
-		sketch.Field{
+		manifestdraft.Field{
 			Key:       "negative_prompt",
 			Type:      "NEG_PROMPT",
 			Label:     "What to avoid",
 			MaxLength: 4000,
 			Advanced:  true,
 		},
-		sketch.Field{
+		manifestdraft.Field{
 			Key:      "steps",
 			Type:     "STEPS",
 			Label:    "Steps",
@@ -163,7 +163,7 @@ func sampling(t *sketch.Tool) {
 			Max:      at(100),
 			Advanced: true,
 		},
-		sketch.Field{
+		manifestdraft.Field{
 			Key:      "cfg",
 			Type:     "CFG",
 			Label:    "Guidance",
@@ -172,12 +172,12 @@ func sampling(t *sketch.Tool) {
 			Step:     at(0.5),
 			Advanced: true,
 		},
-		sketch.Field{Key: "seed", Type: "SEED", Label: "Seed", Advanced: true},
+		manifestdraft.Field{Key: "seed", Type: "SEED", Label: "Seed", Advanced: true},
 	)
 }
 
-func prompt() sketch.Field {
-	return sketch.Field{
+func prompt() manifestdraft.Field {
+	return manifestdraft.Field{
 		Key:       "prompt",
 		Type:      "PROMPT",
 		Label:     "Prompt",
@@ -187,10 +187,10 @@ func prompt() sketch.Field {
 }
 
 // sizes gives the field for sizes such as 640x480; the first is chosen.
-func sizes(list ...string) sketch.Field {
-	f := sketch.Field{Key: "size", Type: "WIDTH_HEIGHT", Label: "Size"}
+func sizes(list ...string) manifestdraft.Field {
+	f := manifestdraft.Field{Key: "size", Type: "WIDTH_HEIGHT", Label: "Size"}
 	for i, text := range list {
-		var s sketch.Size
+		var s manifestdraft.Size
 		if _, err := fmt.Sscanf(text, "%dx%d", &s.Width, &s.Height); err != nil {
 			continue // the lists are written above
 		}
@@ -204,17 +204,17 @@ func sizes(list ...string) sketch.Field {
 }
 
 // choice gives a select; the first option is chosen.
-func choice(key string, options ...string) sketch.Field {
-	f := sketch.Field{Key: key, Type: "SINGLE_SELECT", Label: sketch.Label(key), Default: options[0]}
+func choice(key string, options ...string) manifestdraft.Field {
+	f := manifestdraft.Field{Key: key, Type: "SINGLE_SELECT", Label: manifestdraft.Label(key), Default: options[0]}
 	for _, o := range options {
-		f.Options = append(f.Options, sketch.Option{Text: sketch.Label(o), Value: o})
+		f.Options = append(f.Options, manifestdraft.Option{Text: manifestdraft.Label(o), Value: o})
 	}
 	return f
 }
 
 // voice offers the voices of models that everybody knows; those of others have
 // to be written.
-func voice(name string) sketch.Field {
+func voice(name string) manifestdraft.Field {
 	switch {
 	case strings.HasPrefix(name, "tts-1"):
 		return choice("voice", "alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
@@ -223,7 +223,7 @@ func voice(name string) sketch.Field {
 	case strings.Contains(name, "kokoro"):
 		return choice("voice", "af_heart", "af_bella", "af_nicole", "am_adam", "am_michael", "bf_emma", "bf_isabella", "bm_george", "bm_lewis")
 	}
-	return sketch.Field{Key: "voice", Type: "TEXT", Label: "Voice", MaxLength: 100}
+	return manifestdraft.Field{Key: "voice", Type: "TEXT", Label: "Voice", MaxLength: 100}
 }
 
 func at(n float64) *float64 { return &n }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
 // model is what a server says about one of its models.
@@ -45,29 +45,29 @@ func (e *Engine) Models(ctx context.Context) ([]string, error) {
 
 // Import writes a manifest for a model. call says what the model is for; where
 // it is empty, the model's task or its name does.
-func (e *Engine) Import(ctx context.Context, name, call, engineName string) (sketch.Tool, error) {
+func (e *Engine) Import(ctx context.Context, name, call, engineName string) (manifestdraft.Tool, error) {
 	list, err := e.models(ctx)
 	if err != nil {
-		return sketch.Tool{}, err
+		return manifestdraft.Tool{}, err
 	}
 	at := slices.IndexFunc(list, func(m model) bool { return m.ID == name })
 	if at < 0 {
-		return sketch.Tool{}, fmt.Errorf("the server has no model %q", name)
+		return manifestdraft.Tool{}, fmt.Errorf("the server has no model %q", name)
 	}
 	if call == "" {
 		if call = list[at].guess(); call == "" {
-			return sketch.Tool{}, fmt.Errorf("the model %q may be anything: say which call it is for (images, edits, speech, videos or video-sync)", name)
+			return manifestdraft.Tool{}, fmt.Errorf("the model %q may be anything: say which call it is for (images, edits, speech, videos or video-sync)", name)
 		}
 	}
 	draw, ok := drafts[call]
 	if !ok {
-		return sketch.Tool{}, fmt.Errorf("there is no call %q: it is images, edits, speech, videos or video-sync", call)
+		return manifestdraft.Tool{}, fmt.Errorf("there is no call %q: it is images, edits, speech, videos or video-sync", call)
 	}
-	t := sketch.Tool{
+	t := manifestdraft.Tool{
 		Name:        title(name),
 		Description: "Made with " + title(name) + ".",
-		Price:       sketch.Price{Type: "COST", Tokens: 1},
-		Engine:      sketch.Engine{Name: engineName, With: map[string]any{"call": call, "model": name}},
+		Price:       manifestdraft.Price{Type: "COST", Tokens: 1},
+		Engine:      manifestdraft.Engine{Name: engineName, With: map[string]any{"call": call, "model": name}},
 	}
 	draw(&t, strings.ToLower(path.Base(name)))
 	return t, nil

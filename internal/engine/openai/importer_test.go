@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 
 	"atelier/internal/catalog/catalog"
+	"atelier/internal/engine/manifestdraft"
 	"atelier/internal/engine/openai/openaitest"
-	"atelier/internal/engine/sketch"
 )
 
 func TestImport(t *testing.T) {
@@ -57,13 +57,13 @@ func TestImport(t *testing.T) {
 }
 
 // lint holds a manifest against the catalog's rules.
-func lint(t *testing.T, tool sketch.Tool) {
+func lint(t *testing.T, tool manifestdraft.Tool) {
 	t.Helper()
 	text, err := tool.YAML("A draft.")
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: fstest.MapFS{sketch.Slug(tool.Name) + ".yaml": {Data: text}}})
+	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: fstest.MapFS{manifestdraft.Slug(tool.Name) + ".yaml": {Data: text}}})
 	if err != nil {
 		t.Fatal(err)
 	}

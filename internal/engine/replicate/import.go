@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"atelier/internal/engine/backend"
-	"atelier/internal/engine/sketch"
+	"atelier/internal/engine/manifestdraft"
 )
 
 // Import drafts a tool of a model, owner/name, as it describes itself. An
 // official model is run by its name, any other by its newest version.
-func (e *Engine) Import(ctx context.Context, model, engineName string) (sketch.Tool, error) {
+func (e *Engine) Import(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
 	if !pair.MatchString(model) {
-		return sketch.Tool{}, errors.New("a model is called owner/name")
+		return manifestdraft.Tool{}, errors.New("a model is called owner/name")
 	}
 	ctx, cancel := e.c.Short(ctx)
 	defer cancel()
@@ -28,18 +28,18 @@ func (e *Engine) Import(ctx context.Context, model, engineName string) (sketch.T
 		} `json:"latest_version"`
 	}
 	if err := e.c.JSON(ctx, "GET", "models/"+model, nil, &said); err != nil {
-		return sketch.Tool{}, fmt.Errorf("ask for the model: %w", err)
+		return manifestdraft.Tool{}, fmt.Errorf("ask for the model: %w", err)
 	}
-	d, err := sketch.FromSchema(said.Latest.Schema, "Input", "Output")
+	d, err := manifestdraft.FromSchema(said.Latest.Schema, "Input", "Output")
 	if err != nil {
-		return sketch.Tool{}, fmt.Errorf("read the model's inputs: %w", err)
+		return manifestdraft.Tool{}, fmt.Errorf("read the model's inputs: %w", err)
 	}
 	if len(d.Missing) > 0 {
-		return sketch.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
+		return manifestdraft.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
 	}
 	_, name, _ := strings.Cut(model, "/")
-	tool := d.Tool(sketch.Label(name), engineName)
-	tool.Price = sketch.Price{Type: "COST", Tokens: 1} // it costs the operator
+	tool := d.Tool(manifestdraft.Label(name), engineName)
+	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // it costs the operator
 	tool.Description = backend.Say(said.Description)
 	if said.Official {
 		tool.Engine.With["model"] = model

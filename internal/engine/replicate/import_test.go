@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"atelier/internal/engine/manifestdraft"
 	"atelier/internal/engine/replicate/replicatetest"
-	"atelier/internal/engine/sketch"
 )
 
 func TestImport(t *testing.T) {
@@ -23,7 +23,7 @@ func TestImport(t *testing.T) {
 	if tool.Engine.Name != "replicate" || with["model"] != replicatetest.Painter || with["seed"] != "seed" || with["results"] != "num_outputs" {
 		t.Errorf("engine = %+v in\n%s", tool.Engine, text)
 	}
-	if !slices.ContainsFunc(tool.Fields, func(f sketch.Field) bool { return f.Key == "prompt" && f.Required }) || tool.Output.Type != "IMG" {
+	if !slices.ContainsFunc(tool.Fields, func(f manifestdraft.Field) bool { return f.Key == "prompt" && f.Required }) || tool.Output.Type != "IMG" {
 		t.Errorf("manifest =\n%s", text)
 	}
 	if tool, err = w.engine.Import(t.Context(), replicatetest.Community, "replicate"); err != nil || tool.Engine.With["version"] != replicatetest.Version || tool.Engine.With["model"] != nil {

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sanitize"
 	"atelier/internal/base/sqldb"
 )
@@ -66,7 +66,7 @@ func Insert(ctx context.Context, tx *sqldb.Tx, a Asset) error {
 
 // Get finds a file, gone ones too. It asks nobody whose it is.
 func Get(ctx context.Context, tx *sqldb.Tx, id string) (Asset, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return Asset{}, errNoAsset
 	}
 	return byID(ctx, tx, id)
@@ -110,7 +110,7 @@ func AddUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 
 // UploadByID finds an upload of an account.
 func UploadByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Upload, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return Upload{}, ErrNoUpload
 	}
 	return uploadByID(ctx, tx, accountID, id)
@@ -134,7 +134,7 @@ func Release(ctx context.Context, tx *sqldb.Tx, ids []string) (map[string]int64,
 // DeleteUpload takes an upload out of every list at once. The bytes stay until
 // the sweep finds that no run needs them.
 func DeleteUpload(ctx context.Context, tx *sqldb.Tx, accountID, id string) error {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return ErrNoUpload
 	}
 	deleted, err := deleteUpload(ctx, tx, accountID, id)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/asset"
@@ -25,14 +25,14 @@ func each(t *testing.T, fn func(w world)) {
 
 func (w world) person() string {
 	w.Helper()
-	id := ident.New()
+	id := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, $2, TRUE, '', 1)`, id, id+"@example.com")
 	return id
 }
 
 // file is a picture of nobody yet.
 func file() asset.Asset {
-	id := ident.New()
+	id := ids.New()
 	return asset.Asset{
 		ID: id, Type: "IMG", MimeType: "image/png", Size: 7, SHA256: strings.Repeat("0a", 32), Width: 3, Height: 2,
 		Blurhash: "LEHV6n", Blob: "media/" + id + ".png", Thumb: "media/" + id + "-thumb.jpg",
@@ -41,7 +41,7 @@ func file() asset.Asset {
 
 func (w world) add(u asset.Upload) asset.Upload {
 	w.Helper()
-	u.ID, u.Asset = ident.New(), file()
+	u.ID, u.Asset = ids.New(), file()
 	w.Do(func(tx *sqldb.Tx) error { return asset.AddUpload(w.Context(), tx, u) })
 	u.Name, u.Created = asset.Name(u.Name), w.Now()
 	u.Asset.AccountID, u.Asset.Created = u.AccountID, w.Now()
@@ -83,13 +83,13 @@ func TestFiles(t *testing.T) {
 		if !got.Gone.Equal(w.Now()) {
 			w.Errorf("gone = %v, want %v", got.Gone, w.Now())
 		}
-		for _, id := range []string{ident.New(), "", "nul\x00", strings.Repeat("\xff", 20)} {
+		for _, id := range []string{ids.New(), "", "nul\x00", strings.Repeat("\xff", 20)} {
 			err := w.Try(func(tx *sqldb.Tx) error { _, err := asset.Get(w.Context(), tx, id); return err })
 			if !fault.Is(err, fault.NotFound) {
 				w.Errorf("get %q = %v, want not found", id, err)
 			}
 		}
-		for what, a := range map[string]asset.Asset{"of nobody": {ID: ident.New(), Blob: "k"}, "without bytes": {ID: ident.New(), AccountID: "team"}} {
+		for what, a := range map[string]asset.Asset{"of nobody": {ID: ids.New(), Blob: "k"}, "without bytes": {ID: ids.New(), AccountID: "team"}} {
 			if err := w.Try(func(tx *sqldb.Tx) error { return asset.Insert(w.Context(), tx, a) }); err == nil {
 				w.Errorf("a file %s was inserted", what)
 			}
@@ -109,7 +109,7 @@ func TestUploadsOfOthersAreMissing(t *testing.T) {
 		if got, err := w.upload(anna, u.ID); err != nil || got != u {
 			w.Errorf("upload = %+v, %v, want %+v", got, err, u)
 		}
-		for _, c := range [][2]string{{bert, u.ID}, {anna, ident.New()}, {anna, u.Asset.ID}, {anna, ""}, {anna, "\x00"}, {anna, u.ID + "\x00"}, {"", u.ID}} {
+		for _, c := range [][2]string{{bert, u.ID}, {anna, ids.New()}, {anna, u.Asset.ID}, {anna, ""}, {anna, "\x00"}, {anna, u.ID + "\x00"}, {"", u.ID}} {
 			got, err := w.upload(c[0], c[1])
 			w.refused(err, asset.ErrNoUpload)
 			if got != (asset.Upload{}) {

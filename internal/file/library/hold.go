@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -38,7 +38,7 @@ var ErrHoldLapsed = errors.New("files were not held all the time")
 
 // HoldFiles begins to hold. Release ends it.
 func HoldFiles(ctx context.Context, db *sqldb.DB) (*Hold, error) {
-	h := &Hold{db: db, id: ident.New()}
+	h := &Hold{db: db, id: ids.New()}
 	err := db.Write(ctx, func(tx *sqldb.Tx) error { return insertHold(ctx, tx, h.id, tx.Now.Add(holdLasts)) })
 	if err != nil {
 		return nil, fmt.Errorf("hold files: %w", err)

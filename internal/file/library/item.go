@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/person"
 )
@@ -71,7 +71,7 @@ func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, li
 		return nil, err
 	}
 	if f.ToolIDs != nil {
-		f.ToolIDs = slices.DeleteFunc(slices.Clone(f.ToolIDs), func(id string) bool { return !ident.Valid(id) })
+		f.ToolIDs = slices.DeleteFunc(slices.Clone(f.ToolIDs), func(id string) bool { return !ids.Valid(id) })
 		if len(f.ToolIDs) == 0 {
 			return nil, nil
 		}

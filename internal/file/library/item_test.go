@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/file/library"
 )
 
@@ -214,8 +214,8 @@ func TestFilters(t *testing.T) {
 		}{
 			"all":               {library.Filter{}, sorted(wide, square, odd)},
 			"a tool":            {library.Filter{ToolIDs: []string{fox}}, []string{wide}},
-			"tools":             {library.Filter{ToolIDs: []string{fox, hound, ident.New()}}, sorted(wide, square, odd)},
-			"another tool":      {library.Filter{ToolIDs: []string{ident.New()}}, nil},
+			"tools":             {library.Filter{ToolIDs: []string{fox, hound, ids.New()}}, sorted(wide, square, odd)},
+			"another tool":      {library.Filter{ToolIDs: []string{ids.New()}}, nil},
 			"no tool":           {library.Filter{ToolIDs: []string{}}, nil},
 			"no tool's id":      {library.Filter{ToolIDs: []string{"\x00"}}, nil},
 			"wide":              {library.Filter{Shape: "16:9"}, []string{wide}},

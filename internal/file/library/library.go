@@ -21,12 +21,12 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
 	"atelier/internal/file/ingest"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/people/person"
 )
 
@@ -35,7 +35,7 @@ type Library struct {
 	DB        *sqldb.DB
 	Blobs     blob.Store
 	Retention Retention
-	Storage   storage.Limits
+	Storage   quota.Limits
 	// OrphanAge is how long bytes outlive their need, 0 for an hour. Whoever
 	// stores bytes, or finds some to work on, commits a row that needs them
 	// within that time.
@@ -81,7 +81,7 @@ func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name strin
 			return err
 		}
 		u = asset.Upload{
-			ID:        ident.New(),
+			ID:        ids.New(),
 			AccountID: accountID,
 			PersonID:  v.PersonID,
 			Name:      asset.Name(name),
@@ -124,7 +124,7 @@ func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 			freed[accountID] += n
 		}
 	}
-	return storage.Release(ctx, tx, freed)
+	return quota.Release(ctx, tx, freed)
 }
 
 var errNoAccount = fault.New(fault.Forbidden, "You have no access to this account.").With("reason", "account")
@@ -209,7 +209,7 @@ func Resolve(ctx context.Context, tx *sqldb.Tx, accountID, kind, id string) (ass
 // since databases differ in what they do with odd bytes.
 func split(id string) (run, result string, ok bool) {
 	run, result, _ = strings.Cut(id, ":")
-	return run, result, ident.Valid(run) && validUUID(result)
+	return run, result, ids.Valid(run) && validUUID(result)
 }
 
 // validUUID tells whether s is written the way we write UUIDs.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/file/library"
 )
 
@@ -46,9 +46,9 @@ func refusedAddress(t *testing.T, what string, g library.Grant, err error) {
 
 func TestAddresses(t *testing.T) {
 	t.Parallel()
-	person := ident.New()
+	person := ids.New()
 	for _, want := range []library.Grant{
-		{Kind: library.OfUpload, ID: ident.New(), Variant: library.Whole, ViewerID: person},
+		{Kind: library.OfUpload, ID: ids.New(), Variant: library.Whole, ViewerID: person},
 		{Kind: library.OfResult, ID: uuid.NewString(), Variant: library.Thumb, ViewerID: person},
 		{Kind: library.OfRun, ID: uuid.NewString(), Variant: library.Preview, ViewerID: person},
 	} {
@@ -76,7 +76,7 @@ func TestAddresses(t *testing.T) {
 func TestAlteredAddresses(t *testing.T) {
 	t.Parallel()
 	l := links(noon)
-	kind, id, variant, query := address(t, l.URL(library.OfResult, uuid.NewString(), library.Whole, ident.New(), "a.png"))
+	kind, id, variant, query := address(t, l.URL(library.OfResult, uuid.NewString(), library.Whole, ids.New(), "a.png"))
 	parts := map[string]string{"kind": string(kind), "id": id, "variant": variant, "v": query.Get("v"), "e": query.Get("e"), "s": query.Get("s")}
 	open := func(p map[string]string) (library.Grant, error) {
 		return l.Open(library.Kind(p["kind"]), p["id"], p["variant"], url.Values{"v": {p["v"]}, "e": {p["e"]}, "s": {p["s"]}})
@@ -107,7 +107,7 @@ func TestAlteredAddresses(t *testing.T) {
 	// A letter can go from one part to the next only with a new seal.
 	g, err := open(with("id", id+variant))
 	refusedAddress(t, "moved", g, err)
-	for name, other := range map[string]string{"kind": "u", "id": uuid.NewString(), "variant": library.Thumb, "v": ident.New()} {
+	for name, other := range map[string]string{"kind": "u", "id": uuid.NewString(), "variant": library.Thumb, "v": ids.New()} {
 		g, err := open(with(name, other))
 		refusedAddress(t, "swapped "+name, g, err)
 	}

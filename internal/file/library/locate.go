@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
 	"atelier/internal/people/company"
@@ -45,7 +45,7 @@ type stored struct {
 // Locate finds the bytes that a grant speaks of. The viewer must still be who
 // may see them: the owner of a personal account, or a member of the team.
 func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
-	if !ident.Valid(g.ViewerID) {
+	if !ids.Valid(g.ViewerID) {
 		return File{}, errSignature
 	}
 	s, err := l.stored(ctx, g)
@@ -87,11 +87,11 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 
 func (l *Library) stored(ctx context.Context, g Grant) (stored, error) {
 	switch {
-	case g.Kind == OfUpload && ident.Valid(g.ID):
+	case g.Kind == OfUpload && ids.Valid(g.ID):
 		return storedUpload(ctx, l.DB, g.ID, g.ViewerID)
 	case g.Kind == OfResult && validUUID(g.ID):
 		return storedResult(ctx, l.DB, g.ID, g.ViewerID)
-	case g.Kind == OfInput && ident.Valid(g.ID):
+	case g.Kind == OfInput && ids.Valid(g.ID):
 		return storedInput(ctx, l.DB, g.ID, g.ViewerID)
 	case g.Kind == OfRun && validUUID(g.ID):
 		return storedRun(ctx, l.DB, g.ID, g.ViewerID)

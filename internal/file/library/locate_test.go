@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/ingest"
@@ -65,7 +65,7 @@ func TestLocate(t *testing.T) {
 			{Kind: library.OfUpload, ID: u.ID, Variant: library.Preview},
 			{Kind: library.OfUpload, ID: u.ID, Variant: "other"},
 			{Kind: library.OfUpload, ID: u.ID},
-			{Kind: library.OfUpload, ID: ident.New(), Variant: library.Whole},
+			{Kind: library.OfUpload, ID: ids.New(), Variant: library.Whole},
 			{Kind: library.OfUpload, ID: r.results[0], Variant: library.Whole},
 			{Kind: library.OfUpload, ID: "\x00", Variant: library.Whole},
 			{Kind: library.OfResult, ID: r.results[1], Variant: library.Thumb},
@@ -77,7 +77,7 @@ func TestLocate(t *testing.T) {
 			_, err := w.fetch(none.Kind, none.ID, none.Variant, anna)
 			w.refused(err, noFile)
 		}
-		for _, nobody := range []string{"", "\x00", ident.New()} {
+		for _, nobody := range []string{"", "\x00", ids.New()} {
 			_, err := w.lib.Locate(w.Context(), library.Grant{Kind: library.OfUpload, ID: u.ID, Variant: library.Whole, ViewerID: nobody})
 			w.refused(err, noAddress)
 		}
@@ -211,7 +211,7 @@ func TestSaveAs(t *testing.T) {
 			strings.Repeat("é", 200) + "": strings.Repeat("é", 100) + ".png",
 		} {
 			one := ingest.Taken{Asset: taken.Asset}
-			one.Asset.ID = ident.New()
+			one.Asset.ID = ids.New()
 			one.Asset.Blob = ingest.Key(one.Asset.ID, "", "png")
 			u, err := w.lib.AddUpload(w.Context(), own(anna), anna, name, one)
 			w.OK(err)
@@ -219,7 +219,7 @@ func TestSaveAs(t *testing.T) {
 				w.Errorf("%q is saved as %q, %v, want %q", name, f.Name, err, want)
 			}
 		}
-		one := ingest.Taken{Asset: asset.Asset{ID: ident.New(), Type: "IMG", MimeType: "image/jpeg", SHA256: sum(nil)}}
+		one := ingest.Taken{Asset: asset.Asset{ID: ids.New(), Type: "IMG", MimeType: "image/jpeg", SHA256: sum(nil)}}
 		one.Asset.Blob = ingest.Key(one.Asset.ID, "", "jpg")
 		u, err := w.lib.AddUpload(w.Context(), own(anna), anna, "cat.JPEG", one)
 		w.OK(err)

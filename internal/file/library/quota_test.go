@@ -10,17 +10,17 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 )
 
-func (w world) usage(accountID string) storage.Usage {
+func (w world) usage(accountID string) quota.Usage {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (storage.Usage, error) { return w.lib.Storage.Of(w.Context(), tx, accountID) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (quota.Usage, error) { return w.lib.Storage.Of(w.Context(), tx, accountID) })
 }
 
 func (w world) total() int64 {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return storage.Total(w.Context(), tx) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return quota.Total(w.Context(), tx) })
 }
 
 // Many uploads at once, on two nodes and for several accounts, never store more
@@ -34,7 +34,7 @@ func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 			// All of one size, so that it is known how many fit.
 			taken[i].Asset.Size, taken[i].Asset.PictureBytes = 1000, 24
 		}
-		limits := storage.Limits{Account: fit*1024 + 1000, Total: fitTotal*1024 + 1023}
+		limits := quota.Limits{Account: fit*1024 + 1000, Total: fitTotal*1024 + 1023}
 		w.lib.Storage = limits
 		other := library.Library{DB: w.DB, Blobs: w.lib.Blobs, Storage: limits}
 		nodes := []*library.Library{w.lib, &other}
@@ -205,7 +205,7 @@ func TestOwnLimit(t *testing.T) {
 		anna := w.person()
 		set := func(limit *int64) (before *int64) {
 			w.Helper()
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) (*int64, error) { return storage.SetLimit(w.Context(), tx, anna, limit) })
+			return dbtest.Get(w.World, func(tx *sqldb.Tx) (*int64, error) { return quota.SetLimit(w.Context(), tx, anna, limit) })
 		}
 		room := func() int64 {
 			w.Helper()
@@ -213,7 +213,7 @@ func TestOwnLimit(t *testing.T) {
 			w.OK(err)
 			return n
 		}
-		w.lib.Storage = storage.Limits{Account: 100, Total: 1000}
+		w.lib.Storage = quota.Limits{Account: 100, Total: 1000}
 		if room() != 100 {
 			t.Errorf("room = %d, want 100", room())
 		}
@@ -228,7 +228,7 @@ func TestOwnLimit(t *testing.T) {
 			t.Errorf("room = %d, want 100; before %v", room(), before)
 		}
 		bad := int64(-1)
-		if err := w.Try(func(tx *sqldb.Tx) error { _, err := storage.SetLimit(w.Context(), tx, anna, &bad); return err }); !fault.Is(err, fault.Invalid) {
+		if err := w.Try(func(tx *sqldb.Tx) error { _, err := quota.SetLimit(w.Context(), tx, anna, &bad); return err }); !fault.Is(err, fault.Invalid) {
 			t.Errorf("a limit below 0: %v", err)
 		}
 	})
@@ -248,7 +248,7 @@ func TestStorageChecks(t *testing.T) {
 			`UPDATE asset SET released = 1`:                              "a file counts as used until it is deleted",
 			`UPDATE upload SET deleted = 1`:                              "a file counts as used until it is deleted",
 		} {
-			if found := w.Damage(storage.Checks, damage); !found[want] {
+			if found := w.Damage(quota.Checks, damage); !found[want] {
 				t.Errorf("%s: found %v, want %q", damage, found, want)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -28,7 +28,7 @@ const chunk = 1024
 // belongs to another account, was deleted or has lost its bytes is not among
 // them, nor is what never was.
 func Show(ctx context.Context, tx *sqldb.Tx, accountID, kind string, refs []string) (map[string]Shown, error) {
-	valid := ident.Valid
+	valid := ids.Valid
 	find := shownUploads
 	switch kind {
 	case UploadRef:

@@ -10,11 +10,11 @@ import (
 
 	"atelier/internal/base/failpoint"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/blob"
 	"atelier/internal/file/ingest"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 )
 
 // PreviewFolder holds what pending runs show of what they work on.
@@ -117,7 +117,7 @@ func endFiles(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time)
 	if err != nil {
 		return nil, err
 	}
-	return keys, storage.Remove(ctx, tx, removed)
+	return keys, quota.Remove(ctx, tx, removed)
 }
 
 // sweepOrphans removes bytes in a folder that are old enough and that needless
@@ -167,16 +167,16 @@ func (l *Library) orphanTime() time.Time {
 // unnamed gives the keys that no file names. A key tells whose it is, so most
 // are found by the file's id.
 func unnamed(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
-	var ids []string
+	var fileIDs []string
 	for _, key := range keys {
 		name := path.Base(key)
-		if end := strings.IndexAny(name, "-."); end > 0 && ident.Valid(name[:end]) {
-			ids = append(ids, name[:end])
+		if end := strings.IndexAny(name, "-."); end > 0 && ids.Valid(name[:end]) {
+			fileIDs = append(fileIDs, name[:end])
 		}
 	}
 	left := keys
-	if len(ids) > 0 {
-		named, err := keysOf(ctx, tx, ids)
+	if len(fileIDs) > 0 {
+		named, err := keysOf(ctx, tx, fileIDs)
 		if err != nil {
 			return nil, err
 		}

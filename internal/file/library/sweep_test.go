@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/asset"
@@ -178,7 +178,7 @@ func TestOrphans(t *testing.T) {
 		lost := w.take(picture(9, 9)).Asset // nobody committed a row
 		stranger := r.assets[0].ID          // bears the name of a file that is not its own
 		orphans := []string{lost.Blob, lost.Thumb, odd.Asset.Blob, odd.Asset.Thumb, "preview/left.jpg", "preview/" + ended + "/1-1.jpg",
-			"media/xx/junk", "media/xx/" + ident.New() + ".png", "media/" + stranger[:2] + "/" + stranger + "-old.png"}
+			"media/xx/junk", "media/xx/" + ids.New() + ".png", "media/" + stranger[:2] + "/" + stranger + "-old.png"}
 		for _, key := range orphans[4:] {
 			if !w.has(key) {
 				w.put(key)
@@ -321,7 +321,7 @@ func TestManySweepers(t *testing.T) {
 		const n = 450
 		w.Do(func(tx *sqldb.Tx) error {
 			for range n {
-				id := ident.New()
+				id := ids.New()
 				u := asset.Upload{ID: id, AccountID: anna, PersonID: anna, Asset: asset.Asset{ID: id, Type: "IMG", SHA256: strings.Repeat("0", 64), Blob: "media/none/" + id}}
 				if err := asset.AddUpload(w.Context(), tx, u); err != nil {
 					return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/asset"
@@ -22,7 +22,7 @@ func TestUploads(t *testing.T) {
 		u, err := w.lib.AddUpload(w.Context(), own(anna), anna, "cat.png", taken)
 		w.OK(err)
 		if u.PersonID != anna || u.AccountID != anna || u.Name != "cat.png" || !u.Created.Equal(w.Now()) || u.Asset.AccountID != anna ||
-			u.Asset.Width != 16 || u.Asset.SHA256 != taken.Asset.SHA256 || !ident.Valid(u.ID) {
+			u.Asset.Width != 16 || u.Asset.SHA256 != taken.Asset.SHA256 || !ids.Valid(u.ID) {
 			w.Errorf("upload = %+v", u)
 		}
 		if got, err := w.lib.Upload(w.Context(), own(anna), anna, u.ID); err != nil || got != u {
@@ -59,7 +59,7 @@ func TestUploadsStayInTheSelectedAccount(t *testing.T) {
 				w.Errorf("add = %v, want a refusal", err)
 			}
 		}
-		for _, id := range []string{ident.New(), "", "\x00", strings.Repeat("\xff", 20), u.Asset.ID} {
+		for _, id := range []string{ids.New(), "", "\x00", strings.Repeat("\xff", 20), u.Asset.ID} {
 			_, err := w.lib.Upload(w.Context(), own(anna), anna, id)
 			w.refused(err, noUpload)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/asset"
@@ -27,7 +27,7 @@ import (
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
 	"atelier/internal/file/media"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/people/company"
 )
 
@@ -43,7 +43,7 @@ type world struct {
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, slices.Concat(asset.Checks, library.Checks, storage.Checks), func(dw dbtest.World) {
+	dbtest.Worlds(t, slices.Concat(asset.Checks, library.Checks, quota.Checks), func(dw dbtest.World) {
 		w := world{World: dw, folder: dw.TempDir()}
 		store, err := blob.Open(dw.Context(), "file://"+w.folder, blob.Options{Now: time.Now})
 		w.OK(err)
@@ -75,7 +75,7 @@ var (
 
 func (w world) person() string {
 	w.Helper()
-	id := ident.New()
+	id := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, $2, TRUE, '', 1)`, id, id+"@example.com")
 	return id
 }
@@ -117,7 +117,7 @@ func (w world) team(people ...string) string {
 
 func (w world) tool() string {
 	w.Helper()
-	id := ident.New()
+	id := ids.New()
 	w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ($1, '{}')`, id)
 	w.Exec(`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ($1, $1, 'builtin', '{}', $1, FALSE, 1, 1)`, id)
 	return id
@@ -178,7 +178,7 @@ func (w world) make(m made) (r results) {
 	if m.inputs == "" {
 		m.inputs = "{}"
 	}
-	r.run, r.library = uuid.NewString(), ident.New()
+	r.run, r.library = uuid.NewString(), ids.New()
 	w.run(r.run, r.library, m)
 	for i, b := range m.files {
 		a := w.take(b).Asset
@@ -242,7 +242,7 @@ func (w world) run(id, libraryID string, m made) {
 func (w world) pending(account, person string, assets ...string) string {
 	w.Helper()
 	id := uuid.NewString()
-	w.run(id, ident.New(), made{account: account, person: person, tool: w.tool(), inputs: "{}", status: "pending"})
+	w.run(id, ids.New(), made{account: account, person: person, tool: w.tool(), inputs: "{}", status: "pending"})
 	for i, a := range assets {
 		w.Exec(`INSERT INTO run_input (run_id, field, place, asset_id) VALUES ($1, 'image', $2, $3)`, id, i, a)
 	}

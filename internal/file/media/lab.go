@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"atelier/internal/base/background"
 	"atelier/internal/base/fault"
+	"atelier/internal/base/lowpriority"
 	"atelier/internal/base/memory"
 )
 
@@ -177,7 +177,7 @@ func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane m
 	if lane == memory.Large {
 		large := work
 		work = func() (err error) {
-			background.Do(func() { err = large() })
+			lowpriority.Do(func() { err = large() })
 			debug.FreeOSMemory() // before the memory counts as free, it has to be
 			return err
 		}

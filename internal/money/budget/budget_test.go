@@ -18,7 +18,7 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 func TestThresholds(t *testing.T) {
@@ -397,7 +397,7 @@ func TestRunsThatEndOnBothSidesOfMidnight(t *testing.T) {
 			}
 			for i, r := range all {
 				ended.Go(func() { w.succeed(r) })
-				witness.Until(w.T, "the run to wait", func() bool {
+				watch.Until(w.T, "the run to wait", func() bool {
 					return w.Count(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == int64(i+1)
 				})
 				w.Pass(time.Second)

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 func TestHardBudgetForThree(t *testing.T) {
@@ -129,7 +129,7 @@ func TestHardBudgetOfTheMonthInWhichTheWaitingEnds(t *testing.T) {
 				_, err := w.Runs.Create(w.Context(), d, generationtest.Render)
 				waited <- err
 			}()
-			witness.Until(w.T, "the create to wait", func() bool {
+			watch.Until(w.T, "the create to wait", func() bool {
 				return w.Count(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 1
 			})
 			w.Pass(time.Second)

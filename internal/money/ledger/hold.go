@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -95,7 +95,7 @@ func settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, 
 		return err
 	}
 	m := movement{
-		id:        ident.New(),
+		id:        ids.New(),
 		kind:      Settled,
 		runID:     runID,
 		system:    systemRevenue,

@@ -31,7 +31,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sanitize"
 	"atelier/internal/base/sqldb"
 )
@@ -217,7 +217,7 @@ func move(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kin
 			With("required", -tokens).With("available", balance)
 	}
 	m := movement{
-		id:      ident.New(),
+		id:      ids.New(),
 		kind:    kind,
 		note:    sanitize.Line(note, maxNote),
 		system:  systemGrants,

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/asset"
@@ -48,9 +48,9 @@ func (w world) succeed(r run.Run, n int) {
 	w.Helper()
 	e := generation.Ending{State: run.Succeeded, Took: time.Second}
 	for range n {
-		id := ident.New()
+		id := ids.New()
 		e.Results = append(e.Results, generation.Made{Taken: ingest.Taken{Asset: asset.Asset{
-			ID: id, Type: "IMG", MimeType: "image/png", Size: 1, SHA256: ident.Hash(id), Width: 8, Height: 8, Blob: ingest.Key(id, "", "png"),
+			ID: id, Type: "IMG", MimeType: "image/png", Size: 1, SHA256: ids.Hash(id), Width: 8, Height: 8, Blob: ingest.Key(id, "", "png"),
 		}}})
 	}
 	w.OK(w.Runs.End(w.Context(), r, e))

@@ -10,7 +10,7 @@ import (
 
 	"atelier/internal/notify/mail"
 	"atelier/internal/notify/mail/mailtest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 const (
@@ -266,7 +266,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 		{"a long text", mail.Message{To: hello.To, Subject: "s", Text: strings.Repeat("a", 64<<10+1)}},
 	}
 	server := mailtest.Start(t, mailtest.Options{})
-	var out witness.Log
+	var out watch.Log
 	senders := []mail.Sender{open(t, settings(server, "none")), mail.Print(&out)}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestBadSettings(t *testing.T) {
 
 func TestPrint(t *testing.T) {
 	t.Parallel()
-	var out witness.Log
+	var out watch.Log
 	if err := mail.Print(&out).Send(t.Context(), hello); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 // Settings are how the mail server is reached.
@@ -128,7 +128,7 @@ func (s *server) compose(m Message) *gomail.Msg {
 	msg.FromMailAddress(s.from)
 	msg.ToMailAddress(&mail.Address{Address: m.To})
 	msg.Subject(m.Subject)
-	msg.SetMessageIDWithValue(ident.New() + "@" + s.domain)
+	msg.SetMessageIDWithValue(ids.New() + "@" + s.domain)
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence note answers us
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	return msg

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"atelier/internal/base/sqldb"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // TestHungReceiversDelayNobody has a fifth of the receivers never answer, each
@@ -25,7 +25,7 @@ func TestHungReceiversDelayNobody(t *testing.T) {
 	each(t, func(w world) {
 		r := newReceiver(w, func(w http.ResponseWriter, req *http.Request) {
 			if strings.HasPrefix(req.Host, "hung") {
-				witness.Hang(w, req)
+				watch.Hang(w, req)
 			}
 		})
 		for i := range 20 {
@@ -41,7 +41,7 @@ func TestHungReceiversDelayNobody(t *testing.T) {
 		s, stop := w.start(o)
 		delivered := func(want int) {
 			w.Helper()
-			witness.Until(w, "the healthy ones", func() bool {
+			watch.Until(w, "the healthy ones", func() bool {
 				var n int
 				w.OK(w.DB.QueryRow(w.Context(), `SELECT count(*) FROM webhook_event WHERE state = 'delivered'`).Scan(&n))
 				return n == want
@@ -145,7 +145,7 @@ func TestSlowAnswers(t *testing.T) {
 		"drip-body": {func(w http.ResponseWriter, _ *http.Request) {
 			raw(w, func(c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"); drip(c, "a") })
 		}, "delivered", 200, ""},
-		"silent": {witness.Hang, "failing", 0, "timeout"},
+		"silent": {watch.Hang, "failing", 0, "timeout"},
 	})
 }
 

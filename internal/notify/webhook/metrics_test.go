@@ -10,7 +10,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/notify/webhook"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 func TestMetrics(t *testing.T) {
@@ -59,7 +59,7 @@ func TestMetrics(t *testing.T) {
 			atelier_webhook_events_ended_total{state="exhausted"} 1
 			atelier_webhook_events_ended_total{state="gone"} 1
 		`
-		witness.Until(w.T, "the counts", func() bool {
+		watch.Until(w.T, "the counts", func() bool {
 			return testutil.GatherAndCompare(registry, strings.NewReader(want), "atelier_webhook_attempts_total", "atelier_webhook_events_ended_total") == nil
 		})
 		if n, err := testutil.GatherAndCount(registry, "atelier_webhook_attempt_seconds"); n != 1 || err != nil {

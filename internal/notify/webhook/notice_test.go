@@ -10,13 +10,13 @@ import (
 
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/webhook"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // notices waits for every notice to be in a state after so many attempts.
 func (w world) notices(state string, n, attempts int) {
 	w.Helper()
-	witness.Until(w, state, func() bool {
+	watch.Until(w, state, func() bool {
 		var got int
 		w.OK(w.DB.QueryRow(w.Context(), `
 			SELECT count(*) FROM webhook_event e WHERE run_id IS NULL AND state = $1

@@ -12,7 +12,7 @@ import (
 
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/notify/webhook"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 func TestSchedule(t *testing.T) {
@@ -198,7 +198,7 @@ func TestRunEndsInTime(t *testing.T) {
 			host, _, _ := strings.Cut(req.Host, ".")
 			arrived <- host
 			if host == "hung" {
-				witness.Hang(w, req)
+				watch.Hang(w, req)
 			}
 			<-slow
 		})
@@ -318,7 +318,7 @@ func TestCircuit(t *testing.T) {
 			w.OK(w.DB.QueryRow(w.Context(), `SELECT coalesce(max(open_until), 0) FROM webhook_host`).Scan(&until))
 			return time.UnixMicro(until).Sub(w.Now())
 		}
-		witness.Until(w, "the circuit", func() bool { return left() > 0 })
+		watch.Until(w, "the circuit", func() bool { return left() > 0 })
 		if got := left(); got != time.Minute || failures() != 20 {
 			w.Errorf("left alone for %v after %d failures, want a minute after 20", got, failures())
 		}
@@ -327,7 +327,7 @@ func TestCircuit(t *testing.T) {
 			w.quiet(s, r)
 			w.Pass(time.Microsecond)
 			s.Wake()
-			witness.Until(w, "another chance", func() bool { return left() > 0 })
+			watch.Until(w, "another chance", func() bool { return left() > 0 })
 			if got := left(); got != again || failures() != 21+i {
 				w.Errorf("left alone for %v after %d failures, want %v after %d", got, failures(), again, 21+i)
 			}
@@ -342,7 +342,7 @@ func TestCircuit(t *testing.T) {
 		w.Exec(`UPDATE webhook_host SET failures = 40`)
 		w.Pass(left())
 		s.Wake()
-		witness.Until(w, "another chance", func() bool { return left() > 0 })
+		watch.Until(w, "another chance", func() bool { return left() > 0 })
 		if got := left(); got != 30*time.Minute {
 			w.Errorf("left alone for %v, want half an hour at most", got)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -211,7 +211,7 @@ func insertAttempt(ctx context.Context, tx *sqldb.Tx, e due, o outcome) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO webhook_attempt (id, event_id, at, status_code, duration_ms, error)
 		VALUES ($1, $2, $3, nullif(CAST($4 AS BIGINT), 0), $5, $6)`,
-		ident.New(), e.id, sqldb.At(e.at), o.status, o.took.Milliseconds(), o.word)
+		ids.New(), e.id, sqldb.At(e.at), o.status, o.took.Milliseconds(), o.word)
 	return err
 }
 

@@ -34,7 +34,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -91,7 +91,7 @@ func AddNotice(ctx context.Context, tx *sqldb.Tx, n Notice) error {
 }
 
 // newID makes a webhook-id.
-func newID() string { return "msg_" + ident.New() }
+func newID() string { return "msg_" + ids.New() }
 
 // hostOf names the receiver that limits are counted for: the host, and the
 // port where it is not the usual one, since behind another port is another

@@ -11,7 +11,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/notify/webhook"
@@ -37,7 +37,7 @@ func TestDelivery(t *testing.T) {
 			w.Errorf("request = %+v", got[0])
 		}
 		id := h.Get("webhook-id")
-		if prefix, rest, _ := strings.Cut(id, "_"); prefix != "msg" || !ident.Valid(rest) {
+		if prefix, rest, _ := strings.Cut(id, "_"); prefix != "msg" || !ids.Valid(rest) {
 			w.Errorf("webhook-id = %q", id)
 		}
 		stamp, err := strconv.ParseInt(h.Get("webhook-timestamp"), 10, 64)
@@ -45,7 +45,7 @@ func TestDelivery(t *testing.T) {
 			w.Errorf("webhook-timestamp = %v, %v before arrival", err, d)
 		}
 		a := w.attempts(run)
-		if len(a) != 1 || !ident.Valid(a[0].ID) || !a[0].At.Equal(w.Now()) || a[0].StatusCode != 204 || a[0].Error != "" || a[0].Duration < 0 || a[0].Duration > 15*time.Second {
+		if len(a) != 1 || !ids.Valid(a[0].ID) || !a[0].At.Equal(w.Now()) || a[0].StatusCode != 204 || a[0].Error != "" || a[0].Duration < 0 || a[0].Duration > 15*time.Second {
 			w.Errorf("attempts = %+v", a)
 		}
 	})
@@ -125,7 +125,7 @@ func TestRotationSignsWithBoth(t *testing.T) {
 		second := dbtest.Get(w.World, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.Rotate(w.Context(), tx, w.account) }).Value
 		s, _ := w.start(w.options(r))
 		verified := func() (by []string) {
-			run := w.run(r.at(ident.Text(8)))
+			run := w.run(r.at(ids.Text(8)))
 			s.Wake()
 			w.until(run, "delivered", 1)
 			got := r.requests()[len(r.requests())-1]

@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/notify/webhook"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 const overlap = 24 * time.Hour
@@ -31,7 +31,7 @@ type world struct {
 	dbtest.World
 	secrets *webhook.Secrets
 	account string
-	log     *witness.Log
+	log     *watch.Log
 }
 
 // each runs fn in a new world of every kind.
@@ -40,7 +40,7 @@ func each(t *testing.T, fn func(w world)) {
 	dbtest.Worlds(t, webhook.Checks, func(base dbtest.World) {
 		ring, err := keyring.New(strings.Repeat("A", 43) + "=")
 		base.OK(err)
-		w := world{base, webhook.NewSecrets(ring.Box("webhook secrets"), overlap), ident.New(), &witness.Log{}}
+		w := world{base, webhook.NewSecrets(ring.Box("webhook secrets"), overlap), ids.New(), &watch.Log{}}
 		w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 0)`, w.account)
 		w.Exec(`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ('tool', 'tool', 'builtin', '{}', 'hash', FALSE, 0, 0)`)
 		w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('hash', '{}')`)
@@ -50,7 +50,7 @@ func each(t *testing.T, fn func(w world)) {
 
 // ended adds a run that has ended, without an event.
 func (w world) ended(tx *sqldb.Tx, url string) (runID string, err error) {
-	runID = ident.New()
+	runID = ids.New()
 	_, err = tx.Exec(w.Context(), `
 		INSERT INTO run (id, library_id, person_id, account_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt,
 			seed, num_results, metadata, webhook_url, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
@@ -158,7 +158,7 @@ func (w world) start(o webhook.Options) (s *webhook.Sender, stop func()) {
 // until waits for a run's event to be in a state with so many attempts.
 func (w world) until(runID, word string, attempts int) {
 	w.Helper()
-	witness.Until(w, word, func() bool {
+	watch.Until(w, word, func() bool {
 		s := w.state(runID)
 		return s.Word() == word && s.Attempts == attempts
 	})

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/asset"
@@ -71,7 +71,7 @@ func (w *world) put(key string, data []byte) {
 func (w *world) add(data []byte) {
 	w.Helper()
 	sum := sha256.Sum256(data)
-	id := ident.New()
+	id := ids.New()
 	a := asset.Asset{
 		ID: id, AccountID: "team", Type: "IMG", MimeType: "image/png", Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Width: 1, Height: 1,
 		Blob: "media/" + id + ".png", Thumb: "media/" + id + "-thumb.jpg",

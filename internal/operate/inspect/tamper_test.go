@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"atelier/internal/base/audit"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/asset"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
@@ -265,13 +265,13 @@ func makePerson(h *generationtest.House, email string) (id string) {
 // upload puts a file of somebody down.
 func upload(h *generationtest.House, owner string) {
 	h.Do(func(tx *sqldb.Tx) error {
-		a := asset.Asset{ID: ident.New(), AccountID: owner, Type: "TEXT", MimeType: "text/plain", Size: 1, SHA256: strings.Repeat("0", 64), Blob: "b/" + owner, Created: tx.Now}
-		err := asset.AddUpload(h.Context(), tx, asset.Upload{ID: ident.New(), AccountID: owner, PersonID: owner, Asset: a, Name: "n", Created: tx.Now})
+		a := asset.Asset{ID: ids.New(), AccountID: owner, Type: "TEXT", MimeType: "text/plain", Size: 1, SHA256: strings.Repeat("0", 64), Blob: "b/" + owner, Created: tx.Now}
+		err := asset.AddUpload(h.Context(), tx, asset.Upload{ID: ids.New(), AccountID: owner, PersonID: owner, Asset: a, Name: "n", Created: tx.Now})
 		if err == nil {
-			err = storage.Limits{}.Charge(h.Context(), tx, owner, a.StoredBytes())
+			err = quota.Limits{}.Charge(h.Context(), tx, owner, a.StoredBytes())
 		}
 		if err == nil {
-			err = storage.Limits{}.ChargeTotal(h.Context(), tx, owner, a.StoredBytes())
+			err = quota.Limits{}.ChargeTotal(h.Context(), tx, owner, a.StoredBytes())
 		}
 		return err
 	})

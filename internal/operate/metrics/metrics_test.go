@@ -13,14 +13,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/memory"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/operate/metrics"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // open makes a registry with a collector, and a function that lets a sample
@@ -49,7 +49,7 @@ func open(db *sqldb.DB) (registry *prometheus.Registry, grow func()) {
 // hour old, one that is worked on and one that has ended.
 func fill(w dbtest.World, waiting int) {
 	w.Helper()
-	person := ident.New()
+	person := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 0)`, person)
 	insert := func(engine, status, stage string, created time.Time) {
 		w.Exec(`
@@ -60,7 +60,7 @@ func fill(w dbtest.World, waiting int) {
 				$4, nullif($5, ''), CASE WHEN $5 = 'queued' THEN 0 ELSE 1 END, '', CASE WHEN $5 = 'running' THEN CAST($6 AS BIGINT) ELSE NULL END, FALSE, '', 1, '', '', CAST($6 AS BIGINT),
 				CASE WHEN $5 = 'queued' THEN NULL ELSE CAST($6 AS BIGINT) END, CASE WHEN $4 = 'succeeded' THEN CAST($6 AS BIGINT) ELSE NULL END,
 				CASE WHEN $4 = 'succeeded' THEN 0 ELSE NULL END, CASE WHEN $4 = 'succeeded' THEN 0 ELSE NULL END)`,
-			ident.New(), person, engine, status, stage, created.UnixMicro())
+			ids.New(), person, engine, status, stage, created.UnixMicro())
 	}
 	for i := range waiting {
 		insert("busy", "pending", "queued", w.DB.Now().Add(-time.Hour+time.Duration(i)*time.Minute))
@@ -99,7 +99,7 @@ func value(t testing.TB, r *prometheus.Registry, name string) string {
 // answers waits for a fresh sample: a busy machine may need more than one try.
 func answers(t testing.TB, r *prometheus.Registry, grow func()) {
 	t.Helper()
-	witness.Until(t, "the database answers", func() bool {
+	watch.Until(t, "the database answers", func() bool {
 		grow()
 		return value(t, r, "atelier_database_up") == "1"
 	})
@@ -109,7 +109,7 @@ func TestFigures(t *testing.T) {
 	start(t, func(w dbtest.World) {
 		fill(w, 3)
 		fill(w, 2)
-		account := ident.New()
+		account := ids.New()
 		for range 2 {
 			w.OK(w.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
 				return webhook.AddNotice(w.Context(), tx, webhook.Notice{AccountID: account, URL: "https://hooks.example.com/x", Body: []byte("{}")})
@@ -173,7 +173,7 @@ func TestBusyDatabase(t *testing.T) {
 				})
 			})
 		}
-		witness.Until(w.T, "all connections are taken", func() bool {
+		watch.Until(w.T, "all connections are taken", func() bool {
 			grow()
 			return value(w.T, registry, "atelier_database_up") == "0"
 		})

@@ -23,7 +23,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -66,7 +66,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company,
 		return Company{}, err
 	}
 	c := Company{
-		ID:      ident.New(),
+		ID:      ids.New(),
 		Name:    name,
 		Plan:    plan,
 		Zone:    firstZone,
@@ -85,7 +85,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company,
 
 // ByID finds a company.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return Company{}, errNoCompany
 	}
 	return companyByID(ctx, tx, id)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -43,7 +43,7 @@ func (w world) refused(err error, code fault.Code, field string) {
 
 func (w world) person(email string) string {
 	w.Helper()
-	id := ident.New()
+	id := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, $3, TRUE, '', 0)`,
 		id, email, strings.ToLower(email))
 	return id
@@ -98,7 +98,7 @@ func TestCompany(t *testing.T) {
 		made := dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Company, error) {
 			return company.Create(w.Context(), tx, strings.Repeat("ü", 100), company.EnterprisePlan)
 		})
-		if made.Plan != company.EnterprisePlan || made.Zone != "UTC" || !made.Created.Equal(w.Now()) || !ident.Valid(made.ID) {
+		if made.Plan != company.EnterprisePlan || made.Zone != "UTC" || !made.Created.Equal(w.Now()) || !ids.Valid(made.ID) {
 			w.Errorf("made %+v", made)
 		}
 		byID := func(id string) (c company.Company, err error) {
@@ -140,7 +140,7 @@ func TestCompany(t *testing.T) {
 			w.refused(err, fault.Invalid, "plan")
 			w.refused(setPlan(made.ID, plan), fault.Invalid, "plan")
 		}
-		for _, id := range []string{"", ident.New(), "x", "\x00"} {
+		for _, id := range []string{"", ids.New(), "x", "\x00"} {
 			_, err := byID(id)
 			w.refused(err, fault.NotFound, "")
 			w.refused(rename(id, "Fox"), fault.NotFound, "")

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -80,7 +80,7 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 	d := Domain{
 		CompanyID: companyID,
 		Name:      name,
-		Proof:     proofPrefix + ident.Text(proofChars),
+		Proof:     proofPrefix + ids.Text(proofChars),
 		TeamID:    teamID,
 		TeamRole:  teamRole,
 		Created:   tx.Now,

@@ -14,7 +14,7 @@ import (
 	"github.com/miekg/dns"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -128,7 +128,7 @@ func TestAddDomainRefuses(t *testing.T) {
 		w.refused(err, fault.Invalid, "team_role")
 		_, err = w.addDomain(c.ID, "new.example", "", "member")
 		w.refused(err, fault.Invalid, "team_role")
-		_, err = w.addDomain(ident.New(), "new.example", "", "")
+		_, err = w.addDomain(ids.New(), "new.example", "", "")
 		w.refused(err, fault.NotFound, "")
 		for i := range 98 {
 			w.domain(c.ID, fmt.Sprintf("d%d.example", i), "", "")
@@ -296,7 +296,7 @@ func TestJoinAllByDomain(t *testing.T) {
 		}
 		_, err = all(c.ID, "sub.fox.example")
 		w.refused(err, fault.NotFound, "")
-		_, err = all(ident.New(), "fox.example")
+		_, err = all(ids.New(), "fox.example")
 		w.refused(err, fault.NotFound, "")
 	})
 }

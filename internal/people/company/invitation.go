@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -78,7 +78,7 @@ func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, err
 		return Invitation{}, "", err
 	}
 	inv := Invitation{
-		ID:          ident.New(),
+		ID:          ids.New(),
 		CompanyID:   d.CompanyID,
 		CompanyRole: d.CompanyRole,
 		TeamID:      d.TeamID,
@@ -89,8 +89,8 @@ func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, err
 		Created:     tx.Now,
 		Expires:     tx.Now.Add(d.Lifetime),
 	}
-	secret := ident.Text(secretChars)
-	return inv, secret, insertInvitation(ctx, tx, inv, ident.Hash(secret))
+	secret := ids.Text(secretChars)
+	return inv, secret, insertInvitation(ctx, tx, inv, ids.Hash(secret))
 }
 
 func (d Draft) check() error {
@@ -153,12 +153,12 @@ func InvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) ([]Invitati
 
 // InvitationBySecret finds a live invitation by the secret of its link.
 func InvitationBySecret(ctx context.Context, tx *sqldb.Tx, secret string) (Invitation, error) {
-	return invitationByHash(ctx, tx, ident.Hash(secret))
+	return invitationByHash(ctx, tx, ids.Hash(secret))
 }
 
 // InvitationByID finds a live invitation.
 func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return Invitation{}, errNoInvitation
 	}
 	return invitationByID(ctx, tx, id)
@@ -243,7 +243,7 @@ func isIn(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (b
 
 // Revoke ends an invitation of the company, live or not.
 func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return errNoInvitation
 	}
 	if found, err := deleteInvitation(ctx, tx, companyID, id); err != nil || !found {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -59,7 +59,7 @@ func TestInvite(t *testing.T) {
 		inv, secret := w.invite(company.Draft{CompanyID: c.ID, TeamID: team.ID, TeamRole: "manager", Email: "Anna@Example.com", InvitedBy: "x", Lifetime: time.Hour})
 		want := company.Invitation{ID: inv.ID, CompanyID: c.ID, CompanyRole: "member", TeamID: team.ID, TeamRole: "manager", Email: "Anna@Example.com",
 			UsesLeft: 1, InvitedBy: "x", Created: w.Now(), Expires: w.Now().Add(time.Hour)}
-		if inv != want || !ident.Valid(inv.ID) || len(secret) != 40 {
+		if inv != want || !ids.Valid(inv.ID) || len(secret) != 40 {
 			w.Errorf("invitation = %+v, want %+v", inv, want)
 		}
 		if got, err := w.bySecret(secret); err != nil || got != want {
@@ -118,7 +118,7 @@ func TestInviteRefuses(t *testing.T) {
 				w.refused(err, fault.Invalid, test.field)
 			}
 		}
-		_, _, err := w.tryInvite(company.Draft{CompanyID: ident.New(), Lifetime: time.Hour})
+		_, _, err := w.tryInvite(company.Draft{CompanyID: ids.New(), Lifetime: time.Hour})
 		w.refused(err, fault.NotFound, "")
 		if n := w.count(`SELECT count(*) FROM invitation`); n != 0 {
 			w.Errorf("%d invitations were made", n)
@@ -216,10 +216,10 @@ func TestInvitationsThatDoNotCount(t *testing.T) {
 		w.Pass(time.Hour)
 
 		var answers []error
-		for _, secret := range []string{used, expired, revoked, boundSecret, ident.Text(40), "", "x", strings.ToLower(open), strings.Repeat("\x00", 40), open + "x"} {
+		for _, secret := range []string{used, expired, revoked, boundSecret, ids.Text(40), "", "x", strings.ToLower(open), strings.Repeat("\x00", 40), open + "x"} {
 			answers = append(answers, w.accept(secret, anna, "anna@example.com"))
 		}
-		for _, id := range []string{usedInv.ID, expiredInv.ID, revokedInv.ID, boundInv.ID, openInv.ID, ident.New(), "", "\x00"} {
+		for _, id := range []string{usedInv.ID, expiredInv.ID, revokedInv.ID, boundInv.ID, openInv.ID, ids.New(), "", "\x00"} {
 			answers = append(answers, w.acceptByID(id, anna, "anna@example.com", true))
 		}
 		for i, err := range answers {
@@ -266,7 +266,7 @@ func TestMayJoin(t *testing.T) {
 			{boundSecret, "bert@example.com", company.Invitation{}},
 			{linkSecret, "bert@example.com", link},
 			{"", "anna@example.com", company.Invitation{}},
-			{ident.Text(40), "anna@example.com", company.Invitation{}},
+			{ids.Text(40), "anna@example.com", company.Invitation{}},
 		} {
 			w.Do(func(tx *sqldb.Tx) error {
 				inv, may, err := company.MayJoin(w.Context(), tx, test.secret, test.email)

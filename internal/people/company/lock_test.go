@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 )
@@ -119,7 +119,7 @@ func TestOverlappingChangesSeeEachOther(t *testing.T) {
 		for one, make := range making {
 			for other, take := range taking {
 				for _, pair := range [][2]func(s setting) act{{make, take}, {take, make}} {
-					s := setting{company: w.company("Fox"), anna: w.person(ident.New() + "@fox.example")}
+					s := setting{company: w.company("Fox"), anna: w.person(ids.New() + "@fox.example")}
 					s.team = w.team(s.company.ID, "Film")
 					w.role(s.company.ID, "keeper")
 					w.join(s.company.ID, s.anna, "member")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -44,7 +44,7 @@ func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return nil, err
 	}
-	if !ident.Valid(personID) {
+	if !ids.Valid(personID) {
 		return nil, errNoMember
 	}
 	if teams, err = leaveTeams(ctx, tx, companyID, personID); err != nil {
@@ -63,7 +63,7 @@ func HoldMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) e
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return err
 	}
-	if !ident.Valid(personID) {
+	if !ids.Valid(personID) {
 		return errNoMember
 	}
 	if found, err := isMember(ctx, tx, companyID, personID); err != nil || !found {
@@ -131,7 +131,7 @@ func RemoveTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string
 	if _, err := lockTeam(ctx, tx, teamID); err != nil {
 		return err
 	}
-	if !ident.Valid(personID) {
+	if !ids.Valid(personID) {
 		return errNoMember
 	}
 	if found, err := deleteTeamMember(ctx, tx, teamID, personID); err != nil || !found {
@@ -172,7 +172,7 @@ func needTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name, field string)
 
 // Lock keeps everybody else from changing a company until tx ends.
 func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
-	if !ident.Valid(companyID) {
+	if !ids.Valid(companyID) {
 		return errNoCompany
 	}
 	return lockCompany(ctx, tx, companyID)
@@ -180,7 +180,7 @@ func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 
 // lockTeam locks the company of a team that is not removed.
 func lockTeam(ctx context.Context, tx *sqldb.Tx, teamID string) (Team, error) {
-	if !ident.Valid(teamID) {
+	if !ids.Valid(teamID) {
 		return Team{}, errNoTeam
 	}
 	if err := lockCompanyOf(ctx, tx, teamID); err != nil {

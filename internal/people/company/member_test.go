@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -70,12 +70,12 @@ func TestMembers(t *testing.T) {
 		for _, role := range []string{"", "keeper", "Admin", "\x00"} {
 			w.refused(w.setMember(c.ID, anna, role), fault.Invalid, "role")
 		}
-		w.refused(w.setMember(ident.New(), anna, "member"), fault.NotFound, "")
+		w.refused(w.setMember(ids.New(), anna, "member"), fault.NotFound, "")
 		w.refused(w.setMember("\x00", anna, "member"), fault.NotFound, "")
 		if teams, err := w.removeMember(c.ID, bert); err != nil || len(teams) != 0 {
 			w.Errorf("remove = %v, %v", teams, err)
 		}
-		for _, where := range [][2]string{{c.ID, bert}, {c.ID, "\x00"}, {ident.New(), anna}} {
+		for _, where := range [][2]string{{c.ID, bert}, {c.ID, "\x00"}, {ids.New(), anna}} {
 			_, err := w.removeMember(where[0], where[1])
 			w.refused(err, fault.NotFound, "")
 		}
@@ -188,7 +188,7 @@ func TestTeamMembers(t *testing.T) {
 		w.OK(remove(team.ID, bert))
 		w.refused(remove(team.ID, bert), fault.NotFound, "")
 		w.refused(remove(team.ID, "\x00"), fault.NotFound, "")
-		w.refused(remove(ident.New(), anna), fault.NotFound, "")
+		w.refused(remove(ids.New(), anna), fault.NotFound, "")
 		if len(w.members(c.ID)) != 2 {
 			w.Error("leaving a team left the company")
 		}
@@ -345,7 +345,7 @@ func TestHoldMember(t *testing.T) {
 		}
 		w.join(c.ID, anna, "member")
 		w.OK(hold(c.ID, anna))
-		for _, where := range [][2]string{{c.ID, bert}, {c.ID, "\x00"}, {ident.New(), anna}} {
+		for _, where := range [][2]string{{c.ID, bert}, {c.ID, "\x00"}, {ids.New(), anna}} {
 			w.refused(hold(where[0], where[1]), fault.NotFound, "")
 		}
 		// Whoever holds a member writes a notice; whoever removes one deletes it.
@@ -357,7 +357,7 @@ func TestHoldMember(t *testing.T) {
 						if err := company.HoldMember(w.Context(), tx, c.ID, anna); err != nil {
 							return err
 						}
-						_, err := tx.Exec(w.Context(), `INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ($1, $2, '', '', 0)`, ident.New(), anna)
+						_, err := tx.Exec(w.Context(), `INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ($1, $2, '', '', 0)`, ids.New(), anna)
 						return err
 					}
 					if _, err := company.RemoveMember(w.Context(), tx, c.ID, anna); err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -62,7 +62,7 @@ func ForgetProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
 
 // ProfileOf finds a person's profile.
 func ProfileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (Profile, error) {
-	if !ident.Valid(personID) {
+	if !ids.Valid(personID) {
 		return Profile{}, errNoProfile
 	}
 	return profileOf(ctx, tx, companyID, personID)
@@ -165,7 +165,7 @@ var errNoGroup = fault.New(fault.NotFound, "There is no such group.")
 
 // GroupByID finds a group of the company.
 func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Group, error) {
-	if !ident.Valid(teamID) {
+	if !ids.Valid(teamID) {
 		return Group{}, errNoGroup
 	}
 	return groupByID(ctx, tx, companyID, teamID)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -189,7 +189,7 @@ func TeamRoles(ctx context.Context, tx *sqldb.Tx, teamID string) ([]TeamRole, er
 
 // TeamRoleByName finds a role of a team.
 func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (TeamRole, error) {
-	if !ident.Valid(teamID) || !validRole(name) {
+	if !ids.Valid(teamID) || !validRole(name) {
 		return TeamRole{}, errNoRole
 	}
 	return teamRole(ctx, tx, teamID, name)
@@ -262,8 +262,8 @@ func (r TeamRole) check() error {
 	if !slices.Equal(r.PluginKinds, []string{AnyKind}) && (len(r.PluginKinds) > maxKinds || !every(r.PluginKinds, kind)) {
 		problems = problems.Field("plugin_kinds", `Plugin kinds are "*" alone, or at most 100 names of 1 to 32 lower-case letters, digits, "_" and "-".`)
 	}
-	for i, ids := range [][]string{r.ToolsAllowed, r.ToolsBlocked} {
-		if len(ids) > maxTools || !every(ids, ident.Valid) {
+	for i, tools := range [][]string{r.ToolsAllowed, r.ToolsBlocked} {
+		if len(tools) > maxTools || !every(tools, ids.Valid) {
 			problems = problems.Field([]string{"tools_allowed", "tools_blocked"}[i], "This is a list of at most 1000 ids of tools.")
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -67,7 +67,7 @@ func TestSetRole(t *testing.T) {
 		}
 		w.OK(w.setRole(c.ID, "admin", everything...))
 		w.refused(w.setRole(c.ID, "admin", everything[1:]...), fault.Invalid, "permissions")
-		w.refused(w.setRole(ident.New(), "keeper"), fault.NotFound, "")
+		w.refused(w.setRole(ids.New(), "keeper"), fault.NotFound, "")
 	})
 }
 
@@ -100,7 +100,7 @@ func TestDeleteRole(t *testing.T) {
 		w.OK(w.deleteRole(c.ID, "keeper"))
 		w.refused(w.deleteRole(c.ID, "keeper"), fault.NotFound, "")
 		w.refused(w.deleteRole(c.ID, "bad name\x00"), fault.NotFound, "")
-		w.refused(w.deleteRole(ident.New(), "keeper"), fault.NotFound, "")
+		w.refused(w.deleteRole(ids.New(), "keeper"), fault.NotFound, "")
 		for _, name := range []string{"admin", "member"} { // nobody has them
 			w.refused(w.deleteRole(w.company("New").ID, name), fault.Invalid, "name")
 		}
@@ -157,14 +157,14 @@ func TestRoleWith(t *testing.T) {
 		if got := with(); len(w.roles(c.ID)[got]) != 0 || got == "member" {
 			w.Errorf("role with nothing = %q, which allows %v", got, w.roles(c.ID)[got])
 		}
-		for _, id := range []string{c.ID, ident.New()} {
+		for _, id := range []string{c.ID, ids.New()} {
 			err := w.Try(func(tx *sqldb.Tx) error {
 				_, err := company.RoleWith(w.Context(), tx, id, []company.Permission{"EVIL PERMISSION"})
 				return err
 			})
 			w.refused(err, fault.Invalid, "permissions")
 		}
-		err := w.Try(func(tx *sqldb.Tx) error { _, err := company.RoleWith(w.Context(), tx, ident.New(), nil); return err })
+		err := w.Try(func(tx *sqldb.Tx) error { _, err := company.RoleWith(w.Context(), tx, ids.New(), nil); return err })
 		w.refused(err, fault.NotFound, "")
 	})
 }
@@ -218,11 +218,11 @@ func TestSetTeamRole(t *testing.T) {
 		if got, err := w.teamRole(team.ID, "intern"); err != nil || !reflect.DeepEqual(got, want) {
 			w.Errorf("role = %+v, %v, want it replaced whole: %+v", got, err, want)
 		}
-		for _, where := range [][2]string{{team.ID, "extern"}, {team.ID, "\x00"}, {ident.New(), "member"}, {"\x00", "member"}} {
+		for _, where := range [][2]string{{team.ID, "extern"}, {team.ID, "\x00"}, {ids.New(), "member"}, {"\x00", "member"}} {
 			_, err := w.teamRole(where[0], where[1])
 			w.refused(err, fault.NotFound, "")
 		}
-		w.refused(w.setTeamRole(ident.New(), company.TeamRole{Name: "intern"}), fault.NotFound, "")
+		w.refused(w.setTeamRole(ids.New(), company.TeamRole{Name: "intern"}), fault.NotFound, "")
 		w.refused(w.setTeamRole("\x00", company.TeamRole{Name: "intern"}), fault.NotFound, "")
 	})
 }
@@ -230,9 +230,9 @@ func TestSetTeamRole(t *testing.T) {
 func TestSetTeamRoleRefuses(t *testing.T) {
 	each(t, func(w world) {
 		team := w.team(w.company("Fox").ID, "Film")
-		ids, kinds := make([]string, 1001), make([]string, 101)
-		for i := range ids {
-			ids[i] = ident.New()
+		tools, kinds := make([]string, 1001), make([]string, 101)
+		for i := range tools {
+			tools[i] = ids.New()
 		}
 		for i := range kinds {
 			kinds[i] = fmt.Sprint("k", i)
@@ -243,8 +243,8 @@ func TestSetTeamRoleRefuses(t *testing.T) {
 		for field, bad := range map[string][]company.TeamRole{
 			"name":          {{}, {Name: "Intern"}, {Name: "-"}, {Name: strings.Repeat("x", 121)}},
 			"permissions":   {{Name: "intern", Permissions: []company.Permission{company.ManageTeams}}},
-			"tools_allowed": {{Name: "intern", ToolsAllowed: []string{"x"}}, {Name: "intern", ToolsAllowed: ids}},
-			"tools_blocked": {{Name: "intern", ToolsBlocked: []string{""}}, {Name: "intern", ToolsBlocked: ids}},
+			"tools_allowed": {{Name: "intern", ToolsAllowed: []string{"x"}}, {Name: "intern", ToolsAllowed: tools}},
+			"tools_blocked": {{Name: "intern", ToolsBlocked: []string{""}}, {Name: "intern", ToolsBlocked: tools}},
 			"plugin_kinds": {{Name: "intern", PluginKinds: []string{"*", "nuke"}}, {Name: "intern", PluginKinds: []string{"*", "*"}}, {Name: "intern", PluginKinds: []string{"Nuke"}},
 				{Name: "intern", PluginKinds: []string{""}}, {Name: "intern", PluginKinds: []string{strings.Repeat("x", 33)}}, {Name: "intern", PluginKinds: kinds}},
 			"spend": {spend(-1, time.Hour), spend(1e15+1, time.Hour), spend(1, 0), spend(1, time.Second/2), spend(1, 1500*time.Millisecond), spend(1, 367*24*time.Hour)},
@@ -253,7 +253,7 @@ func TestSetTeamRoleRefuses(t *testing.T) {
 				w.refused(w.setTeamRole(team.ID, r), fault.Invalid, field)
 			}
 		}
-		w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", ToolsAllowed: ids[1:], ToolsBlocked: ids[1:], PluginKinds: kinds[1:], Spend: &company.Spend{Window: time.Second}}))
+		w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", ToolsAllowed: tools[1:], ToolsBlocked: tools[1:], PluginKinds: kinds[1:], Spend: &company.Spend{Window: time.Second}}))
 		w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", PluginKinds: []string{"*"}}))
 		w.OK(w.setTeamRole(team.ID, company.TeamRole{Name: "intern", PluginKinds: []string{strings.Repeat("x", 32), "a_b-1"}}))
 		err := w.setTeamRole(team.ID, company.TeamRole{Name: "", PluginKinds: []string{""}, ToolsBlocked: []string{""}})
@@ -290,7 +290,7 @@ func TestDeleteTeamRole(t *testing.T) {
 		if _, err := w.teamRole(other.ID, "manager"); err != nil {
 			w.Errorf("the role of another team = %v", err)
 		}
-		err = w.Try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.Context(), tx, ident.New(), "manager") })
+		err = w.Try(func(tx *sqldb.Tx) error { return company.DeleteTeamRole(w.Context(), tx, ids.New(), "manager") })
 		w.refused(err, fault.NotFound, "")
 	})
 }

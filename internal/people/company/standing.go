@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -26,7 +26,7 @@ var ErrNotMember = fault.New(fault.Forbidden, "You are not a member of this team
 // that names a team, and so is one statement. In a transaction the membership,
 // the team and the role are locked.
 func StandingOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (Standing, error) {
-	if !ident.Valid(teamID) {
+	if !ids.Valid(teamID) {
 		return Standing{}, ErrNotMember
 	}
 	a, err := standing(ctx, q, personID, teamID)
@@ -39,7 +39,7 @@ func StandingOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (
 // CompanyStanding reads what a person is in a company, in one statement. In a
 // transaction the membership and the role are locked.
 func CompanyStanding(ctx context.Context, q sqldb.Querier, personID, companyID string) (Role, Company, error) {
-	if !ident.Valid(companyID) {
+	if !ids.Valid(companyID) {
 		return Role{}, Company{}, errNoCompany
 	}
 	m, err := companyStanding(ctx, q, personID, companyID)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -20,7 +20,7 @@ func TestStandingOf(t *testing.T) {
 		team, other := w.team(c.ID, "Film"), w.team(c.ID, "Print")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		role := company.TeamRole{
-			Name: "intern", Permissions: []company.Permission{company.Generate}, ToolsAllowed: []string{ident.New()}, ToolsBlocked: []string{},
+			Name: "intern", Permissions: []company.Permission{company.Generate}, ToolsAllowed: []string{ids.New()}, ToolsBlocked: []string{},
 			PluginKinds: []string{"blender"}, Spend: &company.Spend{Tokens: 7, Window: time.Minute},
 		}
 		w.OK(w.setTeamRole(team.ID, role))
@@ -39,7 +39,7 @@ func TestStandingOf(t *testing.T) {
 		w.joinTeam(removed.ID, anna, "member")
 		w.Exec(`UPDATE team SET removed = TRUE WHERE id = $1`, removed.ID) // the members are forgotten
 		var answers []error
-		for _, who := range [][2]string{{bert, team.ID}, {anna, other.ID}, {anna, ident.New()}, {anna, removed.ID}, {anna, ""}, {anna, anna}, {anna, "\x00\xff"}} {
+		for _, who := range [][2]string{{bert, team.ID}, {anna, other.ID}, {anna, ids.New()}, {anna, removed.ID}, {anna, ""}, {anna, anna}, {anna, "\x00\xff"}} {
 			_, err := company.StandingOf(w.Context(), w.DB, who[0], who[1])
 			answers = append(answers, err)
 		}
@@ -72,7 +72,7 @@ func TestCompanyStanding(t *testing.T) {
 			w.Errorf("standing after the change = %+v, %v", role, err)
 		}
 		_, _, first := company.CompanyStanding(w.Context(), w.DB, bert, c.ID)
-		for _, who := range [][2]string{{bert, c.ID}, {anna, other.ID}, {anna, ident.New()}, {anna, ""}, {anna, "\x00"}} {
+		for _, who := range [][2]string{{bert, c.ID}, {anna, other.ID}, {anna, ids.New()}, {anna, ""}, {anna, "\x00"}} {
 			_, _, err := company.CompanyStanding(w.Context(), w.DB, who[0], who[1])
 			w.refused(err, fault.NotFound, "")
 			if err.Error() != first.Error() {

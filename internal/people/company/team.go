@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -33,7 +33,7 @@ func CreateTeam(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Team
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return Team{}, err
 	}
-	t := Team{ID: ident.New(), CompanyID: companyID, Name: name, Created: tx.Now}
+	t := Team{ID: ids.New(), CompanyID: companyID, Name: name, Created: tx.Now}
 	if err := insertTeam(ctx, tx, t); err != nil {
 		return Team{}, err
 	}
@@ -51,7 +51,7 @@ func CreateTeam(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Team
 
 // TeamByID finds a team that is not removed.
 func TeamByID(ctx context.Context, tx *sqldb.Tx, id string) (Team, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return Team{}, errNoTeam
 	}
 	return teamByID(ctx, tx, id)

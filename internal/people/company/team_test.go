@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -26,7 +26,7 @@ func TestTeam(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		team := w.team(c.ID, "Film")
-		if team.CompanyID != c.ID || team.Name != "Film" || !team.Created.Equal(w.Now()) || !ident.Valid(team.ID) {
+		if team.CompanyID != c.ID || team.Name != "Film" || !team.Created.Equal(w.Now()) || !ids.Valid(team.ID) {
 			w.Errorf("made %+v", team)
 		}
 		if got, err := w.teamByID(team.ID); err != nil || got != team {
@@ -44,10 +44,10 @@ func TestTeam(t *testing.T) {
 			w.refused(w.Try(func(tx *sqldb.Tx) error { _, err := company.CreateTeam(w.Context(), tx, c.ID, name); return err }), fault.Invalid, "name")
 		}
 		w.refused(w.Try(func(tx *sqldb.Tx) error {
-			_, err := company.CreateTeam(w.Context(), tx, ident.New(), "Film")
+			_, err := company.CreateTeam(w.Context(), tx, ids.New(), "Film")
 			return err
 		}), fault.NotFound, "")
-		for _, id := range []string{"", ident.New(), "\x00", c.ID} {
+		for _, id := range []string{"", ids.New(), "\x00", c.ID} {
 			_, err := w.teamByID(id)
 			w.refused(err, fault.NotFound, "")
 			w.refused(rename(id, "Film"), fault.NotFound, "")

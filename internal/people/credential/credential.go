@@ -21,7 +21,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -62,7 +62,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 	}
 	secret := mint(prefixOf(d.CompanyID))
 	t := Token{
-		ID:        ident.New(),
+		ID:        ids.New(),
 		PersonID:  d.PersonID,
 		CompanyID: d.CompanyID,
 		MintedBy:  d.MintedBy,
@@ -70,7 +70,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 		Hint:      hintOf(secret),
 		Created:   tx.Now,
 	}
-	if err := insert(ctx, tx, t, ident.Hash(secret)); err != nil {
+	if err := insert(ctx, tx, t, ids.Hash(secret)); err != nil {
 		return Token{}, "", err
 	}
 	return t, secret, nil
@@ -111,7 +111,7 @@ func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, 
 	secret := mint(prefixOf(t.CompanyID))
 	t.Hint = hintOf(secret)
 	t.LastUsed = time.Time{}
-	return t, secret, replace(ctx, tx, t, ident.Hash(secret))
+	return t, secret, replace(ctx, tx, t, ids.Hash(secret))
 }
 
 // Delete ends a token.
@@ -140,7 +140,7 @@ func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error)
 	if !WellFormed(value) {
 		return Token{}, errUnknownToken
 	}
-	return removeHash(ctx, tx, ident.Hash(value))
+	return removeHash(ctx, tx, ids.Hash(value))
 }
 
 // Holding is what a presented token proves.
@@ -158,7 +158,7 @@ func Check(ctx context.Context, q sqldb.Querier, token string) (Holding, error) 
 	if !WellFormed(token) {
 		return Holding{}, ErrNone
 	}
-	return byHash(ctx, q, ident.Hash(token))
+	return byHash(ctx, q, ids.Hash(token))
 }
 
 // Touch records that a token is in use and tells whether for the first time.
@@ -191,7 +191,7 @@ func WellFormed(token string) bool {
 
 func wellFormed(token, prefix string) bool {
 	body, ok := strings.CutPrefix(token, prefix)
-	if !ok || len(body) != secretChars+checkChars || !ident.Alphanumeric(body) {
+	if !ok || len(body) != secretChars+checkChars || !ids.Alphanumeric(body) {
 		return false
 	}
 	end := len(token) - checkChars

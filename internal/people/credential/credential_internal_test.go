@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 // TestLookAlikes holds that the checksum tells a token from text of the same
@@ -19,7 +19,7 @@ func TestLookAlikes(t *testing.T) {
 			}
 		}
 		for range 10_000 {
-			if fake := prefix + ident.Text(secretChars+checkChars); WellFormed(fake) {
+			if fake := prefix + ids.Text(secretChars+checkChars); WellFormed(fake) {
 				t.Fatalf("%s is well-formed", fake)
 			}
 		}
@@ -28,7 +28,7 @@ func TestLookAlikes(t *testing.T) {
 		t.Errorf("%s, of a directory, is taken for an access token", token)
 	}
 	// The checksum alone does not make one.
-	for _, body := range []string{"atl_x_" + ident.Text(secretChars), personalPrefix + strings.Repeat("-", secretChars), personalPrefix + ident.Text(secretChars-1), ""} {
+	for _, body := range []string{"atl_x_" + ids.Text(secretChars), personalPrefix + strings.Repeat("-", secretChars), personalPrefix + ids.Text(secretChars-1), ""} {
 		if fake := body + checksum(body); WellFormed(fake) {
 			t.Errorf("%s is well-formed", fake)
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -127,7 +127,7 @@ func TestCreate(t *testing.T) {
 			}
 			d := test.draft
 			want := credential.Token{ID: made.ID, PersonID: d.PersonID, CompanyID: d.CompanyID, MintedBy: d.MintedBy, Name: d.Name, Hint: secret[len(secret)-4:], Created: w.Now()}
-			if made != want || !ident.Valid(made.ID) {
+			if made != want || !ids.Valid(made.ID) {
 				w.Errorf("made %+v, want %+v with an id", made, want)
 			}
 			if all := w.list(credential.Holder{PersonID: anna}); len(all) != 1 || all[0] != made {
@@ -263,7 +263,7 @@ func TestTouch(t *testing.T) {
 			w.proves(secret, made)
 		}
 		w.proves(otherSecret, other)
-		if w.touch(ident.New()) {
+		if w.touch(ids.New()) {
 			w.Error("a token that is gone was used for the first time")
 		}
 	})

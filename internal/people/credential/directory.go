@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -31,7 +31,7 @@ var errNoDirectoryToken = fault.New(fault.NotFound, "The company has no token fo
 func ConnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID, madeBy string) (DirectoryToken, string, error) {
 	secret := mint(directoryPrefix)
 	t := DirectoryToken{CompanyID: companyID, Hint: hintOf(secret), MadeBy: madeBy, Created: tx.Now}
-	return t, secret, putDirectory(ctx, tx, t, ident.Hash(secret))
+	return t, secret, putDirectory(ctx, tx, t, ids.Hash(secret))
 }
 
 // DirectoryOf gives the token of a company's directory.
@@ -54,7 +54,7 @@ func CheckDirectory(ctx context.Context, db *sqldb.DB, token string) (DirectoryT
 	if !wellFormed(token, directoryPrefix) {
 		return DirectoryToken{}, ErrNone
 	}
-	return directoryByHash(ctx, db, ident.Hash(token))
+	return directoryByHash(ctx, db, ids.Hash(token))
 }
 
 // StillDirectory refuses a token that was checked and has ended since.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/credential"
@@ -93,7 +93,7 @@ func TestHolders(t *testing.T) {
 // were.
 func (w world) unknown(err error) {
 	w.Helper()
-	_, never := w.remove(credential.Holder{PersonID: ident.New()}, ident.New())
+	_, never := w.remove(credential.Holder{PersonID: ids.New()}, ids.New())
 	w.refused(never, fault.NotFound)
 	if !errors.Is(err, never) {
 		w.Errorf("error = %v, want %v", err, never)
@@ -106,7 +106,7 @@ func TestUnknownIDs(t *testing.T) {
 		fox := w.company("Fox", anna)
 		made, secret := w.token(credential.Draft{PersonID: anna})
 		for _, h := range []credential.Holder{{PersonID: anna}, {CompanyID: fox}, {}} {
-			for _, id := range []string{"", "x", "\x00", "\xff", secret, ident.New(), strings.ToUpper(made.ID) + "x"} {
+			for _, id := range []string{"", "x", "\x00", "\xff", secret, ids.New(), strings.ToUpper(made.ID) + "x"} {
 				_, err := w.remove(h, id)
 				w.unknown(err)
 				_, _, err = w.regenerate(h, id)

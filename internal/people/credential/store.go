@@ -5,7 +5,7 @@ import (
 	"crypto/subtle"
 	"errors"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -50,7 +50,7 @@ func list(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) 
 }
 
 func byID(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return Token{}, errUnknownToken
 	}
 	of, holder := h.of()

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 const (
@@ -20,13 +20,13 @@ const (
 )
 
 // mint makes a secret that nobody guesses.
-func mint(prefix string) string { return prefix + ident.Text(secretChars) }
+func mint(prefix string) string { return prefix + ids.Text(secretChars) }
 
 // wellFormed tells whether the text can be a secret of ours at all. It saves
 // the database from most nonsense.
 func wellFormed(prefix, secret string) bool {
 	body, ok := strings.CutPrefix(secret, prefix)
-	return ok && len(body) == secretChars && ident.Alphanumeric(body)
+	return ok && len(body) == secretChars && ids.Alphanumeric(body)
 }
 
 // successor is the token that follows another. Whoever asks twice gets the

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sanitize"
 	"atelier/internal/base/sqldb"
 )
@@ -99,7 +99,7 @@ var (
 // refused at the next request on every node. In a transaction both rows are
 // locked, the person first.
 func (d *Devices) Check(ctx context.Context, q sqldb.Querier, deviceID string) (Live, error) {
-	if !ident.Valid(deviceID) {
+	if !ids.Valid(deviceID) {
 		return Live{}, errNotLive
 	}
 	l, err := live(ctx, q, deviceID)
@@ -138,7 +138,7 @@ func ListLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit
 
 // ByID finds a device, also one that is signed out.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return Device{}, errNoDevice
 	}
 	d, err := byID(ctx, tx, id)
@@ -161,7 +161,7 @@ func Erase(ctx context.Context, tx *sqldb.Tx, personID string) error { return er
 // Revoke signs a person out on one of their devices. A device of somebody else
 // is as unknown as one that never was.
 func (d *Devices) Revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) error {
-	if !ident.Valid(deviceID) {
+	if !ids.Valid(deviceID) {
 		return errNoDevice
 	}
 	n, err := revoke(ctx, tx, personID, deviceID, why)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 )
@@ -94,7 +94,7 @@ func TestATakenUserCodeIsDrawnAgain(t *testing.T) {
 				t.Errorf("taken by one whose time is over = %s", got)
 			}
 			err := db.Write(ctx, func(tx *sqldb.Tx) error {
-				id := ident.New()
+				id := ids.New()
 				if _, err := tx.Exec(ctx, `INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 0)`, id); err != nil {
 					return err
 				}
@@ -211,7 +211,7 @@ func TestSuccessorsFollowFromTheirToken(t *testing.T) {
 		}
 	}
 	for range 1000 {
-		if s := d.successor(ident.Text(49), 2); !wellFormed(refreshPrefix, s) {
+		if s := d.successor(ids.Text(49), 2); !wellFormed(refreshPrefix, s) {
 			t.Fatalf("successor = %s", s)
 		}
 	}

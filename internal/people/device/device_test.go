@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/device"
@@ -71,7 +71,7 @@ func TestCheckReadsAfresh(t *testing.T) {
 		if n := w.count(`SELECT count(*) FROM device WHERE address = '192.0.2.1'`); n != 0 {
 			t.Error("a device was used after it was revoked")
 		}
-		for _, id := range []string{dev.ID, ident.New(), "", "x", dev.ID + "0", strings.Repeat("\x00", 20), "é" + dev.ID[2:]} {
+		for _, id := range []string{dev.ID, ids.New(), "", "x", dev.ID + "0", strings.Repeat("\x00", 20), "é" + dev.ID[2:]} {
 			_, err := w.Check(t.Context(), w.db, id)
 			w.want(fmt.Sprintf("check %q", id), err, fault.Unauthenticated)
 			if fmt.Sprint(err) != "UNAUTHENTICATED: This call needs a valid credential." {
@@ -105,7 +105,7 @@ func TestDevicesAreTheirOwners(t *testing.T) {
 			t.Errorf("list = %+v, want two", got)
 		}
 		texts := map[string]bool{}
-		for name, id := range map[string]string{"foreign": berts.ID, "unknown": ident.New(), "revoked": annas[1].ID, "no id": "x", "empty": "", "NUL": strings.Repeat("\x00", 20)} {
+		for name, id := range map[string]string{"foreign": berts.ID, "unknown": ids.New(), "revoked": annas[1].ID, "no id": "x", "empty": "", "NUL": strings.Repeat("\x00", 20)} {
 			err := w.revoke(anna, id)
 			w.want(name, err, fault.NotFound)
 			texts[fmt.Sprint(err)] = true

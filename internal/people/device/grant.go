@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sanitize"
 	"atelier/internal/base/sqldb"
 )
@@ -98,7 +98,7 @@ func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, er
 	codes := Codes{DeviceCode: mint(devicePrefix), ExpiresIn: d.o.ExpiresIn, Interval: d.o.Interval}
 	g := grant{
 		Grant: Grant{
-			ID:         ident.New(),
+			ID:         ids.New(),
 			PluginKind: r.PluginKind,
 			Agent:      sanitize.Line(r.Agent, maxAgent),
 			Address:    sanitize.Line(r.Address, maxAddress),
@@ -107,7 +107,7 @@ func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, er
 		},
 		state:      Pending,
 		network:    network,
-		deviceHash: ident.Hash(codes.DeviceCode),
+		deviceHash: ids.Hash(codes.DeviceCode),
 		wait:       d.o.Interval,
 		told:       wholeSeconds(d.o.Interval),
 	}

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/device"
@@ -23,7 +23,7 @@ func TestStart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {
 		c := w.start()
-		if len(c.DeviceCode) != 49 || !strings.HasPrefix(c.DeviceCode, "atl_d_") || !ident.Alphanumeric(c.DeviceCode[6:]) {
+		if len(c.DeviceCode) != 49 || !strings.HasPrefix(c.DeviceCode, "atl_d_") || !ids.Alphanumeric(c.DeviceCode[6:]) {
 			t.Errorf("device code = %q", c.DeviceCode)
 		}
 		if len(c.UserCode) != 9 || c.UserCode[4] != '-' || strings.Trim(c.UserCode, "BCDFGHJKLMNPQRSTVWXZ-") != "" {

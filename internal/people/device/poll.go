@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -40,7 +40,7 @@ func (d *Devices) Poll(ctx context.Context, db *sqldb.DB, deviceCode string,
 	if !wellFormed(devicePrefix, deviceCode) {
 		return ErrUnknownCode
 	}
-	h := ident.Hash(deviceCode)
+	h := ids.Hash(deviceCode)
 	g, err := byDeviceHash(ctx, db, h)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return err
@@ -74,7 +74,7 @@ func (d *Devices) claim(ctx context.Context, db *sqldb.DB, g grant,
 			return errExpired
 		}
 		dev := Device{
-			ID:         ident.New(),
+			ID:         ids.New(),
 			PersonID:   g.personID,
 			PluginKind: g.PluginKind,
 			Agent:      g.Agent,
@@ -87,7 +87,7 @@ func (d *Devices) claim(ctx context.Context, db *sqldb.DB, g grant,
 			return err
 		}
 		refresh := mint(refreshPrefix)
-		if err := insertToken(ctx, tx, dev.ID, ident.Hash(refresh), 1); err != nil {
+		if err := insertToken(ctx, tx, dev.ID, ids.Hash(refresh), 1); err != nil {
 			return err
 		}
 		return claim(tx, g.Grant, dev, refresh)

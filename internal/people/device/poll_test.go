@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/device"
@@ -105,7 +105,7 @@ func TestGoneCodesLookAlike(t *testing.T) {
 		w.poll(claimed.DeviceCode)
 		w.pass(time.Hour)
 		for name, code := range map[string]string{"refused": refused.DeviceCode, "claimed": claimed.DeviceCode, "old": old.DeviceCode,
-			"unknown": "atl_d_" + ident.Text(43)} {
+			"unknown": "atl_d_" + ids.Text(43)} {
 			_, _, err := w.poll(code)
 			f, ok := errors.AsType[*fault.Error](err)
 			if !ok || f.Code != fault.DeviceCodeExpired || f.Message != "This device code has expired. Start again." || len(f.Details) != 0 || f.RetryAfter != 0 {
@@ -114,7 +114,7 @@ func TestGoneCodesLookAlike(t *testing.T) {
 		}
 		// What cannot be a code does not reach the database.
 		for _, code := range []string{"", "atl_d_", old.DeviceCode + "0", old.DeviceCode[1:], old.DeviceCode[:48], strings.Replace(old.DeviceCode, "_d_", "_r_", 1),
-			"atl_d_" + strings.Repeat("é", 21) + "0", "atl_d_" + strings.Repeat("\x00", 43), "atl_d_" + ident.Text(42) + "'", strings.Repeat("a", 1<<20)} {
+			"atl_d_" + strings.Repeat("é", 21) + "0", "atl_d_" + strings.Repeat("\x00", 43), "atl_d_" + ids.Text(42) + "'", strings.Repeat("a", 1<<20)} {
 			w.want(fmt.Sprintf("%.60q", code), w.Poll(t.Context(), nil, code, nil), fault.DeviceCodeExpired)
 		}
 	})
@@ -147,10 +147,10 @@ func TestAClaimMakesTheDevice(t *testing.T) {
 		}
 		want := device.Device{ID: dev.ID, PersonID: who, PluginKind: "blender", Agent: "Blender/5.0", Address: "203.0.113.7", Provider: "password",
 			Created: w.now(), LastUsed: w.now()}
-		if dev != want || !ident.Valid(dev.ID) {
+		if dev != want || !ids.Valid(dev.ID) {
 			t.Errorf("device = %+v, want %+v", dev, want)
 		}
-		if grant.PluginKind != "blender" || !grant.Expires.Equal(start.Add(600*time.Second)) || !ident.Valid(grant.ID) {
+		if grant.PluginKind != "blender" || !grant.Expires.Equal(start.Add(600*time.Second)) || !ids.Valid(grant.ID) {
 			t.Errorf("grant = %+v", grant)
 		}
 	})

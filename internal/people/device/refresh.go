@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -46,7 +46,7 @@ func (d *Devices) Refresh(ctx context.Context, tx *sqldb.Tx, presented string) (
 	if !wellFormed(refreshPrefix, presented) {
 		return Refreshed{}, ErrTokenInvalid
 	}
-	h := ident.Hash(presented)
+	h := ids.Hash(presented)
 	dev, err := lockDeviceOf(ctx, tx, h)
 	dead := errors.Is(err, sqldb.ErrNoRows)
 	if err != nil && !dead {
@@ -69,7 +69,7 @@ func (d *Devices) Refresh(ctx context.Context, tx *sqldb.Tx, presented string) (
 		if err := replaceToken(ctx, tx, h); err != nil {
 			return Refreshed{}, err
 		}
-		return Refreshed{Device: dev, Token: successor}, insertToken(ctx, tx, dev.ID, ident.Hash(successor), t.generation+1)
+		return Refreshed{Device: dev, Token: successor}, insertToken(ctx, tx, dev.ID, ids.Hash(successor), t.generation+1)
 	case t.generation == t.live-1 && !tx.Now.After(t.replaced.Add(d.o.Grace)):
 		return Refreshed{Device: dev, Token: d.successor(presented, t.live)}, nil
 	default:
@@ -85,7 +85,7 @@ func (d *Devices) ByRefresh(ctx context.Context, db *sqldb.DB, presented string)
 	if !wellFormed(refreshPrefix, presented) {
 		return Device{}, false, nil
 	}
-	dev, err := deviceOf(ctx, db, ident.Hash(presented))
+	dev, err := deviceOf(ctx, db, ids.Hash(presented))
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Device{}, false, nil
 	}

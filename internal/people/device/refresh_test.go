@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/device"
@@ -30,7 +30,7 @@ func TestRefreshTokensRotate(t *testing.T) {
 			if r, err = w.refresh(token); err != nil || r.Token == token || r.Reused {
 				t.Fatalf("an old one = %+v, %v", r, err)
 			}
-			if !strings.HasPrefix(r.Token, "atl_r_") || len(r.Token) != 49 || !ident.Alphanumeric(r.Token[6:]) {
+			if !strings.HasPrefix(r.Token, "atl_r_") || len(r.Token) != 49 || !ids.Alphanumeric(r.Token[6:]) {
 				t.Fatalf("successor = %q", r.Token)
 			}
 			again, err := w.refresh(r.Token)
@@ -144,7 +144,7 @@ func TestBadRefreshTokensLookAlike(t *testing.T) {
 		}
 		codes := w.start()
 		for name, token := range map[string]string{
-			"unknown": "atl_r_" + ident.Text(43), "revoked": revoked, "empty": "", "prefix only": "atl_r_", "longer": live + "0", "shorter": live[:48], "without prefix": live[6:],
+			"unknown": "atl_r_" + ids.Text(43), "revoked": revoked, "empty": "", "prefix only": "atl_r_", "longer": live + "0", "shorter": live[:48], "without prefix": live[6:],
 			"other prefix": "atl_d_" + live[6:], "lower case": strings.ToLower(live), "space after": live + " ", "NUL": live[:48] + "\x00", "not UTF-8": live[:48] + "\xff", "a device code": codes.DeviceCode,
 			"a JWT": "eyJhbGciOiJFZERTQSJ9.e30.AAAA", "huge": strings.Repeat(live, 10_000), "its hash": "atl_r_" + strings.Repeat("0", 43),
 		} {
@@ -186,7 +186,7 @@ func TestTheDeviceOfARefreshToken(t *testing.T) {
 		if err := w.revoke(who, dev.ID); err != nil {
 			t.Fatal(err)
 		}
-		for name, token := range map[string]string{"revoked": second.Token, "unknown": "atl_r_" + ident.Text(43), "no token": "\x00"} {
+		for name, token := range map[string]string{"revoked": second.Token, "unknown": "atl_r_" + ids.Text(43), "no token": "\x00"} {
 			if got := find(token); got != "" {
 				t.Errorf("%s = %q, want none", name, got)
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/device"
@@ -97,7 +97,7 @@ func (w *world) count(query string, args ...any) (n int) {
 // person adds somebody.
 func (w *world) person() (id string) {
 	w.t.Helper()
-	id = ident.New()
+	id = ids.New()
 	w.exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 0)`, id)
 	return id
 }

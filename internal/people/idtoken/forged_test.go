@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/idtoken"
 )
 
@@ -29,7 +29,7 @@ func header(kid string) string { return `{"alg":"EdDSA","kid":"` + kid + `","typ
 
 func honest(who idtoken.Claims) map[string]any {
 	return map[string]any{"iss": issuer, "aud": issuer, "sub": who.PersonID, "device_id": who.DeviceID, "token_use": "id",
-		"iat": start.Unix(), "exp": start.Add(lifetime).Unix(), "jti": ident.New()}
+		"iat": start.Unix(), "exp": start.Add(lifetime).Unix(), "jti": ids.New()}
 }
 
 func text(v any) string {
@@ -119,7 +119,7 @@ func forgeries(t testing.TB, in *installation, good string) map[string]string {
 	// Other keys.
 	_, theirs, _ := ed25519.GenerateKey(nil)
 	add("signed by somebody else under our key id", forge(header(kid), payload, theirs))
-	add("signed by somebody else under their key id", forge(header(ident.New()), payload, theirs))
+	add("signed by somebody else under their key id", forge(header(ids.New()), payload, theirs))
 	elsewhere := install(t, "sqlite")
 	foreign, _ := elsewhere.sign(t, elsewhere.node(), who)
 	add("of another installation", foreign)
@@ -179,7 +179,7 @@ func forgeries(t testing.TB, in *installation, good string) map[string]string {
 	}
 	for name, p := range map[string]string{
 		"payload empty": "", "payload null": "null", "payload list": "[" + payload + "]", "payload text": `"` + kid + `"`, "payload cut": payload[:len(payload)-1],
-		"payload with a tail": payload + "x", "payload twice": payload + payload, "sub twice": `{"sub":"` + ident.New() + `",` + payload[1:],
+		"payload with a tail": payload + "x", "payload twice": payload + payload, "sub twice": `{"sub":"` + ids.New() + `",` + payload[1:],
 		"Sub for sub": strings.Replace(payload, `"sub"`, `"Sub"`, 1), "payload not UTF-8": "\xff\xfe" + payload,
 	} {
 		add(name, forge(header(kid), p, key))
@@ -204,7 +204,7 @@ func forgeries(t testing.TB, in *installation, good string) map[string]string {
 		"Bearer": "Bearer " + good, "quoted": `"` + good + `"`, "standard base64": strings.NewReplacer("-", "+", "_", "/").Replace(good) + "+", "percent encoded": strings.ReplaceAll(good, ".", "%2E"),
 		"huge": good + strings.Repeat("A", 5000), "huge and good": forge(header(kid), strings.TrimSuffix(payload, "}")+`,"a":"`+strings.Repeat("a", 4000)+`"}`, key), "megabyte": strings.Repeat(good+".", 2000),
 		"lower case": strings.ToLower(good), "upper case": strings.ToUpper(good), "not UTF-8": "\xff" + good, "full-width dot": part[0] + "．" + part[1] + "." + part[2],
-		"a refresh token": "atl_r_" + ident.Text(43), "an access token": "atl_p_" + ident.Text(49), "a device code": "atl_d_" + ident.Text(43), "a null": "null", "a cookie": "sid=" + ident.Text(43),
+		"a refresh token": "atl_r_" + ids.Text(43), "an access token": "atl_p_" + ids.Text(49), "a device code": "atl_d_" + ids.Text(43), "a null": "null", "a cookie": "sid=" + ids.Text(43),
 		"half the signature": part[0] + "." + part[1] + "." + part[2][:43], "a longer signature": part[0] + "." + part[1] + "." + b64(strings.Repeat("\x00", 65)),
 		"a signature of zeros": part[0] + "." + part[1] + "." + b64(strings.Repeat("\x00", 64)), "a hash for a signature": part[0] + "." + part[1] + "." + b64(string(sum512(good))),
 	} {

@@ -26,7 +26,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -107,7 +107,7 @@ func (i *Issuer) Sign(ctx context.Context, tx *sqldb.Tx, c Claims) (token string
 		Subject:  c.PersonID,
 		IssuedAt: jwt.NewNumericDate(tx.Now),
 		Expiry:   jwt.NewNumericDate(expires),
-		ID:       ident.New(),
+		ID:       ids.New(),
 	}).Claims(private{c.DeviceID, use}).Serialize()
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("sign ID token: %w", err)
@@ -155,7 +155,7 @@ func (i *Issuer) Verify(ctx context.Context, token string) (Claims, error) {
 		own.Use != use,
 		public.IssuedAt == nil || issued.After(now.Add(ahead)),
 		public.Expiry == nil || !expires.After(now) || !expires.After(issued),
-		!ident.Valid(c.PersonID), !ident.Valid(c.DeviceID), !ident.Valid(public.ID):
+		!ids.Valid(c.PersonID), !ids.Valid(c.DeviceID), !ids.Valid(public.ID):
 		return Claims{}, errInvalid
 	}
 	until := now.Add(trusted)
@@ -194,5 +194,5 @@ func keyID(token string) (string, bool) {
 	}
 	rest, before := strings.CutPrefix(header, beforeKeyID)
 	kid, after := strings.CutSuffix(rest, afterKeyID)
-	return kid, before && after && ident.Valid(kid)
+	return kid, before && after && ids.Valid(kid)
 }

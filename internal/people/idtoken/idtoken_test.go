@@ -16,7 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
@@ -42,7 +42,7 @@ func (in *installation) pass(d time.Duration) { in.clock.Add(int64(d)) }
 
 func install(t testing.TB, engine string) *installation {
 	t.Helper()
-	ring, err := keyring.New(base64.StdEncoding.EncodeToString([]byte(ident.Text(32))))
+	ring, err := keyring.New(base64.StdEncoding.EncodeToString([]byte(ids.Text(32))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func (in *installation) key(t testing.TB) (kid string, private ed25519.PrivateKe
 }
 
 func someone() idtoken.Claims {
-	return idtoken.Claims{PersonID: ident.New(), DeviceID: ident.New()}
+	return idtoken.Claims{PersonID: ids.New(), DeviceID: ids.New()}
 }
 
 // refused holds that err is the one answer for a token that is no good.
@@ -141,7 +141,7 @@ func TestATokenSaysWhoAndWhere(t *testing.T) {
 		if err := json.Unmarshal(payload, &claims); err != nil {
 			t.Fatal(err)
 		}
-		if id, _ := claims["jti"].(string); !ident.Valid(id) {
+		if id, _ := claims["jti"].(string); !ids.Valid(id) {
 			t.Errorf("jti = %v", claims["jti"])
 		}
 		delete(claims, "jti")
@@ -324,7 +324,7 @@ func TestPrivateKeysAreSealed(t *testing.T) {
 			t.Error("a node with another secret signs")
 		}
 		err := in.db.Write(t.Context(), func(tx *sqldb.Tx) error {
-			_, err := tx.Exec(t.Context(), `UPDATE signing_key SET id = $1 WHERE id = $2`, ident.New(), kid)
+			_, err := tx.Exec(t.Context(), `UPDATE signing_key SET id = $1 WHERE id = $2`, ids.New(), kid)
 			return err
 		})
 		if err != nil {
@@ -374,7 +374,7 @@ func TestUnknownKeysAskLittle(t *testing.T) {
 		_, private, _ := ed25519.GenerateKey(nil)
 		flood := func() {
 			for range 100 {
-				_, err := there.Verify(t.Context(), forge(header(ident.New()), text(honest(who)), private))
+				_, err := there.Verify(t.Context(), forge(header(ids.New()), text(honest(who)), private))
 				refused(t, "an unknown key", err)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -78,7 +78,7 @@ func (i *Issuer) create(ctx context.Context, tx *sqldb.Tx) (stored, error) {
 	if err != nil {
 		return stored{}, err
 	}
-	kid := ident.New()
+	kid := ids.New()
 	jwk, err := json.Marshal(jose.JSONWebKey{Key: public, KeyID: kid, Algorithm: string(jose.EdDSA), Use: "sig"})
 	if err != nil {
 		return stored{}, err

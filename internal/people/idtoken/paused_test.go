@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/idtoken"
@@ -28,7 +28,7 @@ func TestVerifyWhileTheDatabaseHangs(t *testing.T) {
 	var tokens []string
 	for range 20 {
 		err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-			token, _, err := idtoken.New(db, o).Sign(t.Context(), tx, idtoken.Claims{PersonID: ident.New(), DeviceID: ident.New()})
+			token, _, err := idtoken.New(db, o).Sign(t.Context(), tx, idtoken.Claims{PersonID: ids.New(), DeviceID: ids.New()})
 			tokens = append(tokens, token)
 			return err
 		})

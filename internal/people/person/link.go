@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -41,8 +41,8 @@ func OfferLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetim
 			return "", err
 		}
 	}
-	secret = ident.Text(secretChars)
-	return secret, insertLink(ctx, tx, ident.Hash(secret), kind, l, tx.Now.Add(lifetime))
+	secret = ids.Text(secretChars)
+	return secret, insertLink(ctx, tx, ids.Hash(secret), kind, l, tx.Now.Add(lifetime))
 }
 
 // errLink is one answer for links that were used, ran out or never were.
@@ -50,12 +50,12 @@ var errLink = fault.New(fault.NotFound, "This link does not work any more. Ask f
 
 // LookLink finds what a link is good for and leaves it as it is.
 func LookLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
-	return findLink(ctx, tx, kind, ident.Hash(secret))
+	return findLink(ctx, tx, kind, ids.Hash(secret))
 }
 
 // UseLink uses a link up.
 func UseLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
-	return takeLink(ctx, tx, kind, ident.Hash(secret))
+	return takeLink(ctx, tx, kind, ids.Hash(secret))
 }
 
 // DropLinks ends all links of a kind that a person was sent.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/person"
@@ -59,7 +59,7 @@ func TestLinkWorksOnce(t *testing.T) {
 		anna := w.person("anna@example.com")
 		link := person.Link{PersonID: anna.ID, Target: anna.Email}
 		secret := w.offer(person.VerifyLink, link, time.Hour)
-		if len(secret) != 40 || !ident.Alphanumeric(secret) {
+		if len(secret) != 40 || !ids.Alphanumeric(secret) {
 			w.Errorf("secret %q has the wrong form", secret)
 		}
 		sum := sha256.Sum256([]byte(secret))
@@ -174,7 +174,7 @@ func TestNewerLinkReplacesTheOlder(t *testing.T) {
 func TestLinkForNobody(t *testing.T) {
 	each(t, func(w world) {
 		err := w.Try(func(tx *sqldb.Tx) error {
-			_, err := person.OfferLink(w.Context(), tx, person.ResetLink, person.Link{PersonID: ident.New()}, time.Hour)
+			_, err := person.OfferLink(w.Context(), tx, person.ResetLink, person.Link{PersonID: ids.New()}, time.Hour)
 			return err
 		})
 		w.refused(err, fault.NotFound)

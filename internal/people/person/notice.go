@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -18,7 +18,7 @@ type Notice struct {
 
 // Notify tells a person something that their account page shows.
 func Notify(ctx context.Context, tx *sqldb.Tx, personID, kind, text string) error {
-	return insertNotice(ctx, tx, personID, Notice{ID: ident.New(), Kind: kind, Text: text, Created: tx.Now})
+	return insertNotice(ctx, tx, personID, Notice{ID: ids.New(), Kind: kind, Text: text, Created: tx.Now})
 }
 
 // Notices gives the newest notices of a person.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/person"
@@ -40,7 +40,7 @@ func TestNoticesComeNewestFirst(t *testing.T) {
 		}
 		notify(bert, "password", "Ümläut & <b>")
 		got := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]person.Notice, error) { return person.Notices(w.Context(), tx, bert.ID, 9) })
-		if len(got) != 1 || !ident.Valid(got[0].ID) {
+		if len(got) != 1 || !ids.Valid(got[0].ID) {
 			w.Fatalf("notices = %+v, want one with an id", got)
 		}
 		if want := (person.Notice{ID: got[0].ID, Kind: "password", Text: "Ümläut & <b>", Created: w.Now()}); got[0] != want {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -53,7 +53,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 		return Person{}, err
 	}
 	p := Person{
-		ID:             ident.New(),
+		ID:             ids.New(),
 		Email:          d.Email,
 		EmailVerified:  d.EmailVerified,
 		Created:        tx.Now,

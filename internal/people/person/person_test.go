@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/person"
@@ -187,7 +187,7 @@ func TestByID(t *testing.T) {
 		if got := w.byID(anna.ID); got != anna {
 			w.Errorf("by id = %+v, want %+v", got, anna)
 		}
-		for _, id := range []string{ident.New(), "", anna.Email} {
+		for _, id := range []string{ids.New(), "", anna.Email} {
 			w.refused(w.Try(func(tx *sqldb.Tx) error { _, err := person.ByID(w.Context(), tx, id); return err }), fault.NotFound)
 			w.refused(w.Try(func(tx *sqldb.Tx) error { return person.Lock(w.Context(), tx, id) }), fault.NotFound)
 		}
@@ -230,7 +230,7 @@ func TestSetVerified(t *testing.T) {
 		for _, test := range []struct{ what, id, email string }{
 			{"another's address", anna.ID, bert.Email},
 			{"no address", anna.ID, ""},
-			{"nobody", ident.New(), anna.Email},
+			{"nobody", ids.New(), anna.Email},
 		} {
 			if verify(test.id, test.email) || w.byID(anna.ID).EmailVerified {
 				w.Errorf("%s was verified", test.what)

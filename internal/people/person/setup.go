@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -18,8 +18,8 @@ func OfferSetup(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	if err != nil || some {
 		return "", err
 	}
-	token := ident.Text(secretChars)
-	return token, insertSetup(ctx, tx, ident.Hash(token))
+	token := ids.Text(secretChars)
+	return token, insertSetup(ctx, tx, ids.Hash(token))
 }
 
 // MaySetup tells whether a token was offered and still counts.
@@ -27,12 +27,12 @@ func MaySetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	if len(token) != secretChars {
 		return false, nil
 	}
-	return hasSetup(ctx, tx, ident.Hash(token))
+	return hasSetup(ctx, tx, ids.Hash(token))
 }
 
 // UseSetup ends all offers and tells whether the token was one of them: of those
 // who come at once, with one token or with several, one is first.
 func UseSetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	offers, err := takeSetups(ctx, tx)
-	return slices.Contains(offers, ident.Hash(token)), err
+	return slices.Contains(offers, ids.Hash(token)), err
 }

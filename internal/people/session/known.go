@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 )
 
@@ -30,7 +30,7 @@ const (
 func Remember(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifetime time.Duration) (fresh string, err error) {
 	others := secretsIn(cookie)
 	for i, secret := range others {
-		had, err := dropKnown(ctx, tx, personID, ident.Hash(secret))
+		had, err := dropKnown(ctx, tx, personID, ids.Hash(secret))
 		if err != nil {
 			return "", err
 		}
@@ -40,8 +40,8 @@ func Remember(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifeti
 		}
 	}
 
-	secret := ident.Text(cookieChars)
-	if err := insertKnown(ctx, tx, ident.New(), personID, ident.Hash(secret), tx.Now.Add(lifetime)); err != nil {
+	secret := ids.Text(cookieChars)
+	if err := insertKnown(ctx, tx, ids.New(), personID, ids.Hash(secret), tx.Now.Add(lifetime)); err != nil {
 		return "", err
 	}
 	if err := trimKnown(ctx, tx, personID, maxKnown); err != nil {
@@ -54,7 +54,7 @@ func Remember(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifeti
 // person, "" where it is not.
 func Known(ctx context.Context, tx *sqldb.Tx, personID, cookie string) (id string, err error) {
 	for _, secret := range secretsIn(cookie) {
-		if id, err = knownID(ctx, tx, personID, ident.Hash(secret)); err != nil || id != "" {
+		if id, err = knownID(ctx, tx, personID, ids.Hash(secret)); err != nil || id != "" {
 			return id, err
 		}
 	}
@@ -69,4 +69,4 @@ func secretsIn(cookie string) []string {
 	return all[:min(len(all), maxPeople)]
 }
 
-func isCookie(s string) bool { return len(s) == cookieChars && ident.Alphanumeric(s) }
+func isCookie(s string) bool { return len(s) == cookieChars && ids.Alphanumeric(s) }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sanitize"
 	"atelier/internal/base/sqldb"
 )
@@ -35,12 +35,12 @@ const maxAgent = 256
 // Start signs a browser in. The cookie is always a new one: what a browser
 // brought along is never taken up.
 func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration) (started Session, cookie string, err error) {
-	cookie = ident.Text(cookieChars)
-	s.ID = ident.New()
+	cookie = ids.Text(cookieChars)
+	s.ID = ids.New()
 	s.Agent = sanitize.Line(s.Agent, maxAgent)
 	s.Created = tx.Now
 	s.LastUsed = tx.Now
-	return s, cookie, insert(ctx, tx, s, ident.Hash(cookie), tx.Now.Add(lifetime))
+	return s, cookie, insert(ctx, tx, s, ids.Hash(cookie), tx.Now.Add(lifetime))
 }
 
 // ErrNone is why a cookie is not good for anything.
@@ -52,7 +52,7 @@ func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (S
 	if !isCookie(cookie) {
 		return Session{}, ErrNone
 	}
-	return byHash(ctx, q, ident.Hash(cookie), now)
+	return byHash(ctx, q, ids.Hash(cookie), now)
 }
 
 // Live tells, inside the transaction that depends on it, whether a session has
@@ -71,7 +71,7 @@ func List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error)
 
 // End ends one session of a person and tells whether there was one.
 func End(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
-	if !ident.Valid(id) {
+	if !ids.Valid(id) {
 		return false, nil
 	}
 	return end(ctx, tx, personID, id)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/person"
@@ -84,10 +84,10 @@ func TestStart(t *testing.T) {
 			Created: w.Now().Add(time.Hour), LastUsed: w.Now().Add(time.Hour)}
 		s, cookie := w.start(draft)
 		want := session.Session{ID: s.ID, PersonID: anna, Provider: "corp", Agent: "Firefox", Address: "192.0.2.1", Created: w.Now(), LastUsed: w.Now()}
-		if s != want || !ident.Valid(s.ID) {
+		if s != want || !ids.Valid(s.ID) {
 			w.Errorf("started %+v, want %+v with an id", s, want)
 		}
-		if len(cookie) != 44 || !ident.Alphanumeric(cookie) {
+		if len(cookie) != 44 || !ids.Alphanumeric(cookie) {
 			w.Errorf("cookie %q has the wrong form", cookie)
 		}
 		again, second := w.start(draft)
@@ -117,7 +117,7 @@ func TestCookieIsNotKept(t *testing.T) {
 // Nobody asks the database, which is none, about what cannot be a cookie.
 func TestMalformedCookies(t *testing.T) {
 	t.Parallel()
-	good := ident.Text(44)
+	good := ids.Text(44)
 	for _, bad := range []string{
 		"", good[1:], good + "0", " " + good[1:], good[1:] + "-", good[1:] + "\x00", good[1:] + "\xff", good[2:] + "é", good[1:] + "'",
 		strings.Repeat("a", 64), strings.Repeat("a", 1<<20),
@@ -134,7 +134,7 @@ func TestMalformedCookies(t *testing.T) {
 func TestUnknownCookies(t *testing.T) {
 	each(t, func(w world) {
 		s, cookie := w.start(session.Session{PersonID: w.person("anna@example.com")})
-		for _, bad := range []string{ident.Text(44), cookie[1:] + cookie[:1], strings.ToUpper(cookie), strings.ToLower(cookie)} {
+		for _, bad := range []string{ids.Text(44), cookie[1:] + cookie[:1], strings.ToUpper(cookie), strings.ToLower(cookie)} {
 			w.none(bad)
 		}
 		w.found(cookie, s)
@@ -203,7 +203,7 @@ func TestTouch(t *testing.T) {
 		s.LastUsed, s.Address = w.Now(), "2001:db8::1"
 		w.found(cookie, s)
 		w.found(otherCookie, other)
-		w.Do(func(tx *sqldb.Tx) error { return session.Touch(w.Context(), tx, ident.New(), "") }) // ended meanwhile
+		w.Do(func(tx *sqldb.Tx) error { return session.Touch(w.Context(), tx, ids.New(), "") }) // ended meanwhile
 	})
 }
 
@@ -226,7 +226,7 @@ func TestListIsNewestFirst(t *testing.T) {
 		if got := w.list(anna); !slices.Equal(got, want) {
 			w.Errorf("list = %+v, want %+v", got, want)
 		}
-		if got := w.list(ident.New()); len(got) != 0 {
+		if got := w.list(ids.New()); len(got) != 0 {
 			w.Errorf("list of nobody = %+v", got)
 		}
 	})
@@ -242,7 +242,7 @@ func TestEnd(t *testing.T) {
 				w.Errorf("%s ended it", what)
 			}
 		}
-		for _, id := range []string{"", ident.New(), "\x00", oneCookie} {
+		for _, id := range []string{"", ids.New(), "\x00", oneCookie} {
 			if w.end(anna, id) {
 				w.Errorf("%q was ended", id)
 			}

@@ -10,7 +10,7 @@ import (
 
 	"atelier/internal/base/failpoint"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/catalog"
@@ -122,7 +122,7 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 	}
 	r := run.Run{
 		ID:             id.String(),
-		LibraryID:      ident.New(),
+		LibraryID:      ids.New(),
 		PersonID:       who.PersonID,
 		AccountID:      who.AccountID,
 		TeamID:         who.TeamID,

@@ -15,7 +15,7 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 type house = generationtest.House
@@ -259,7 +259,7 @@ func TestASlotThatBecomesFree(t *testing.T) {
 				}
 				second <- c
 			}()
-			witness.Until(h.T, "the create to wait", func() bool {
+			watch.Until(h.T, "the create to wait", func() bool {
 				return h.Count(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 1
 			})
 			h.Pass(time.Second)

@@ -22,7 +22,7 @@ import (
 	"atelier/internal/base/throttle"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/ingest"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/budget"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
@@ -44,7 +44,7 @@ type Settings struct {
 	PollMin, PollMax time.Duration
 	MonthlyAllowance int64
 	TopUp            int64 // tokens that people can claim themselves; 0: none
-	Storage          storage.Limits
+	Storage          quota.Limits
 }
 
 // Parts are what runs are made of.

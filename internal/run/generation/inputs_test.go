@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
@@ -68,9 +68,9 @@ func TestReferencesOfOthers(t *testing.T) {
 			}
 			return f.Message + f.Fields[0].Message
 		}
-		shape := ident.New() + item[anna][20:]
+		shape := ids.New() + item[anna][20:]
 		for _, c := range callers {
-			none, nothing := problem(c, ref("UPLOAD_REF", ident.New())), problem(c, ref("LIBRARY_REF", shape))
+			none, nothing := problem(c, ref("UPLOAD_REF", ids.New())), problem(c, ref("LIBRARY_REF", shape))
 			for _, owner := range callers {
 				up, it := problem(c, ref("UPLOAD_REF", upload[owner.AccountID])), problem(c, ref("LIBRARY_REF", item[owner.AccountID]))
 				if c.AccountID == owner.AccountID {
@@ -86,7 +86,7 @@ func TestReferencesOfOthers(t *testing.T) {
 			}
 		}
 		h.OK(h.Library.DeleteUpload(h.Context(), library.Viewer{PersonID: anna, AccountIDs: []string{anna}}, anna, upload[anna]))
-		if got := problem(own(anna), ref("UPLOAD_REF", upload[anna])); got != problem(own(anna), ref("UPLOAD_REF", ident.New())) || got == "" {
+		if got := problem(own(anna), ref("UPLOAD_REF", upload[anna])); got != problem(own(anna), ref("UPLOAD_REF", ids.New())) || got == "" {
 			h.Errorf("a deleted upload: %q", got)
 		}
 	})

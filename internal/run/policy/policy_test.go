@@ -17,7 +17,7 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/run/policy"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // endpoint is a moderator's other side.
@@ -185,7 +185,7 @@ func TestAbsentModerators(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
-	slow := endpoint(t, witness.Hang)
+	slow := endpoint(t, watch.Hang)
 	trickle := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, `{"results": [{"flagged": `)

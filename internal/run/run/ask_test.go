@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/run/run"
@@ -92,7 +92,7 @@ func TestPollsAtOnce(t *testing.T) {
 
 func TestListsGoByKey(t *testing.T) {
 	worlds(t, func(w world) {
-		anna, bert, other := w.person(), w.person(), ident.New()
+		anna, bert, other := w.person(), w.person(), ids.New()
 		w.tool(other)
 		var want []string // newest first
 		for i := range 12 {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/run/run"
@@ -77,7 +77,7 @@ func TestWhatHasEndedStays(t *testing.T) {
 // TestALife follows a run with everything it is told.
 func TestALife(t *testing.T) {
 	worlds(t, func(w world) {
-		anna, team := w.person(), ident.New()
+		anna, team := w.person(), ids.New()
 		w.Exec(`INSERT INTO company (id, name, plan, created) VALUES ('c', 'C', 'TEAM', 1)`)
 		w.Exec(`INSERT INTO team (id, company_id, name, removed, created) VALUES ($1, 'c', 'T', FALSE, 1)`, team)
 		d := w.draft(anna)
@@ -139,7 +139,7 @@ func TestALife(t *testing.T) {
 
 func (w world) asset(accountID string) string {
 	w.Helper()
-	id := ident.New()
+	id := ids.New()
 	w.Exec(`INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, blurhash, blob, thumb, preview, created)
 		VALUES ($1, $2, 'IMG', 'image/png', 5, '00', 3, 4, '', $1, 't', '', 1)`, id, accountID)
 	return id

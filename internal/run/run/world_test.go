@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/run/run"
@@ -27,7 +27,7 @@ type world struct {
 func worlds(t *testing.T, fn func(w world)) {
 	t.Helper()
 	dbtest.Worlds(t, run.Checks, func(dw dbtest.World) {
-		w := world{dw, ident.New()}
+		w := world{dw, ids.New()}
 		w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('v1:test', '{}')`)
 		w.tool(w.toolID)
 		fn(w)
@@ -41,7 +41,7 @@ func (w world) tool(id string) {
 
 func (w world) person() string {
 	w.Helper()
-	id := ident.New()
+	id := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, $2, TRUE, '', 1)`, id, id+"@example.com")
 	return id
 }
@@ -49,7 +49,7 @@ func (w world) person() string {
 // draft is a run that somebody pays for themselves.
 func (w world) draft(personID string) run.Run {
 	return run.Run{
-		ID: uuid.NewString(), LibraryID: ident.New(), PersonID: personID, AccountID: personID, ToolID: w.toolID, ToolHash: "v1:test", Engine: engine,
+		ID: uuid.NewString(), LibraryID: ids.New(), PersonID: personID, AccountID: personID, ToolID: w.toolID, ToolHash: "v1:test", Engine: engine,
 		Inputs: "{}", NumResults: 2, PollAfter: 2 * time.Second, UnitTokens: 3, TokensHeld: 4, AllowanceHeld: 2, AllowanceMonth: "2026-11",
 	}
 }

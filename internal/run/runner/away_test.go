@@ -16,7 +16,7 @@ import (
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // server is an engine whose server can be away.
@@ -45,8 +45,8 @@ func (s *server) Probe(context.Context) error {
 
 func quickProbes(p *runner.Parts) { p.Probe = 20 * time.Millisecond }
 
-// watch lets the service know who is away.
-func watch(h *house) {
+// watchEngines lets the service know who is away.
+func watchEngines(h *house) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
 	done := make(chan struct{})
 	go func() { defer close(done); h.Runs.Watch(ctx) }()
@@ -59,10 +59,10 @@ func TestRunsWaitForTheirServer(t *testing.T) {
 	worlds(t, func(h *house) {
 		s := &server{script: paints}
 		s.away.Store(true)
-		watch(h)
+		watchEngines(h)
 		work(h, s, quickProbes)
 		made := create(h, "cost", nil)
-		witness.Until(h.T, "somebody says that the server is away", func() bool {
+		watch.Until(h.T, "somebody says that the server is away", func() bool {
 			rec, err := h.Runs.Status(h.Context(), made.AccountID, made.ID)
 			h.OK(err)
 			return rec.State == run.Queued && rec.RetryAfter == 10*time.Second
@@ -77,7 +77,7 @@ func TestRunsWaitForTheirServer(t *testing.T) {
 			h.Errorf("the wait that a run itself allows became %v", r.PollAfter)
 		}
 		probes := s.probed.Load()
-		witness.Until(h.T, "the server is asked again", func() bool { return s.probed.Load() > probes+1 })
+		watch.Until(h.T, "the server is asked again", func() bool { return s.probed.Load() > probes+1 })
 		if n := s.begun.Load(); n > before {
 			h.Errorf("%d runs were given to a server that is away", n-before)
 		}
@@ -87,7 +87,7 @@ func TestRunsWaitForTheirServer(t *testing.T) {
 				h.Errorf("run = %+v", r)
 			}
 		}
-		witness.Until(h.T, "somebody says that it is back", func() bool {
+		watch.Until(h.T, "somebody says that it is back", func() bool {
 			return h.Count(`SELECT count(*) FROM engine_away`) == 0
 		})
 	})
@@ -101,7 +101,7 @@ func TestAServerThatStaysAway(t *testing.T) {
 		s.away.Store(true)
 		work(h, s, quickProbes)
 		made := create(h, "quick", nil)
-		witness.Until(h.T, "somebody says that the server is away", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 1 })
+		watch.Until(h.T, "somebody says that the server is away", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 1 })
 		if r := h.Run(made.ID); r.State.Ended() {
 			h.Errorf("run = %+v, want it to wait", r)
 		}
@@ -132,7 +132,7 @@ func TestAServerThatOneNodeReaches(t *testing.T) {
 		}}
 		far := &server{script: paints}
 		far.away.Store(true)
-		watch(h)
+		watchEngines(h)
 		work(h, near, func(p *runner.Parts) {
 			quickProbes(p)
 			p.Pools = map[string]engine.Pool{generationtest.Engine: {Engine: near, Parallel: 1}}
@@ -142,8 +142,8 @@ func TestAServerThatOneNodeReaches(t *testing.T) {
 		blind := build(h, far, quickProbes)
 		start(h, blind)
 		second := create(h, "quick", nil)
-		witness.Until(h.T, "both nodes said what they find", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 2 })
-		witness.Until(h.T, "the polls are as usual", func() bool {
+		watch.Until(h.T, "both nodes said what they find", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 2 })
+		watch.Until(h.T, "the polls are as usual", func() bool {
 			rec, err := h.Runs.Status(h.Context(), second.AccountID, second.ID)
 			h.OK(err)
 			return rec.RetryAfter == rec.PollAfter
@@ -200,7 +200,7 @@ func TestCancelAsTheServerGoesAway(t *testing.T) {
 func TestAProbeThatPanics(t *testing.T) {
 	worlds(t, func(h *house) {
 		work(h, &hollow{script: paints}, quickProbes)
-		witness.Until(h.T, "somebody says that the server is away", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 1 })
+		watch.Until(h.T, "somebody says that the server is away", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 1 })
 	})
 }
 
@@ -329,6 +329,6 @@ func TestNobodyWaitsForItAnyMore(t *testing.T) {
 		if !slices.Equal(got, want) {
 			h.Errorf("ended %v, want %v", got, want)
 		}
-		witness.Until(h.T, "the notes are gone", func() bool { return h.Count(`SELECT count(*) FROM run WHERE note <> ''`) == 0 })
+		watch.Until(h.T, "the notes are gone", func() bool { return h.Count(`SELECT count(*) FROM run WHERE note <> ''`) == 0 })
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // TestCancelHere has nobody look at the database now and then: the news alone
@@ -144,7 +144,7 @@ func TestTakingBackOnesOwn(t *testing.T) {
 		h.OK(r.Reap(h.Context()))
 		receive(h, e.reached, "the second attempt")
 		// The first is told that it is over; the second goes on.
-		witness.Until(h.T, "one job", func() bool { return r.Busy() == 1 })
+		watch.Until(h.T, "one job", func() bool { return r.Busy() == 1 })
 		close(e.free)
 		if now := ended(h, made.ID); now.State != run.Succeeded || now.Attempt != 2 {
 			h.Errorf("run = %+v", now)

@@ -21,7 +21,7 @@ import (
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // TestSuccess looks at what an engine is given and at what becomes of what it
@@ -104,7 +104,7 @@ func TestProgressIsSeen(t *testing.T) {
 			{func(s engine.Sink) { s.Progress(-1); s.Preview([]byte("no picture")); s.Preview(make([]byte, 2<<20)) }, 0},
 		} {
 			next <- c.tell
-			witness.Until(h.T, "progress", func() bool { p := h.Run(made.ID).Progress; return p != nil && *p == c.want })
+			watch.Until(h.T, "progress", func() bool { p := h.Run(made.ID).Progress; return p != nil && *p == c.want })
 			receive(h, news, "news")
 		}
 		shown := h.Run(made.ID).Preview
@@ -116,7 +116,7 @@ func TestProgressIsSeen(t *testing.T) {
 		if r := ended(h, made.ID); r.State != run.Succeeded || r.Preview != "" || r.Progress != nil {
 			h.Errorf("run = %+v", r)
 		}
-		witness.Until(h.T, "the preview to go", func() bool { return slices.Equal(h.Files(), h.Owned()) })
+		watch.Until(h.T, "the preview to go", func() bool { return slices.Equal(h.Files(), h.Owned()) })
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // TestTransactionsNeverDeadlock has many people and nodes create, claim, poll,
@@ -93,7 +93,7 @@ func TestTransactionsNeverDeadlock(t *testing.T) {
 		})
 		// The server counts what a connection saw when that connection has ended.
 		h.DB.Pool().Reset()
-		witness.Until(h.T, "the end of all other connections", func() bool {
+		watch.Until(h.T, "the end of all other connections", func() bool {
 			return h.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`) == 0
 		})
 		deadlocks := h.Count(`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`)

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/runner"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 func TestMetrics(t *testing.T) {
@@ -45,6 +45,6 @@ func TestMetrics(t *testing.T) {
 		compare := func() error {
 			return testutil.GatherAndCompare(metrics, strings.NewReader(want), "atelier_runs_ended_total", "atelier_runs_running")
 		}
-		witness.Until(h.T, "the counts", func() bool { return compare() == nil })
+		watch.Until(h.T, "the counts", func() bool { return compare() == nil })
 	})
 }

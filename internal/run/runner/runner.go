@@ -30,7 +30,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/memory"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
@@ -136,7 +136,7 @@ func New(p Parts) *Runner {
 	p.Probe = cmp.Or(p.Probe, probeLast)
 	r := &Runner{
 		Parts:    p,
-		worker:   ident.New(),
+		worker:   ids.New(),
 		metrics:  newMetrics(p.Metrics, p.Pools),
 		pools:    map[string]*pool{},
 		current:  map[*job]bool{},

@@ -14,7 +14,7 @@ import (
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 func TestLeasesAreRenewed(t *testing.T) {
@@ -28,7 +28,7 @@ func TestLeasesAreRenewed(t *testing.T) {
 		for range 3 {
 			h.Pass(lease / 2)
 			until := h.Now().Add(lease).UnixMicro()
-			witness.Until(h.T, "a longer lease", func() bool { return h.Count(`SELECT lease_until FROM run WHERE id = $1`, made.ID) == until })
+			watch.Until(h.T, "a longer lease", func() bool { return h.Count(`SELECT lease_until FROM run WHERE id = $1`, made.ID) == until })
 		}
 		h.OK(r.Reap(h.Context()))
 		close(e.free)
@@ -68,7 +68,7 @@ func TestWhatNobodyWorksOnIsNotKept(t *testing.T) {
 		for range 3 {
 			h.Pass(lease / 2)
 			until := h.Now().Add(lease).UnixMicro()
-			witness.Until(h.T, "a longer lease", func() bool { return h.Count(`SELECT lease_until FROM run WHERE id = $1`, known.ID) == until })
+			watch.Until(h.T, "a longer lease", func() bool { return h.Count(`SELECT lease_until FROM run WHERE id = $1`, known.ID) == until })
 		}
 		h.OK(r.Reap(h.Context()))
 		if now := h.Run(lost.ID); now.State != run.Queued {
@@ -255,7 +255,7 @@ func TestNotice(t *testing.T) {
 			h.Error("who does not work takes a run")
 		}
 		start(h, r)
-		witness.Until(h.T, "a free place", func() bool { return r.Notice(generationtest.Engine) })
+		watch.Until(h.T, "a free place", func() bool { return r.Notice(generationtest.Engine) })
 		if r.Notice("other") {
 			h.Error("an engine that is not here takes a run")
 		}

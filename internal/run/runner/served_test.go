@@ -8,7 +8,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // missing is a tool whose engine nobody has.
@@ -28,7 +28,7 @@ func TestAnEngineThatNobodyHas(t *testing.T) {
 	worlds(t, func(h *house) {
 		h.Apply(map[string]string{"missing": missing})
 		work(h, paints, nil)
-		witness.Until(h.T, "the runner says what it has", func() bool { return h.Count(`SELECT count(*) FROM engine_served`) == 1 })
+		watch.Until(h.T, "the runner says what it has", func() bool { return h.Count(`SELECT count(*) FROM engine_served`) == 1 })
 		began := time.Now()
 		made := create(h, "missing", nil)
 		r := ended(h, made.ID)

@@ -11,7 +11,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/runner"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // background runs something until the test ends.
@@ -102,6 +102,6 @@ func TestWhoIsTold(t *testing.T) {
 			}
 			return
 		}
-		witness.Until(h.T, "two tickets", func() bool { return tickets() == 2 })
+		watch.Until(h.T, "two tickets", func() bool { return tickets() == 2 })
 	})
 }

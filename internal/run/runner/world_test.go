@@ -13,7 +13,7 @@ import (
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 type house = generationtest.House
@@ -118,7 +118,7 @@ func work(h *house, e engine.Engine, change func(*runner.Parts)) (stop func()) {
 // ended waits for the end of a run.
 func ended(h *house, id string) run.Run {
 	h.Helper()
-	witness.Until(h.T, "the end of the run", func() bool { return h.Run(id).State.Ended() })
+	watch.Until(h.T, "the end of the run", func() bool { return h.Run(id).State.Ended() })
 	return h.Run(id)
 }
 

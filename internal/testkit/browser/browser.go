@@ -27,7 +27,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
 // patience is how long anything may take.
@@ -49,7 +49,7 @@ type Browser struct {
 // Open opens a window that closes with the test.
 func Open(t testing.TB) *Browser {
 	t.Helper()
-	chromium := companion.Need(t, "browser", "ATELIER_TEST_BROWSER", start)
+	chromium := servers.Need(t, "browser", "ATELIER_TEST_BROWSER", start)
 	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &Browser{t: t, ctx: ctx}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"atelier/internal/testkit/browser"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // site serves pages by path, and /echo, which shows the form it was sent and
@@ -170,7 +170,7 @@ func TestDialogsAndErrors(t *testing.T) {
 		t.Errorf("errors = %s", got)
 	}
 	b.Goto(url + "/strict")
-	witness.Until(t, "the policy's error", func() bool {
+	watch.Until(t, "the policy's error", func() bool {
 		return strings.Contains(strings.Join(b.Errors(), "\n"), "Content Security Policy")
 	})
 	if got := b.Dialogs(); len(got) != 2 {
@@ -189,7 +189,7 @@ func TestFrames(t *testing.T) {
 		t.Errorf("frames = %q", got)
 	}
 	want(t, "header", b.Header("X-Page"), "/")
-	witness.Until(t, "the frame's error", func() bool { return strings.Contains(strings.Join(b.Errors(), "\n"), "X-Frame-Options") })
+	watch.Until(t, "the frame's error", func() bool { return strings.Contains(strings.Join(b.Errors(), "\n"), "X-Frame-Options") })
 }
 
 func TestNoScript(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
-var errNoChromium = fmt.Errorf("chromium %w: it is not installed (Debian: apt-get install chromium)", companion.ErrMissing)
+var errNoChromium = fmt.Errorf("chromium %w: it is not installed (Debian: apt-get install chromium)", servers.ErrMissing)
 
 var listening = regexp.MustCompile(`DevTools listening on (ws://\S+)\n`)
 
@@ -31,7 +31,7 @@ var start = sync.OnceValues(func() (context.Context, error) {
 	if program == "" {
 		return nil, errNoChromium
 	}
-	dir, err := companion.Dir("", "atelier-browser-")
+	dir, err := servers.Dir("", "atelier-browser-")
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ var start = sync.OnceValues(func() (context.Context, error) {
 		"--user-data-dir="+filepath.Join(dir, "profile"), "--remote-debugging-port=0", "about:blank")
 	cmd.Dir = dir
 	cmd.Env = []string{"HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin"}
-	server, err := companion.Start(cmd)
+	server, err := servers.Start(cmd)
 	if err != nil {
 		return nil, err
 	}

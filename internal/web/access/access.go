@@ -35,7 +35,7 @@ import (
 
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
@@ -387,7 +387,7 @@ func companyAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, p Pr
 	if err != nil {
 		return Account{}, err
 	}
-	if team != "" && !ident.Valid(team) {
+	if team != "" && !ids.Valid(team) {
 		return Account{}, errMalformedTeam
 	}
 	return Account{CompanyID: of.ID}, nil

@@ -14,7 +14,7 @@ import (
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -116,13 +116,13 @@ func TestAccounts(t *testing.T) {
 			{"a company token and nothing", oneAccount, access.CompanyToken, nil, none, "ACCOUNT_SELECTION_INVALID team_required"},
 			{"a company token and empty", oneAccount, access.CompanyToken, []string{""}, none, "ACCOUNT_SELECTION_INVALID team_required"},
 			{"a company token and a team", oneAccount, access.CompanyToken, []string{w.team}, theirs, ""},
-			{"a company token and another team", oneAccount, access.CompanyToken, []string{ident.New()}, none, "FORBIDDEN not_a_member"},
+			{"a company token and another team", oneAccount, access.CompanyToken, []string{ids.New()}, none, "FORBIDDEN not_a_member"},
 			{"two empty ones", oneAccount, access.IDToken, []string{"", ""}, none, "ACCOUNT_SELECTION_INVALID several"},
 			{"the catalog, a company token and nothing", access.Catalog, access.CompanyToken, nil, access.Account{CompanyID: w.company}, ""},
 			{"the catalog, a company token and a team", access.Catalog, access.CompanyToken, []string{w.team}, theirs, ""},
 			{"the catalog and an ID token", access.Catalog, access.IDToken, nil, mine, ""},
 			{"no account and nonsense", access.Identity, access.IDToken, []string{"a,b", "\x00"}, none, ""},
-			{"no account and somebody's team", access.Identity, access.CompanyToken, []string{ident.New()}, none, ""},
+			{"no account and somebody's team", access.Identity, access.CompanyToken, []string{ids.New()}, none, ""},
 		} {
 			c, a, err := w.admit(x.rule, w.tokens[x.kind], x.team...)
 			if x.account.TeamID != "" && (a.Role.Name != "member" || !a.Role.May(company.Generate)) {
@@ -153,7 +153,7 @@ func TestCompanies(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		teams := []string{ident.New()}
+		teams := []string{ids.New()}
 		check := func(what string, strict bool, kind access.Kind, want string, companies ...string) {
 			t.Helper()
 			gate := *w.site.Gate
@@ -172,7 +172,7 @@ func TestCompanies(t *testing.T) {
 		set(company.TeamPlan)
 		for _, kind := range []access.Kind{access.IDToken, access.CompanyToken} {
 			check("another company", false, kind, "FORBIDDEN company", foreign)
-			check("no company", false, kind, "FORBIDDEN company", ident.New())
+			check("no company", false, kind, "FORBIDDEN company", ids.New())
 			check("an id too long", false, kind, "FORBIDDEN company", w.company+"x")
 			check("no id", false, kind, "INVALID_REQUEST", "a-b")
 			check("two", false, kind, "INVALID_REQUEST", w.company, w.company)
@@ -205,7 +205,7 @@ func TestCompanies(t *testing.T) {
 			{[]string{"a-b"}, "ACCOUNT_SELECTION_INVALID malformed"},
 			{[]string{w.team + "x"}, "ACCOUNT_SELECTION_INVALID malformed"},
 			{[]string{w.team + "," + w.team}, "ACCOUNT_SELECTION_INVALID several"},
-			{[]string{w.team, ident.New()}, "ACCOUNT_SELECTION_INVALID several"},
+			{[]string{w.team, ids.New()}, "ACCOUNT_SELECTION_INVALID several"},
 		} {
 			teams = x.teams
 			check(fmt.Sprint("teams ", x.teams), false, access.IDToken, x.want, w.company)
@@ -246,7 +246,7 @@ func TestDeviceIDs(t *testing.T) {
 			proves bool
 		}{
 			{"none", nil, true}, {"its own", []string{own}, true}, {"its own twice", []string{own, own}, false}, {"empty", []string{""}, false},
-			{"another of the person", []string{other}, false}, {"nobody's", []string{ident.New()}, false}, {"lower case", []string{strings.ToLower(own)}, strings.ToLower(own) == own},
+			{"another of the person", []string{other}, false}, {"nobody's", []string{ids.New()}, false}, {"lower case", []string{strings.ToLower(own)}, strings.ToLower(own) == own},
 		} {
 			p := access.Presented{Authorization: []string{"Bearer " + w.tokens[access.IDToken]}, DeviceID: x.ids}
 			want := "UNAUTHENTICATED"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
 )
 
@@ -101,7 +101,7 @@ func oneTeam(values []string) (string, error) {
 		return "", nil
 	case len(values) > 1 || strings.Contains(values[0], ","):
 		return "", selectionInvalid("several", "This call takes one team_id.")
-	case values[0] != "" && !ident.Alphanumeric(values[0]):
+	case values[0] != "" && !ids.Alphanumeric(values[0]):
 		return "", errMalformedTeam
 	}
 	return values[0], nil
@@ -115,7 +115,7 @@ func oneCompany(values []string) (string, error) {
 		return "", nil
 	case len(values) > 1:
 		return "", companyInvalid("Give this parameter once.")
-	case values[0] != "" && !ident.Alphanumeric(values[0]):
+	case values[0] != "" && !ids.Alphanumeric(values[0]):
 		return "", companyInvalid("This is not an id.")
 	}
 	return values[0], nil
@@ -134,19 +134,19 @@ func manyTeams(values []string) ([]string, error) {
 	if len(values) == 0 || values[0] == "" {
 		return []string{""}, nil
 	}
-	var ids []string
+	var teamIDs []string
 	for id := range strings.SplitSeq(values[0], ",") {
-		if !ident.Alphanumeric(id) {
+		if !ids.Alphanumeric(id) {
 			return nil, errMalformedTeam
 		}
-		if len(ids) == maxTeams {
+		if len(teamIDs) == maxTeams {
 			return nil, selectionInvalid("malformed", "These are too many teams for one call.")
 		}
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if !slices.Contains(teamIDs, id) {
+			teamIDs = append(teamIDs, id)
 		}
 	}
-	return ids, nil
+	return teamIDs, nil
 }
 
 var errMalformedTeam = selectionInvalid("malformed", "This team_id is not an id.")

@@ -31,7 +31,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/catalog/catalog"
-	"atelier/internal/catalog/curator"
+	"atelier/internal/catalog/toolsync"
 	"atelier/internal/file/blob"
 	"atelier/internal/people/company"
 	"atelier/internal/run/runner"
@@ -49,7 +49,7 @@ type service struct {
 	url    string
 	token  string
 	client *http.Client
-	keeper *curator.Curator
+	keeper *toolsync.Curator
 	parts  api.Parts
 	runner *runner.Runner // nil until somebody works
 	shut   func()         // waits for all requests, and takes no more
@@ -74,7 +74,7 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	}
 	s := &service{t: t, db: db, folder: folder, arrived: new(atomic.Int64), full: new(atomic.Bool), client: apitest.Client(t), site: identitytest.New(t, db, identitytest.Options{})}
 	cat := catalog.New(db, log)
-	s.keeper = &curator.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
+	s.keeper = &toolsync.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	s.parts = api.Parts{
 		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, Dossier: &dossier.Dossier{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/audit"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/web/api/wire"
@@ -59,7 +59,7 @@ func TestAuditFilters(t *testing.T) {
 			{"uid=" + boss.uid + "&start_utc=" + stamp(began), []int64{6, 5, 1}},
 			{"start_utc=" + stamp(middle), []int64{6, 5}},
 			{"start_utc=" + stamp(began) + "&end_utc=" + stamp(middle), []int64{3, 2, 1}},
-			{"act=token&uid=" + ident.New(), nil},
+			{"act=token&uid=" + ids.New(), nil},
 			{"act=&uid=&start_utc=" + stamp(middle) + "&end_utc=", []int64{6, 5}},
 		} {
 			for _, limit := range []string{"100", "1"} {

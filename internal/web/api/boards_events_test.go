@@ -12,7 +12,7 @@ import (
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api/wire"
 )
 
@@ -402,7 +402,7 @@ func TestTwoArrangeOneBoard(t *testing.T) {
 			}
 		}
 		for _, a := range two {
-			witness.Until(t, "the end of the board's changes", func() bool {
+			watch.Until(t, "the end of the board's changes", func() bool {
 				a.mu.Lock()
 				defer a.mu.Unlock()
 				return a.copy.revision == final.Revision

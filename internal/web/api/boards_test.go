@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"atelier/internal/account/directory"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
 	"atelier/internal/web/api/wire"
 )
@@ -184,7 +184,7 @@ func TestBadNodes(t *testing.T) {
 		for _, x := range []struct{ body, paths string }{
 			{`{}`, "kind"}, {`[]`, "body"}, {`null`, "body"}, {`{"kind":"PICTURE"}`, "kind"}, {`{"kind":"text"}`, "kind"}, {`{"kind":1}`, "kind"},
 			{`{"kind":"TEXT","ref":"` + mine + `"}`, "ref"}, {`{"kind":"UPLOAD_REF"}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":null}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":""}`, "ref"},
-			{`{"kind":"UPLOAD_REF","ref":"` + foreign + `"}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":"` + ident.New() + `"}`, "ref"}, {`{"kind":"LIBRARY_REF","ref":"` + mine + `"}`, "ref"},
+			{`{"kind":"UPLOAD_REF","ref":"` + foreign + `"}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":"` + ids.New() + `"}`, "ref"}, {`{"kind":"LIBRARY_REF","ref":"` + mine + `"}`, "ref"},
 			{`{"kind":"GENERATION","ref":"` + mine + `"}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":7}`, "ref"}, {`{"kind":"UPLOAD_REF","ref":["` + mine + `"]}`, "ref"},
 			{`{"kind":"TEXT","text":"` + long + `"}`, "text"}, {`{"kind":"TEXT","text":5}`, "text"}, {`{"kind":"TEXT","text":"a\u0000b"}`, "body"}, {"{\"kind\":\"TEXT\",\"text\":\"\xff\"}", "body"},
 			{`{"kind":"TEXT","x":1e400}`, "x"}, {`{"kind":"TEXT","x":-1e400}`, "x"}, {`{"kind":"TEXT","x":1e10}`, "x"}, {`{"kind":"TEXT","y":-1000000000.5}`, "y"}, {`{"kind":"TEXT","x":NaN}`, "body"},
@@ -206,7 +206,7 @@ func TestBadNodes(t *testing.T) {
 				t.Errorf("%.80s has problems with %q, want %q", x.body, got, x.paths)
 			}
 		}
-		one, none := `{"id":"`+n.ID+`","x":1}`, ident.New()
+		one, none := `{"id":"`+n.ID+`","x":1}`, ids.New()
 		for _, x := range []struct{ body, paths string }{
 			{`{}`, "body"}, {`{"create":[],"update":[],"delete":[]}`, "body"}, {`{"create":[` + bulk(1001, `{"kind":"TEXT"}`) + `]}`, "body"},
 			{`{"create":[` + bulk(999, `{"kind":"TEXT"}`) + `],"update":[` + one + `],"delete":["` + none + `"]}`, "body"},
@@ -311,8 +311,8 @@ func TestIfMatch(t *testing.T) {
 		for _, path := range []string{"/nodes/" + n.ID, ""} {
 			m.send("DELETE", "/api/v2/boards/"+b.ID+path, "", nil, "If-Match", `"1"`).want(t, "delete with a stale tag", 412, "CONFLICT")
 		}
-		m.write("PATCH", "/"+ident.New(), `{"name":"x"}`, "If-Match", `"1"`).want(t, "no board", 404, "NOT_FOUND")
-		m.write("PATCH", "/"+ident.New(), `{"name":"x"}`, "If-Match", `*`).want(t, "no board with a star", 404, "NOT_FOUND")
+		m.write("PATCH", "/"+ids.New(), `{"name":"x"}`, "If-Match", `"1"`).want(t, "no board", 404, "NOT_FOUND")
+		m.write("PATCH", "/"+ids.New(), `{"name":"x"}`, "If-Match", `*`).want(t, "no board with a star", 404, "NOT_FOUND")
 		now := get[wire.Board](m.service, "/api/v2/boards/"+b.ID).Revision
 		m.send("DELETE", "/api/v2/boards/"+b.ID, "", nil, "If-Match", fmt.Sprintf(`"%d"`, now)).want(t, "delete", 204, "")
 	})
@@ -393,7 +393,7 @@ func TestBoardsOfOthers(t *testing.T) {
 			who       *maker
 			id, query string
 		}{{bert, mine.ID, ""}, {bert, mine.ID, in}, {anna, mine.ID, in}, {anna, ours.ID, ""}, {anna, theirs.ID, in}, {chief, theirs.ID, ""}, {chief, mine.ID, in}} {
-			never := requests(x.who, ident.New(), x.query)
+			never := requests(x.who, ids.New(), x.query)
 			for i, a := range requests(x.who, x.id, x.query) {
 				if a.want(t, fmt.Sprint(i, x.id, x.query), 404, "NOT_FOUND"); a.blind(t) != never[i].blind(t) {
 					t.Errorf("a foreign board = %s, one that never was %s", a.body, never[i].body)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
@@ -132,7 +132,7 @@ func (b *bureau) insert(tx *sqldb.Tx, p past) error {
 			revision, error_code, error_message, created, started, finished)
 		VALUES ($1, $2, $3, $4, $4, $5, $6, $7, $8, $9, (SELECT hash FROM tool WHERE id = $9), 'script', '{}', '', 1, 1,
 			'', '', 1, 0, $10, 0, '', $10, 0, $11, 1, '', FALSE, '', 1, $12, '', $13, $14, $15)`,
-		uuid.NewString(), ident.New(), b.people[p.person], b.teams[p.team], b.company, kind, credential, p.plugin, b.tools[p.tool],
+		uuid.NewString(), ids.New(), b.people[p.person], b.teams[p.team], b.company, kind, credential, p.plugin, b.tools[p.tool],
 		p.tokens, status, code, sqldb.At(p.finished.Add(-p.took-time.Second)), sqldb.At(p.finished.Add(-p.took)), sqldb.At(p.finished))
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"atelier/internal/account/directory"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
 	"atelier/internal/web/api/wire"
 )
@@ -242,7 +242,7 @@ func TestInvitationsOverHTTP(t *testing.T) {
 		carl.do(403, "DELETE", "/invitations/"+link.ID, "")
 		stranger := s.signedIn("dora@example.com")
 		foreign := stranger.do(404, "DELETE", "/invitations/"+link.ID, "").problem(t)
-		never := stranger.do(404, "DELETE", "/invitations/"+ident.New(), "").problem(t)
+		never := stranger.do(404, "DELETE", "/invitations/"+ids.New(), "").problem(t)
 		if foreign.Message != never.Message {
 			t.Errorf("%q and %q tell apart what is and what is not", foreign.Message, never.Message)
 		}
@@ -285,7 +285,7 @@ func TestCompanyBodies(t *testing.T) {
 			{"POST", at + "/invitations", `{"email":""}`, []string{"email"}},
 			{"POST", at + "/invitations", `{"email":"x","uses":0,"lifetime_seconds":0}`, []string{"email", "lifetime_seconds", "uses"}},
 			{"POST", at + "/invitations", `{"lifetime_seconds":9223372036854775807}`, []string{"lifetime_seconds"}},
-			{"POST", at + "/invitations", `{"team_id":"` + ident.New() + `"}`, []string{"team_id"}},
+			{"POST", at + "/invitations", `{"team_id":"` + ids.New() + `"}`, []string{"team_id"}},
 		} {
 			boss.invalid(c.method, c.path, c.body, c.fields...)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/web/api/wire"
 )
 
@@ -123,7 +123,7 @@ func TestNamesThatCostTokens(t *testing.T) {
 						t.Errorf("%s with %s = %s, want %s in it", name, field, a.body, hint)
 					}
 				}
-				send(one+"&team_id="+ident.New(), m.body("wide", "")).want(t, name+" for two teams", 400, "ACCOUNT_SELECTION_INVALID")
+				send(one+"&team_id="+ids.New(), m.body("wide", "")).want(t, name+" for two teams", 400, "ACCOUNT_SELECTION_INVALID")
 			})
 			a := send(one+"&team_id="+team, m.body("wide", ""))
 			if a.StatusCode >= 300 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/run/generation"
@@ -53,7 +53,7 @@ func (m *maker) refusals() []refusal {
 	return []refusal{
 		{"no credential", "one", "", "", j, []string{"Authorization", ""}, 401, "UNAUTHENTICATED", "", false},
 		{"two teams", "one", "", "?team_id=a,b", j, nil, 400, "ACCOUNT_SELECTION_INVALID", "several", false},
-		{"a team with a personal token", "one", "", "?team_id=" + ident.New(), j, nil, 400, "ACCOUNT_SELECTION_INVALID", "team_not_allowed", false},
+		{"a team with a personal token", "one", "", "?team_id=" + ids.New(), j, nil, 400, "ACCOUNT_SELECTION_INVALID", "team_not_allowed", false},
 		{"a broken query", "one", "", "?x=%zz", j, nil, 400, "INVALID_REQUEST", "query", false},
 		{"an empty key", "one", "", "", j, []string{"Idempotency-Key", ""}, 400, "INVALID_REQUEST", "Idempotency-Key", false},
 		{"another type", "one", "", "", "text/plain", nil, 415, "UNSUPPORTED_MEDIA_TYPE", "", false},
@@ -67,7 +67,7 @@ func (m *maker) refusals() []refusal {
 		{"a stale hash", "-stale", "", "", j, nil, 409, "TOOL_SCHEMA_STALE", m.made["one"].ToolFieldsHash, false},
 		{"an unknown input", "one", `,"inputs":{"Prompt":"x"}`, "", j, nil, 400, "INVALID_REQUEST", "inputs.Prompt", false},
 		{"a missing input", "asks", `,"inputs":{"prompt":"x"}`, "", j, nil, 400, "INVALID_REQUEST", "inputs.picture", false},
-		{"a foreign upload", "one", `,"inputs":{"picture":{"kind":"UPLOAD_REF","id":"` + ident.New() + `"}}`, "", j, nil, 400, "INVALID_REQUEST", "inputs.picture", false},
+		{"a foreign upload", "one", `,"inputs":{"picture":{"kind":"UPLOAD_REF","id":"` + ids.New() + `"}}`, "", j, nil, 400, "INVALID_REQUEST", "inputs.picture", false},
 		{"a file that is not there", "one", `,"inputs":{"picture":{"kind":"MULTIPART","file_index":0}}`, "", j, nil, 400, "INVALID_REQUEST", "inputs.picture", false},
 		{"a receiver without TLS", "one", `,"webhook_url":"http://example.com/"`, "", j, nil, 400, "INVALID_REQUEST", "webhook_url", false},
 		{"a long plugin", "one", `,"plugin":"` + strings.Repeat("p", 65) + `"`, "", j, nil, 400, "INVALID_REQUEST", "plugin", false},
@@ -83,7 +83,7 @@ func (m *maker) try(x refusal) answer {
 	body := ""
 	switch x.tool {
 	case "-unknown":
-		body = fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"v1:x","inputs":{"unknown":1}}`, ident.New())
+		body = fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"v1:x","inputs":{"unknown":1}}`, ids.New())
 	case "-hidden":
 		var id string
 		if err := m.db.QueryRow(m.t.Context(), `SELECT id FROM tool WHERE slug = 'gone'`).Scan(&id); err != nil {
@@ -143,8 +143,8 @@ func TestOrderOfChecks(t *testing.T) {
 		}{
 			{"selection before type", "?team_id=-", "text/plain", "{", "ACCOUNT_SELECTION_INVALID", 400},
 			{"type before shape", "", "text/plain", "{", "UNSUPPORTED_MEDIA_TYPE", 415},
-			{"shape before tool", "", "application/json", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x","inputs":1}`, ident.New()), "INVALID_REQUEST", 400},
-			{"tool before hash", "", "application/json", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, ident.New()), "NOT_FOUND", 404},
+			{"shape before tool", "", "application/json", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x","inputs":1}`, ids.New()), "INVALID_REQUEST", 400},
+			{"tool before hash", "", "application/json", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, ids.New()), "NOT_FOUND", 404},
 			{"hash before inputs", "", "application/json", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x","inputs":{"x":1}}`, m.made["one"].ID), "TOOL_SCHEMA_STALE", 409},
 			{"inputs before policy", "", "application/json", m.body("one", bad), "INVALID_REQUEST", 400},
 			{"results before policy", "", "application/json", m.body("many", `,"num_results":9,"inputs":{"prompt":"lolicon"}`), "NUM_RESULTS_LIMIT", 400},

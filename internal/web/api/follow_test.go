@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"atelier/internal/account/directory"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -197,7 +197,7 @@ func TestPreviewCost(t *testing.T) {
 		}
 		price(m, "", m.body("many", `,"num_results":1`)).want(t, "too few", 400, "NUM_RESULTS_LIMIT")
 		price(m, "", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, m.made["one"].ID)).want(t, "stale", 409, "TOOL_SCHEMA_STALE")
-		price(m, "", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, ident.New())).want(t, "unknown", 404, "NOT_FOUND")
+		price(m, "", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, ids.New())).want(t, "unknown", 404, "NOT_FOUND")
 		m.send("POST", "/api/v2/generate/preview-cost", "text/plain", strings.NewReader(body)).want(t, "no JSON", 415, "UNSUPPORTED_MEDIA_TYPE")
 
 		blocked := func(why string, who *maker, query, body string) {

@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"atelier/internal/account/identity"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 )
 
 // lookAlike makes an access token as we make them, checksum included.
 func lookAlike(prefix string) string {
-	body := prefix + ident.Text(43)
+	body := prefix + ids.Text(43)
 	sum := big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))).Text(62)
 	return body + strings.Repeat("0", 6-len(sum)) + sum
 }
@@ -50,7 +50,7 @@ func (f forger) header() string { return `{"alg":"EdDSA","kid":"` + f.kid + `","
 func (f forger) claims(person, device string, change map[string]any) string {
 	now := time.Now()
 	c := map[string]any{"iss": "atelier", "aud": "atelier", "sub": person, "device_id": device, "token_use": "id",
-		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "jti": ident.New()}
+		"iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "jti": ids.New()}
 	maps.Copy(c, change)
 	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
 	text, err := json.Marshal(c)
@@ -152,7 +152,7 @@ func (m *matrix) forgeries(f forger, live identity.SignedIn) map[string]string {
 
 	// Other keys, and more in the header than we write.
 	add("their signature under our key id", theirs.sign(f.header(), claims))
-	add("their signature under theirs", theirs.sign(forger{kid: ident.New()}.header(), claims))
+	add("their signature under theirs", theirs.sign(forger{kid: ids.New()}.header(), claims))
 	for _, kid := range []string{"", "0", strings.ToLower(f.kid), f.kid + "0", f.kid[1:], " " + f.kid, "../../../../dev/null", "/dev/null", "' OR 1=1 --", "x' UNION SELECT 'AAAA",
 		"https://evil.example/k", "*", "%", "\u0000", strings.Repeat("a", 300)} {
 		add("kid "+kid, f.sign(forger{kid: kid}.header(), claims))
@@ -178,8 +178,8 @@ func (m *matrix) forgeries(f forger, live identity.SignedIn) map[string]string {
 		"use refresh": {"token_use": "refresh"}, "use access": {"token_use": "access"}, "use missing": {"token_use": nil},
 		"exp past": {"exp": now.Unix() - 1}, "exp long past": {"exp": 1, "iat": 0}, "exp negative": {"exp": -1}, "exp missing": {"exp": nil}, "exp text": {"exp": "9999999999"}, "exp huge": {"exp": 1e300},
 		"iat future": {"iat": now.Unix() + 120}, "iat tomorrow": {"iat": now.AddDate(0, 0, 1).Unix(), "exp": now.AddDate(0, 0, 2).Unix()}, "iat missing": {"iat": nil},
-		"sub other": {"sub": ident.New()}, "sub missing": {"sub": nil}, "sub empty": {"sub": ""}, "sub list": {"sub": []string{m.ids["anna"]}}, "sub no id": {"sub": "' OR 1=1 --aaaaaaaaa"},
-		"device other": {"device_id": ident.New()}, "device missing": {"device_id": nil}, "device long": {"device_id": live.DeviceID + "0"}, "device NUL": {"device_id": live.DeviceID[:19] + "\x00"},
+		"sub other": {"sub": ids.New()}, "sub missing": {"sub": nil}, "sub empty": {"sub": ""}, "sub list": {"sub": []string{m.ids["anna"]}}, "sub no id": {"sub": "' OR 1=1 --aaaaaaaaa"},
+		"device other": {"device_id": ids.New()}, "device missing": {"device_id": nil}, "device long": {"device_id": live.DeviceID + "0"}, "device NUL": {"device_id": live.DeviceID[:19] + "\x00"},
 		"jti missing": {"jti": nil}, "jti empty": {"jti": ""},
 	} {
 		add(name, f.token(m.ids["anna"], live.DeviceID, change))

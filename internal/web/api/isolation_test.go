@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
 	"atelier/internal/web/api"
 	"atelier/internal/web/api/wire"
@@ -82,7 +82,7 @@ func TestNobodySeesOthersThings(t *testing.T) {
 			{"cara's device", cara, []string{"TENANT-C", "TENANT-T"}}, {"cara's token", token("cara", ""), []string{"TENANT-C", "TENANT-T"}}, {"cara's company token", caras, []string{"TENANT-T"}}, {"dora's company token", doras, []string{"TENANT-U"}},
 		}
 		ids := map[string][]string{
-			"company_id": {c, d}, "team_id": {team, other}, "uid": slices.Collect(maps.Values(people)), "tool_id": {m.made["one"].ID}, "role": {"member"}, "invitation_id": {ident.New()}, "token_id": {ident.New()},
+			"company_id": {c, d}, "team_id": {team, other}, "uid": slices.Collect(maps.Values(people)), "tool_id": {m.made["one"].ID}, "role": {"member"}, "invitation_id": {ids.New()}, "token_id": {ids.New()},
 			"picture": {"x.png"}, "kind": {"u", "r", "p"}, "name": {"any.png"}, "variant": {"file", "thumb", "preview"},
 		}
 		for _, x := range tenants {

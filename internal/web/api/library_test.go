@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"atelier/internal/account/directory"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
 	"atelier/internal/web/api/wire"
 )
@@ -66,7 +66,7 @@ func TestLibraryFilters(t *testing.T) {
 		for query, want := range map[string][]string{
 			"":                                         all,
 			"tool_id=" + m.made["one"].ID:              {id(square)},
-			"tool_id=" + ident.New():                   nil,
+			"tool_id=" + ids.New():                     nil,
 			"aspect_ratio=1:1":                         {id(square)},
 			"aspect_ratio=16:9":                        {id(wide)},
 			"aspect_ratio=2:1":                         {id(large)},
@@ -84,10 +84,10 @@ func TestLibraryFilters(t *testing.T) {
 			"model_family_tool_tag_id=" + tags["Fast"]: {id(wide), id(large), all[3], all[4]},
 			"model_family_tool_tag_id=" + tags["Fast"] + "&media_tool_tag_id=" + tags["Pictures"] + "&resolution=1K": {id(wide)},
 			"media_tool_tag_id=" + tags["Pictures"] + "&tool_id=" + m.made["one"].ID:                                 nil,
-			"media_tool_tag_id=" + ident.New(): nil,
-			"unknown=1&favorited=&tool_id=":    all,
-			"start_utc=0001-01-01T00:00:00Z":   all,
-			"end_utc=0001-01-01t00:00:00z":     nil,
+			"media_tool_tag_id=" + ids.New(): nil,
+			"unknown=1&favorited=&tool_id=":  all,
+			"start_utc=0001-01-01T00:00:00Z": all,
+			"end_utc=0001-01-01t00:00:00z":   nil,
 		} {
 			want = slices.Sorted(slices.Values(want))
 			for _, limit := range []int{1, 2, 100} {
@@ -97,7 +97,7 @@ func TestLibraryFilters(t *testing.T) {
 			}
 		}
 		for _, query := range []string{"aspect_ratio=5:4", "aspect_ratio=x", "resolution=8K", "resolution=4K+", "favorited=yes", "favorited=1", "start_utc=yesterday", "start_utc=2026-13-01T00:00:00Z", "end_utc=1",
-			"tool_id=x", "media_tool_tag_id=%00", "limit=0", "limit=101", "limit=1e9", "tool_id=" + ident.New() + "&tool_id=" + ident.New(), "cursor=x", "x=%zz"} {
+			"tool_id=x", "media_tool_tag_id=%00", "limit=0", "limit=101", "limit=1e9", "tool_id=" + ids.New() + "&tool_id=" + ids.New(), "cursor=x", "x=%zz"} {
 			m.call("GET", "/api/v2/library?"+query).want(t, query, 400, "INVALID_REQUEST")
 		}
 		item := get[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id(wide))
@@ -205,7 +205,7 @@ func TestLibraryOfTeams(t *testing.T) {
 			}
 		}
 		for query, want := range map[string]outcome{
-			look + "," + foreign: notMember, foreign + "," + look: notMember, look + "," + ident.New(): notMember, look + ",": malformedTeam, "," + look: malformedTeam, look + ",," + sound: malformedTeam,
+			look + "," + foreign: notMember, foreign + "," + look: notMember, look + "," + ids.New(): notMember, look + ",": malformedTeam, "," + look: malformedTeam, look + ",," + sound: malformedTeam,
 			look + ", " + sound: malformedTeam, look + "&team_id=" + sound: severalTeams, annaID: notMember, look + "," + annaID: notMember,
 		} {
 			a := anna.call("GET", "/api/v2/library?team_id="+strings.ReplaceAll(query, " ", "%20")).want(t, query, want.status, want.code)
@@ -220,7 +220,7 @@ func TestLibraryOfTeams(t *testing.T) {
 			t.Errorf("another's favourites are %+v", got)
 		}
 		// Whose they are.
-		for _, id := range []string{mine, second, ident.New() + ":01a1de95-0504-7cf9-98e5-dc2c78966646", "x", first[0].ID + "x", first[0].ID[:20] + ":" + second[21:], "%00", "a:b"} {
+		for _, id := range []string{mine, second, ids.New() + ":01a1de95-0504-7cf9-98e5-dc2c78966646", "x", first[0].ID + "x", first[0].ID[:20] + ":" + second[21:], "%00", "a:b"} {
 			for _, x := range []struct{ method, more string }{{"GET", ""}, {"DELETE", ""}, {"PUT", "/favorite"}, {"DELETE", "/favorite"}} {
 				bert.call(x.method, "/api/v2/library/"+id+x.more+in).want(t, x.method+" "+id, 404, "NOT_FOUND")
 			}

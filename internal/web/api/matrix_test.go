@@ -20,7 +20,7 @@ import (
 	"atelier/internal/account/directory"
 	"atelier/internal/account/identity"
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -425,39 +425,39 @@ const annasEmail = "anna@example.com"
 // furnish makes the people, companies, teams and credentials of the matrix.
 func (m *matrix) furnish() {
 	m.t.Helper()
-	ids := m.ids
-	ids["none"], ids["token_id"], ids["invitation_id"] = ident.New(), ident.New(), ident.New()
-	ids["request_id"], ids["upload_id"], ids["library_id"] = uuid.NewString(), ident.New(), ident.New()+":"+uuid.NewString()
-	ids["board_id"], ids["node_id"] = ident.New(), ident.New()
-	ids["kind"], ids["id"], ids["variant"] = "r", uuid.NewString(), "file"
-	ids["role"], ids["domain"], ids["picture"] = "member", "example.com", strings.Repeat("0", 64)+".png"
+	named := m.ids
+	named["none"], named["token_id"], named["invitation_id"] = ids.New(), ids.New(), ids.New()
+	named["request_id"], named["upload_id"], named["library_id"] = uuid.NewString(), ids.New(), ids.New()+":"+uuid.NewString()
+	named["board_id"], named["node_id"] = ids.New(), ids.New()
+	named["kind"], named["id"], named["variant"] = "r", uuid.NewString(), "file"
+	named["role"], named["domain"], named["picture"] = "member", "example.com", strings.Repeat("0", 64)+".png"
 	for _, name := range []string{"bert", "lea", "sam", "otto", "rita"} {
-		ids[name] = m.site.Person(name + "@example.com")
+		named[name] = m.site.Person(name + "@example.com")
 	}
-	ids["uid"] = ids["bert"]
+	named["uid"] = named["bert"]
 	x, y, z := m.site.Company("X", company.TeamPlan), m.site.Company("Y", company.EnterprisePlan), m.site.Company("Z", company.TeamPlan)
-	ids["x"], ids["company_id"] = x, x
+	named["x"], named["company_id"] = x, x
 	m.site.Admit(x, annasEmail)
 	m.site.Admit(y, annasEmail, company.ViewCompanyReports)
 	m.site.Admit(x, "rita@example.com")
-	ids["team"] = m.site.Team(x, "Team", "member", annasEmail)
-	ids["appless"] = m.site.Team(x, "Appless", "viewer", annasEmail)
-	m.mayUsePlugins(ids["appless"], "viewer", false)
-	ids["houdini"] = m.site.Team(x, "Houdini", "artist", annasEmail)
+	named["team"] = m.site.Team(x, "Team", "member", annasEmail)
+	named["appless"] = m.site.Team(x, "Appless", "viewer", annasEmail)
+	m.mayUsePlugins(named["appless"], "viewer", false)
+	named["houdini"] = m.site.Team(x, "Houdini", "artist", annasEmail)
 	role := company.TeamRole{Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{"houdini"}}
-	m.must(m.site.Directory.SetTeamRole(m.t.Context(), directory.Operator, ids["houdini"], role))
-	ids["colleagues"] = m.site.Team(x, "Colleagues", "member", "rita@example.com")
-	ids["removed"] = m.site.Team(x, "Removed", "member", annasEmail)
-	m.must(nil, m.site.Directory.RemoveTeam(m.t.Context(), directory.Operator, ids["removed"]))
-	ids["inY"] = m.site.Team(y, "In Y", "member", annasEmail)
-	ids["foreign"] = m.site.Team(z, "Foreign", "member", "bert@example.com")
-	ids["team_id"] = ids["team"]
+	m.must(m.site.Directory.SetTeamRole(m.t.Context(), directory.Operator, named["houdini"], role))
+	named["colleagues"] = m.site.Team(x, "Colleagues", "member", "rita@example.com")
+	named["removed"] = m.site.Team(x, "Removed", "member", annasEmail)
+	m.must(nil, m.site.Directory.RemoveTeam(m.t.Context(), directory.Operator, named["removed"]))
+	named["inY"] = m.site.Team(y, "In Y", "member", annasEmail)
+	named["foreign"] = m.site.Team(z, "Foreign", "member", "bert@example.com")
+	named["team_id"] = named["team"]
 
 	tools := get[struct{ Data []struct{ ID string } }](m.service, "/api/v2/tools")
-	ids["tool_id"] = tools.Data[0].ID
+	named["tool_id"] = tools.Data[0].ID
 
 	var pairs []string
-	for name, id := range ids {
+	for name, id := range named {
 		pairs = append(pairs, "{"+name+"}", id)
 	}
 	m.fill = strings.NewReplacer(pairs...)
@@ -508,7 +508,7 @@ func (m *matrix) present(x, y string) []proof {
 	_, theirs, err := ed25519.GenerateKey(nil)
 	m.must(nil, err)
 	elsewhere := forger
-	elsewhere.kid, elsewhere.key = ident.New(), theirs
+	elsewhere.kid, elsewhere.key = ids.New(), theirs
 
 	return []proof{
 		{"nothing", byNobody, func(identity.SignedIn) http.Header { return http.Header{} }},
@@ -534,7 +534,7 @@ func (m *matrix) present(x, y string) []proof {
 		{"the company token of somebody who was removed", byNobody, bearer(former)},
 		{"a session cookie", byNobody, plain("Cookie", "__Host-atelier="+cookie+"; atelier_session="+cookie)},
 
-		{"an ID token with the X-Device-Id of none", byMisplaced, withDevice(ident.New())},
+		{"an ID token with the X-Device-Id of none", byMisplaced, withDevice(ids.New())},
 		{"an ID token with the X-Device-Id of somebody else", byMisplaced, withDevice(m.bystander.DeviceID)},
 		{"an ID token with an empty X-Device-Id", byMisplaced, withDevice("")},
 		{"an ID token with two X-Device-Id", byMisplaced, withDevice(device.DeviceID, device.DeviceID)},

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 // params reads query parameters and collects every problem.
@@ -78,7 +78,7 @@ func (p *params) limit(def, most int) int {
 // id reads a parameter that is an id, "" for none.
 func (p *params) id(name string) string {
 	s := p.one(name)
-	if s != "" && !ident.Valid(s) {
+	if s != "" && !ids.Valid(s) {
 		p.problem(name, "This is not an id.")
 		return ""
 	}

@@ -9,7 +9,7 @@ import (
 
 	"atelier/internal/account/directory"
 	"atelier/internal/people/company"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api"
 	"atelier/internal/web/api/wire"
 )
@@ -379,7 +379,7 @@ func (o *office) stock(n int) {
 	}
 	for range 4 {
 		id := o.manager().run(o.inTeam(), o.body("one", steps(`[{"hang":true}]`)))
-		witness.Until(o.t, "the run is worked on", func() bool {
+		watch.Until(o.t, "the run is worked on", func() bool {
 			return *get[wire.Generation](o.manager().service, "/api/v2/generate/"+id+o.inTeam()).Stage == "running"
 		})
 	}

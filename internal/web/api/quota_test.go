@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"atelier/internal/base/sqldb"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/web/api/wire"
 )
 
 // quota gives every account so many bytes.
-func (m *maker) quota(l storage.Limits) {
+func (m *maker) quota(l quota.Limits) {
 	m.parts.Library.Storage = l
 	m.parts.Runs.Settings.Storage = l
 	m.parts.Desk.Settings.Storage = l
@@ -26,7 +26,7 @@ func (m *maker) stored() wire.Storage {
 
 func TestUploadsAreRefusedBeforeTheyAreRead(t *testing.T) {
 	makes(t, func(t *testing.T, m *maker) {
-		m.quota(storage.Limits{Account: 10 << 20})
+		m.quota(quota.Limits{Account: 10 << 20})
 		m.unchanged("announced uploads above the quota", func() {
 			for kind, path := range map[string]string{
 				"application/octet-stream":        "/api/v2/uploads",
@@ -46,7 +46,7 @@ func TestUploadsAreRefusedBeforeTheyAreRead(t *testing.T) {
 
 func TestUploadsOfUnknownLengthStayWithinTheQuota(t *testing.T) {
 	makes(t, func(t *testing.T, m *maker) {
-		m.quota(storage.Limits{Account: 3 << 20})
+		m.quota(quota.Limits{Account: 3 << 20})
 		chunked := func(data []byte) io.Reader { return io.MultiReader(bytes.NewReader(data)) }
 		m.unchanged("chunked uploads above the quota", func() {
 			m.send("POST", "/api/v2/uploads", "audio/wav", chunked(tone(4<<20))).want(t, "a chunked upload", 413, "STORAGE_QUOTA_EXCEEDED")
@@ -71,7 +71,7 @@ func TestUploadsOfUnknownLengthStayWithinTheQuota(t *testing.T) {
 func TestConcurrentUploadsOverTheWire(t *testing.T) {
 	makes(t, func(t *testing.T, m *maker) {
 		const size, fit = 100_000, 5
-		m.quota(storage.Limits{Account: size*fit + size/2})
+		m.quota(quota.Limits{Account: size*fit + size/2})
 		var wg sync.WaitGroup
 		statuses := make([]int, 24)
 		for i := range statuses {
@@ -94,7 +94,7 @@ func TestRunsOfAFullAccount(t *testing.T) {
 	makes(t, func(t *testing.T, m *maker) {
 		u := m.upload("", tone(100_000))
 		m.create(m.body("one", ""), "Idempotency-Key", "k").want(t, "before it is full", 202, "")
-		m.quota(storage.Limits{Account: 100_000})
+		m.quota(quota.Limits{Account: 100_000})
 		m.unchanged("a run of a full account", func() {
 			m.create(m.body("one", "")).want(t, "a run", 413, "STORAGE_QUOTA_EXCEEDED")
 			m.create(m.body("one", ""), "Idempotency-Key", "k").want(t, "a replay", 202, "")
@@ -111,7 +111,7 @@ func TestRunsOfAFullAccount(t *testing.T) {
 // A run whose results do not fit fails and costs nothing.
 func TestResultsThatDoNotFit(t *testing.T) {
 	makes(t, func(t *testing.T, m *maker) {
-		m.quota(storage.Limits{Account: 300})
+		m.quota(quota.Limits{Account: 300})
 		m.work()
 		g := m.done("", m.body("one", ""))
 		if g.Status != "failed" || g.Error == nil || g.Error.Code != "STORAGE_QUOTA_EXCEEDED" || g.TokensCharged != 0 {
@@ -153,12 +153,12 @@ func TestReportsTellWhatTeamsStore(t *testing.T) {
 	reports(t, func(t *testing.T, b *bureau) {
 		err := b.db.Write(t.Context(), func(tx *sqldb.Tx) error {
 			for i, bytes := range []int64{100, 300} {
-				if err := (storage.Limits{}).Charge(t.Context(), tx, b.teams[i], bytes); err != nil {
+				if err := (quota.Limits{}).Charge(t.Context(), tx, b.teams[i], bytes); err != nil {
 					return err
 				}
 			}
 			own := int64(500)
-			_, err := storage.SetLimit(t.Context(), tx, b.teams[0], &own)
+			_, err := quota.SetLimit(t.Context(), tx, b.teams[0], &own)
 			return err
 		})
 		if err != nil {

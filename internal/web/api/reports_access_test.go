@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"atelier/internal/account/directory"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
 	"atelier/internal/web/api"
 	"atelier/internal/web/httpd"
@@ -112,8 +112,8 @@ func TestReportCells(t *testing.T) {
 			"company token": b.service, "second company's token": b.by(seconds),
 		}
 		companies := map[string]string{
-			"own": "company_id=" + b.company, "other": "company_id=" + foreign, "none": "", "empty": "company_id=", "unknown": "company_id=" + ident.New(),
-			"malformed": "company_id=a-b", "twice": "company_id=" + b.company + "&company_id=" + ident.New(),
+			"own": "company_id=" + b.company, "other": "company_id=" + foreign, "none": "", "empty": "company_id=", "unknown": "company_id=" + ids.New(),
+			"malformed": "company_id=a-b", "twice": "company_id=" + b.company + "&company_id=" + ids.New(),
 		}
 		bodies := map[string]string{} // of refusals, by the cell but for whether the company exists
 		for setting := range 4 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
 	"atelier/internal/web/access"
@@ -77,8 +77,8 @@ func TestReports(t *testing.T) {
 			"&team_id=" + b.teams[1]:          func(p past) bool { return p.team == 1 },
 			"&tool_id=" + b.tools[2]:          func(p past) bool { return p.tool == 2 },
 			"&email=BERT@example.com":         func(p past) bool { return p.person == "bert" },
-			"&team_id=" + ident.New():         func(past) bool { return false },
-			"&tool_id=" + ident.New():         func(past) bool { return false },
+			"&team_id=" + ids.New():           func(past) bool { return false },
+			"&tool_id=" + ids.New():           func(past) bool { return false },
 			"&email=nobody@example.com":       func(past) bool { return false },
 			"&team_id=&tool_id=&email=&x=%20": func(past) bool { return true },
 			"&team_id=" + b.teams[0] + "&tool_id=" + b.tools[0] + "&email=anna@example.com": func(p past) bool { return p.team+p.tool == 0 && p.person == "anna" },

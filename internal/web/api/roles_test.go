@@ -15,7 +15,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api/wire"
 )
 
@@ -504,7 +504,7 @@ func TestSpendingWindowsOfRoles(t *testing.T) {
 		limit(&company.Spend{Tokens: 3, Window: window})
 		var accepted []time.Time
 		for range 2 {
-			witness.Until(t, "the window has passed", func() bool {
+			watch.Until(t, "the window has passed", func() bool {
 				a := post(bert, "/api/v2/generate", in)
 				if a.StatusCode != http.StatusAccepted {
 					return false

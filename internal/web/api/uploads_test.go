@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/account/directory"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
 	"atelier/internal/web/api/wire"
 )
@@ -30,7 +30,7 @@ func TestUploads(t *testing.T) {
 		kind, body := form(part{name: "note", data: "x"}, part{name: "file", file: "fox.png", kind: "image/png", data: string(picture(30, 20))}, part{name: "files", data: "another"})
 		formed := read[wire.Upload](t, m.send("POST", "/api/v2/uploads", kind, body).want(t, "a form", 201, ""))
 		for _, u := range []wire.Upload{raw, formed} {
-			if u.Name != "fox.png" || u.MimeType != "image/png" || u.Type != "IMG" || u.Width == nil || *u.Width != 30 || *u.Height != 20 || u.ThumbURL == nil || u.DurationSeconds != nil || !ident.Valid(u.ID) {
+			if u.Name != "fox.png" || u.MimeType != "image/png" || u.Type != "IMG" || u.Width == nil || *u.Width != 30 || *u.Height != 20 || u.ThumbURL == nil || u.DurationSeconds != nil || !ids.Valid(u.ID) {
 				t.Errorf("upload = %+v", u)
 			}
 			if a := m.fetch("GET", u.URL); a.StatusCode != 200 || int64(len(a.body)) != u.SizeBytes {
@@ -56,7 +56,7 @@ func TestUploads(t *testing.T) {
 		bert := m.as(m.person("bert@example.com"))
 		m.grant("bert@example.com", "", 10)
 		m.unchanged("a foreign upload", func() {
-			foreign, missing := bert.create(use(raw.ID)), bert.create(use(ident.New()))
+			foreign, missing := bert.create(use(raw.ID)), bert.create(use(ids.New()))
 			if foreign.StatusCode != 400 || foreign.blind(t) != missing.blind(t) {
 				t.Errorf("a foreign upload = %s, a missing one %s", foreign.body, missing.body)
 			}
@@ -211,7 +211,7 @@ func TestUploadsOfTeams(t *testing.T) {
 		chief.call("DELETE", path+query).want(t, "by a manager", 204, "")
 		anna.call("DELETE", "/api/v2/uploads/"+two.ID+query).want(t, "by who brought it", 204, "")
 		mine := m.upload("", picture(4, 4))
-		for _, id := range []string{mine.ID, ident.New(), "x", "%00", "..%2f", strings.Repeat("a", 20), fmt.Sprint(mine.ID, "x")} {
+		for _, id := range []string{mine.ID, ids.New(), "x", "%00", "..%2f", strings.Repeat("a", 20), fmt.Sprint(mine.ID, "x")} {
 			for _, method := range []string{"GET", "DELETE"} {
 				bert.call(method, "/api/v2/uploads/"+id+query).want(t, method+" "+id, 404, "NOT_FOUND")
 			}

@@ -15,7 +15,7 @@ import (
 
 	"atelier/internal/account/identity"
 	"atelier/internal/base/audit"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/run/generation"
@@ -173,7 +173,7 @@ func TestWebhookSecrets(t *testing.T) {
 				if a := member.call(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+team).want(t, "by a member", 403, "FORBIDDEN"); a.problem(t).Details["reason"] != "permission" {
 					t.Errorf("by a member = %s", a.body)
 				}
-				member.call(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+ident.New()).want(t, "of another team", 403, "FORBIDDEN")
+				member.call(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+ids.New()).want(t, "of another team", 403, "FORBIDDEN")
 			})
 		}
 	})

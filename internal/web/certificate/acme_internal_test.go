@@ -14,7 +14,7 @@ import (
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/certificate/acmetest"
 )
 
@@ -119,7 +119,7 @@ func TestStore(t *testing.T) {
 func TestACMESaysWhy(t *testing.T) {
 	t.Parallel()
 	authority := acmetest.Start(t)
-	log := &witness.Log{}
+	log := &watch.Log{}
 	a, err := NewACME(ACMEOptions{
 		Domains:   []string{"atelier.example.com"},
 		Directory: authority.Directory,
@@ -138,7 +138,7 @@ func TestACMESaysWhy(t *testing.T) {
 		a.Run(ctx)
 		close(ended)
 	}()
-	witness.Until(t, "a warning", func() bool { return strings.Contains(log.String(), "no certificate could be obtained") })
+	watch.Until(t, "a warning", func() bool { return strings.Contains(log.String(), "no certificate could be obtained") })
 	if text := log.String(); !strings.Contains(text, "reason=\"tls-alpn-01: ") || !strings.Contains(text, "retry_after=2m0s") {
 		t.Errorf("log = %s, want the reason and the next attempt", text)
 	}

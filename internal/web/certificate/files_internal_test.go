@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/certificate/certificatetest"
 )
 
@@ -30,7 +30,7 @@ func TestFilesFollowChanges(t *testing.T) {
 	third := certificatetest.Issue(t, -time.Hour, 90*24*time.Hour, "third.test")
 	expired := certificatetest.Issue(t, -2*time.Hour, -time.Hour, "expired.test")
 
-	log := &witness.Log{}
+	log := &watch.Log{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	if _, err := LoadFiles(certFile, keyFile, logger, time.Now); err == nil {
 		t.Fatal("files that are not there were loaded")
@@ -97,7 +97,7 @@ func TestExpiryIsWarnedOfOnceADay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	log := &witness.Log{}
+	log := &watch.Log{}
 	now := time.Now()
 	f, err := LoadFiles(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), slog.New(slog.NewTextHandler(log, nil)), func() time.Time { return now })
 	if err != nil {

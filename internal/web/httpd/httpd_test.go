@@ -20,14 +20,14 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/httpd"
 )
 
 // serve runs a server on loopback; stop tells it to end, ended has its result.
-func serve(t *testing.T, h http.Handler, o httpd.Options) (url string, log *witness.Log, stop func(), ended <-chan error) {
+func serve(t *testing.T, h http.Handler, o httpd.Options) (url string, log *watch.Log, stop func(), ended <-chan error) {
 	t.Helper()
-	log = &witness.Log{}
+	log = &watch.Log{}
 	o.Log, o.Now = slog.New(slog.NewJSONHandler(log, nil)), time.Now
 	if o.Metrics == nil {
 		o.Metrics = prometheus.NewRegistry()
@@ -78,7 +78,7 @@ func TestLogHasNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	res.Body.Close()
-	witness.Until(t, "the log", func() bool { return strings.Contains(log.String(), "\n") })
+	watch.Until(t, "the log", func() bool { return strings.Contains(log.String(), "\n") })
 	text := log.String()
 	if strings.Count(text, "\n") != 1 || strings.Contains(text, "hunter2") {
 		t.Errorf("log = %s, want one line without secrets", text)
@@ -115,7 +115,7 @@ func TestMetricsHaveFewLabels(t *testing.T) {
 atelier_http_requests_total{method="GET",route="/a/{id}",status="418"} 10
 atelier_http_requests_total{method="GET",route="other",status="418"} 10
 `
-	witness.Until(t, "the counts", func() bool {
+	watch.Until(t, "the counts", func() bool {
 		return testutil.GatherAndCompare(reg, strings.NewReader(want), "atelier_http_requests_total") == nil
 	})
 }
@@ -130,7 +130,7 @@ func TestPanicOutsideTheAPI(t *testing.T) {
 	if res.Header.Get("Strict-Transport-Security") == "" {
 		t.Error("no HSTS on an https service")
 	}
-	witness.Until(t, "the log", func() bool { return strings.Contains(log.String(), "panic: hunter2") })
+	watch.Until(t, "the log", func() bool { return strings.Contains(log.String(), "panic: hunter2") })
 }
 
 // TestClientsThatLeave are no trouble of ours: nobody has to look at them.
@@ -151,7 +151,7 @@ func TestClientsThatLeave(t *testing.T) {
 		res.Body.Close()
 		t.Error("there was an answer")
 	}
-	witness.Until(t, "the log", func() bool { return strings.Contains(log.String(), "\n") })
+	watch.Until(t, "the log", func() bool { return strings.Contains(log.String(), "\n") })
 	if line := log.String(); !strings.Contains(line, `"status":499`) || !strings.Contains(line, `"level":"INFO"`) {
 		t.Errorf("log = %s", line)
 	}
@@ -174,7 +174,7 @@ func TestTraces(t *testing.T) {
 	if got := res.Header.Get("X-Trace-Id"); got != "0123456789abcdef0123456789abcdef" {
 		t.Errorf("X-Trace-Id = %s, want the caller's trace", got)
 	}
-	witness.Until(t, "the span", func() bool { return len(spans.Ended()) == 1 })
+	watch.Until(t, "the span", func() bool { return len(spans.Ended()) == 1 })
 	if text := fmt.Sprint(spans.Ended()[0].Attributes(), spans.Ended()[0].Name()); strings.Contains(text, "hunter2") || !strings.Contains(text, "GET /x") {
 		t.Errorf("span = %s", text)
 	}
@@ -243,11 +243,11 @@ func TestShutdown(t *testing.T) {
 	}()
 	<-entered
 	stop()
-	witness.Until(t, "not ready", func() bool { res, _ := fetch(t, url+"/readyz"); return res.StatusCode == 503 })
+	watch.Until(t, "not ready", func() bool { res, _ := fetch(t, url+"/readyz"); return res.StatusCode == 503 })
 	if res, _ := fetch(t, url+"/other"); res.StatusCode != 200 {
 		t.Errorf("a request during the delay = %d, want it served", res.StatusCode)
 	}
-	witness.Until(t, "closed", func() bool { _, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); return err != nil })
+	watch.Until(t, "closed", func() bool { _, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); return err != nil })
 	select {
 	case err := <-ended:
 		t.Fatalf("ended before the slow request: %v", err)
@@ -380,7 +380,7 @@ func TestProbesAreNotLogged(t *testing.T) {
 	clock.Add(1)
 	fetch(t, url+"/readyz")
 	fetch(t, url+"/last")
-	witness.Until(t, "the log", func() bool { return strings.Contains(log.String(), "/last") })
+	watch.Until(t, "the log", func() bool { return strings.Contains(log.String(), "/last") })
 	text := log.String()
 	if strings.Contains(text, "/healthz") || strings.Count(text, "/readyz") != 2 || !strings.Contains(text, `"level":"ERROR"`) { // one line, its route and its path
 		t.Errorf("log = %s, want one line of a probe: the one that failed", text)

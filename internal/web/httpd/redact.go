@@ -3,7 +3,7 @@ package httpd
 import (
 	"strings"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 // Bounds of what a log line shows of an address.
@@ -36,7 +36,7 @@ func redactPath(path, route string) string {
 			segments[i] = hidden
 			continue
 		}
-		isID := strings.HasPrefix(known, "{") && ident.Valid(segment)
+		isID := strings.HasPrefix(known, "{") && ids.Valid(segment)
 		if segment != known && segment != "" && !isID && !isWord(segment) {
 			segments[i] = hidden
 		}
@@ -67,9 +67,9 @@ func isNumber(text string) bool {
 // addresses are.
 var shown = map[string]func(value string) bool{
 	"limit":      isNumber,
-	"tool_id":    ident.Valid,
-	"team_id":    ident.Valid,
-	"company_id": ident.Valid,
+	"tool_id":    ids.Valid,
+	"team_id":    ids.Valid,
+	"company_id": ids.Valid,
 	"tool_tag":   areWords,
 	"status":     areWords,
 	"group_by":   areWords,

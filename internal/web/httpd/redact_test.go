@@ -10,7 +10,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/httpd"
 )
 
@@ -50,7 +50,7 @@ func TestSecretsInAddresses(t *testing.T) {
 		}
 	}
 	fetch(t, url+"/api/v2/runs/ABCDEFGHIJ0123456789?limit=20&status=QUEUED&start_utc=2026-01-02T03:04:05Z&tool_id=ABCDEFGHIJ0123456789")
-	witness.Until(t, "the last line", func() bool { return strings.Contains(log.String(), "limit=20") })
+	watch.Until(t, "the last line", func() bool { return strings.Contains(log.String(), "limit=20") })
 
 	text := log.String()
 	if want := `"route":"/api/v2/runs/{run_id}","path":"/api/v2/runs/ABCDEFGHIJ0123456789"`; !strings.Contains(text, want) {

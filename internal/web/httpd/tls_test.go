@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/certificate/certificatetest"
 	"atelier/internal/web/httpd"
 )
@@ -170,7 +170,7 @@ func TestSecureConnectionsAreLimited(t *testing.T) {
 					}
 				})
 			}
-			witness.Until(t, "two requests", func() bool { return running.Load() == 2 })
+			watch.Until(t, "two requests", func() bool { return running.Load() == 2 })
 			if err := get("/more"); err == nil {
 				t.Error("a third connection was served")
 			}
@@ -213,7 +213,7 @@ func TestStreamsAreLimited(t *testing.T) {
 			}
 		})
 	}
-	witness.Until(t, "three requests", func() bool { return running.Load() == 3 })
+	watch.Until(t, "three requests", func() bool { return running.Load() == 3 })
 	if status, wait := get("/more"); status != 503 || wait != "1" {
 		t.Errorf("a fourth request = %d with Retry-After %q, want 503 and 1", status, wait)
 	}

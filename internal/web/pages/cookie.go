@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 // cookies are the names of what we leave in browsers. The prefixes keep other
@@ -65,14 +65,14 @@ func (v *visit) formSecret() string {
 		v.secret = v.broughtSecret()
 	}
 	if v.secret == "" {
-		v.secret = ident.Text(formChars)
+		v.secret = ids.Text(formChars)
 		v.keep(v.cookies.form, v.secret, "/", 0)
 	}
 	return v.secret
 }
 
 func (v *visit) broughtSecret() string {
-	if c := v.brought(v.cookies.form); len(c) == formChars && ident.Alphanumeric(c) {
+	if c := v.brought(v.cookies.form); len(c) == formChars && ids.Alphanumeric(c) {
 		return c
 	}
 	return ""

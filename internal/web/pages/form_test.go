@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/web/pages"
@@ -42,7 +42,7 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 				t.Fatalf("%s: tokens = %q, %q, %q", path, token, foreign, elsewhere)
 			}
 			before := s.state()
-			values := url.Values{"email": {"eve@studio.example"}, "password": {password}, "id": {ident.New()}, "name": {"x"}}
+			values := url.Values{"email": {"eve@studio.example"}, "password": {password}, "id": {ids.New()}, "name": {"x"}}
 			for what, token := range map[string]string{"no": "", "a foreign": foreign, "another form's": elsewhere, "a cut": token[1:], "a made-up": strings.Repeat("A", len(token))} {
 				values.Set("form_token", token)
 				if token == "" {
@@ -195,9 +195,9 @@ func TestMetricsHaveFewRoutes(t *testing.T) {
 	known := map[string]bool{"unknown": true}
 	for _, rt := range pages.Table() {
 		known[rt.Path] = true
-		b.do(rt.Method, strings.ReplaceAll(rt.Path, "{company_id}", ident.New()), "", "")
+		b.do(rt.Method, strings.ReplaceAll(rt.Path, "{company_id}", ids.New()), "", "")
 	}
-	b.get("/" + ident.New())
+	b.get("/" + ids.New())
 	seen := map[string]bool{}
 	families, err := s.metrics.Gather()
 	if err != nil {
@@ -219,7 +219,7 @@ func TestMetricsHaveFewRoutes(t *testing.T) {
 
 func TestDestinations(t *testing.T) {
 	t.Parallel()
-	id := ident.New()
+	id := ids.New()
 	good := map[string]string{
 		"/account": "/account", "/device": "/device", "/devices": "/devices", "/tokens": "/tokens",
 		"/device?code=BCDF-GHJK":               "/device?code=BCDF-GHJK",

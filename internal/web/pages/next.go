@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 // home is where a browser goes that has nowhere else to go.
@@ -35,7 +35,7 @@ func isCompanyTokens(path string) bool {
 		return false
 	}
 	id, ok = strings.CutSuffix(id, "/tokens")
-	return ok && ident.Valid(id)
+	return ok && ids.Valid(id)
 }
 
 func withQuery(path string, values url.Values) string {

@@ -28,7 +28,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/oidc"
 	"atelier/internal/people/person"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/pages"
 )
@@ -46,7 +46,7 @@ type site struct {
 	desk  *identity.Desk
 	clock *clock
 	url   string
-	log   *witness.Log
+	log   *watch.Log
 	box   keyring.Box // of mail
 	key   []byte      // of forms
 
@@ -67,7 +67,7 @@ func each(t *testing.T, change func(*identity.Settings), fn func(t *testing.T, s
 // build starts a site. provider makes the provider for a site at an address.
 func build(t *testing.T, engine string, change func(*identity.Settings), provider func(appURL string) *oidc.Provider) *site {
 	t.Helper()
-	s := &site{t: t, clock: &clock{}, log: &witness.Log{}, metrics: prometheus.NewRegistry()}
+	s := &site{t: t, clock: &clock{}, log: &watch.Log{}, metrics: prometheus.NewRegistry()}
 	s.clock.micros.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
 	web := httptest.NewUnstartedServer(nil)
 	s.url = "http://" + web.Listener.Addr().String()
@@ -198,7 +198,7 @@ func (s *site) company(name, team, role string, p person.Person) (c company.Comp
 // mails gives what the site has sent so far.
 func (s *site) mails() string {
 	s.t.Helper()
-	var out witness.Log
+	var out watch.Log
 	h := mailqueue.Handler(mail.Print(&out), s.box, slog.New(slog.DiscardHandler))
 	query := `SELECT args FROM job WHERE kind = 'mail' ORDER BY created, rowid`
 	if s.db.Dialect.Name == "postgres" {

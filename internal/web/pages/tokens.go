@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 )
@@ -40,7 +40,7 @@ func (l *tokenList) fill(all []credential.Token) {
 func afterOf(v *visit) *credential.After {
 	id, at, _ := strings.Cut(v.query("after"), "-")
 	micros, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || !ident.Valid(id) {
+	if err != nil || !ids.Valid(id) {
 		return nil
 	}
 	return &credential.After{Created: time.UnixMicro(micros).UTC(), ID: id}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
@@ -92,7 +92,7 @@ func TestCompanyTokens(t *testing.T) {
 		}
 		member.get(page).want(403, "does not allow managing access tokens")
 		s.signedIn(s.person("eve@studio.example")).get(page).want(404)
-		admin.get("/companies/" + ident.New() + "/tokens").want(404)
+		admin.get("/companies/" + ids.New() + "/tokens").want(404)
 		admin.get("/companies/x/tokens").want(404)
 		s.browser().get(page).leads("/signin?next=" + url.QueryEscape(page))
 
@@ -174,7 +174,7 @@ func TestOlderTokens(t *testing.T) {
 		if len(seen) != 103 || pages != 2 {
 			t.Errorf("%d tokens on %d pages", len(seen), pages)
 		}
-		for _, bad := range []string{"x", "-1", ident.New() + "-x", ident.New() + "-99999999999999999999", "%00"} {
+		for _, bad := range []string{"x", "-1", ids.New() + "-x", ids.New() + "-99999999999999999999", "%00"} {
 			b.get("/tokens?after="+bad).want(200, "Older tokens") // the first page
 		}
 	})

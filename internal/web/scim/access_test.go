@@ -11,7 +11,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 	"atelier/internal/web/access"
 )
 
@@ -153,7 +153,7 @@ func TestATokenThatEndsWhileTheBodyComes(t *testing.T) {
 			go func() { got <- w.send(r) }()
 			_, err = io.WriteString(more, `{"userName":`)
 			w.ok(err)
-			witness.Until(t, "the directory to be let in", func() (in bool) {
+			watch.Until(t, "the directory to be let in", func() (in bool) {
 				w.ok(w.site.DB.QueryRow(w.Context(), `SELECT last_used IS NOT NULL FROM scim_token WHERE company_id = $1`, w.fox).Scan(&in))
 				return in
 			})

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
 )
 
@@ -121,7 +121,7 @@ func TestGroupsThatCannotBe(t *testing.T) {
 			`{"displayName":["a","b"]}`:                                                  "invalidValue",
 			`{"displayName":"a","members":7}`:                                            "invalidValue",
 			`{"displayName":"a","members":` + member(stranger) + `}`:                     "invalidValue",
-			`{"displayName":"a","members":` + member(anna, ident.New()) + `}`:            "invalidValue",
+			`{"displayName":"a","members":` + member(anna, ids.New()) + `}`:              "invalidValue",
 			`{"displayName":"a","members":` + member("anna@fox.example") + `}`:           "invalidValue",
 			`{"displayName":"a","members":[{"value":"` + id + `","type":"Group"}]}`:      "invalidValue",
 			`{"displayName":"a","members":` + member(strings.Repeat("x,", 10_001)) + `}`: "invalidValue",
@@ -131,7 +131,7 @@ func TestGroupsThatCannotBe(t *testing.T) {
 		}
 		many := make([]string, 10_001)
 		for i := range many {
-			many[i] = ident.New()
+			many[i] = ids.New()
 		}
 		a := w.as(w.token, "PATCH", "/Groups/"+id, `{"Operations":[{"op":"add","path":"members","value":`+member(many...)+`}]}`)
 		a.want(400, "invalidValue")
@@ -176,7 +176,7 @@ func TestCompaniesDoNotTouchEachOther(t *testing.T) {
 					text = ""
 				}
 				got := w.as(theirs, method, path, text)
-				never := w.as(theirs, method, path[:strings.LastIndexByte(path, '/')+1]+ident.New(), text)
+				never := w.as(theirs, method, path[:strings.LastIndexByte(path, '/')+1]+ids.New(), text)
 				got.want(404, "")
 				if got.text != never.text {
 					w.Errorf("%s %s = %s, want %s", method, path, got.text, never.text)

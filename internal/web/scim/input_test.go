@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 )
 
 func TestBodiesThatCannotBe(t *testing.T) {
@@ -163,7 +163,7 @@ func TestWhatWouldCostTooMuch(t *testing.T) {
 		// Text that does not compress is too much for an index.
 		var text strings.Builder
 		for i := range 100 {
-			text.WriteString(ident.Hash(fmt.Sprint(i))[:40])
+			text.WriteString(ids.Hash(fmt.Sprint(i))[:40])
 		}
 		w.do(400, "POST", "/Users", `{"userName":"bert@fox.example","externalId":"`+text.String()+`"}`).want(400, "invalidValue")
 		w.do(400, "POST", "/Groups", `{"displayName":"Film","externalId":"`+text.String()+`"}`).want(400, "invalidValue")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
 // tester is where the public tester is on this machine.
@@ -23,11 +23,11 @@ type tester struct{ python, check string }
 var prepare = sync.OnceValues(func() (tester, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	source, err := companion.Source(ctx, "scimclient")
+	source, err := servers.Source(ctx, "scimclient")
 	if err != nil {
 		return tester{}, err
 	}
-	bin, err := companion.Python(ctx, source, "scim")
+	bin, err := servers.Python(ctx, source, "scim")
 	if err != nil {
 		return tester{}, fmt.Errorf("scim2-tester: %w", err)
 	}
@@ -41,7 +41,7 @@ func TestPublicTester(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			public := companion.Need(t, "SCIM tester", "ATELIER_TEST_SCIM", prepare)
+			public := servers.Need(t, "SCIM tester", "ATELIER_TEST_SCIM", prepare)
 			w := open(t, engine, 0)
 			cmd := exec.CommandContext(t.Context(), public.python, public.check, w.url+"/scim/v2", "fox.example")
 			cmd.Stdin = strings.NewReader(w.token)

@@ -16,7 +16,7 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // mails reads what lies in the queue, oldest first.
@@ -439,7 +439,7 @@ func (w *world) duringDeletion(id string, send func() answer) answer {
 		}
 		go func() { got <- send() }()
 		if tx.Dialect.Name == "postgres" {
-			witness.Until(w, "the directory to wait", func() (waits bool) {
+			watch.Until(w, "the directory to wait", func() (waits bool) {
 				w.ok(w.site.DB.QueryRow(ctx, `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&waits))
 				return waits
 			})

@@ -20,10 +20,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
-var errNoPostgres = fmt.Errorf("PostgreSQL %w: it is not installed (Debian: apt-get install postgresql)", companion.ErrMissing)
+var errNoPostgres = fmt.Errorf("PostgreSQL %w: it is not installed (Debian: apt-get install postgresql)", servers.ErrMissing)
 
 // server is a PostgreSQL; all tests of a binary share one, unless they pause it.
 type server struct {
@@ -50,7 +50,7 @@ func (s *server) exec(ctx context.Context, statement string) error {
 // freshPostgres makes a database for one test, with or without the schema.
 func freshPostgres(t testing.TB, migrated bool) string {
 	t.Helper()
-	s := companion.Need(t, "PostgreSQL", "ATELIER_TEST_PG", startServer)
+	s := servers.Need(t, "PostgreSQL", "ATELIER_TEST_PG", startServer)
 	template := "template1"
 	if migrated {
 		template = "migrated"
@@ -85,7 +85,7 @@ func newServer() (*server, error) {
 		return nil, err
 	}
 	// A socket's path ends at 107 bytes, so the folder's is short.
-	dir, err := companion.Dir("/tmp", "atl-pg-")
+	dir, err := servers.Dir("/tmp", "atl-pg-")
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func newServer() (*server, error) {
 		"-c", "listen_addresses=", "-c", "max_connections=300", "-c", "autovacuum=off")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 	cmd.Dir = dir
-	process, err := companion.Start(cmd)
+	process, err := servers.Start(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ type Server struct {
 // OwnServer starts a PostgreSQL for one test.
 func OwnServer(t testing.TB) *Server {
 	t.Helper()
-	s := companion.Need(t, "PostgreSQL", "ATELIER_TEST_PG", newServer)
+	s := servers.Need(t, "PostgreSQL", "ATELIER_TEST_PG", newServer)
 	t.Cleanup(func() { _ = syscall.Kill(s.pid, syscall.SIGQUIT) })
 	if err := migrate(s.url("postgres")); err != nil {
 		t.Fatalf("postgres for tests: %v", err)

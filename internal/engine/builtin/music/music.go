@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 )
 
 // Options are what an operator may choose.
@@ -37,9 +37,9 @@ type Engine struct {
 var _ engine.Engine = (*Engine)(nil)
 
 // Needs are what has to be installed, FluidSynth and then a soundfont.
-func Needs() []child.Need {
-	return []child.Need{
-		{Name: "fluidsynth", Package: "fluidsynth", Path: child.Find("fluidsynth")},
+func Needs() []subprocess.Need {
+	return []subprocess.Need{
+		{Name: "fluidsynth", Package: "fluidsynth", Path: subprocess.Find("fluidsynth")},
 		{Name: "a General MIDI soundfont", Package: "timgm6mb-soundfont", Path: soundfont()},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 )
 
 // rate is samples a second, of two channels.
@@ -21,7 +21,7 @@ const rate = 44100
 const frame = 8
 
 // limits hold the soundfonts that people use, and the longest tune.
-var limits = child.Limits{Memory: 2 << 30, File: 128 << 20, Folder: 160 << 20}
+var limits = subprocess.Limits{Memory: 2 << 30, File: 128 << 20, Folder: 160 << 20}
 
 const (
 	notes  = "tune.mid"
@@ -54,7 +54,7 @@ func (e *Engine) play(ctx context.Context, s *score, whole engine.Span) ([]byte,
 
 // perform has a score played and gives the sound as it comes.
 func (e *Engine) perform(ctx context.Context, s *score, part engine.Span) (sound, error) {
-	folder, err := child.NewFolder(e.folder)
+	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
@@ -86,10 +86,10 @@ func (e *Engine) perform(ctx context.Context, s *score, part engine.Span) (sound
 }
 
 // render runs FluidSynth and tells, now and then, how much it has written.
-func (e *Engine) render(ctx context.Context, folder *child.Folder, written func(n int64)) error {
+func (e *Engine) render(ctx context.Context, folder *subprocess.Folder, written func(n int64)) error {
 	done := make(chan error, 1)
 	go func() {
-		done <- child.Run(ctx, child.Program{
+		done <- subprocess.Run(ctx, subprocess.Program{
 			Path: e.program,
 			Args: []string{"-n", "-i", "-q",
 				"-g", "0.5", "-r", strconv.Itoa(rate), "-O", "float", "-T", "wav",

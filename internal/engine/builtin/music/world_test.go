@@ -13,8 +13,8 @@ import (
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/builtin/music"
-	"atelier/internal/engine/child"
 	"atelier/internal/engine/enginetest"
+	"atelier/internal/engine/subprocess"
 	"atelier/internal/file/media"
 )
 
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		theatre = dir
-		child.SetSandbox(child.Sandbox{Mode: child.SandboxAuto, Write: []string{dir}}) // fakes have their files there
+		subprocess.SetSandbox(subprocess.Sandbox{Mode: subprocess.SandboxAuto, Write: []string{dir}}) // fakes have their files there
 		hum := wav(2*time.Second, 0.3)
 		files := map[string][]byte{
 			"hum.wav": hum, "broken.wav": hum[:len(hum)/2], "silence.wav": wav(time.Second, 0), "font.sf2": []byte("a soundfont"),

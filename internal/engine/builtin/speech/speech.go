@@ -24,7 +24,7 @@ import (
 	"unicode/utf8"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 )
 
 // Options are what an operator may choose.
@@ -43,8 +43,8 @@ type Engine struct {
 var _ engine.Engine = (*Engine)(nil)
 
 // Needs are what has to be installed.
-func Needs() []child.Need {
-	return []child.Need{{Name: "espeak-ng", Package: "espeak-ng", Path: child.Find("espeak-ng")}}
+func Needs() []subprocess.Need {
+	return []subprocess.Need{{Name: "espeak-ng", Package: "espeak-ng", Path: subprocess.Find("espeak-ng")}}
 }
 
 // New makes the engine for eSpeak NG at this path.
@@ -59,7 +59,7 @@ const (
 
 // limits leave room for a piece that is longer than the whole may be, so that
 // its length decides and not the disk.
-var limits = child.Limits{Memory: 2 << 30, File: 64 << 20, Folder: 80 << 20}
+var limits = subprocess.Limits{Memory: 2 << 30, File: 64 << 20, Folder: 80 << 20}
 
 var (
 	errAway    = engine.Again(engine.Unavailable, "The voice is not there just now.")
@@ -178,13 +178,13 @@ func (e *Engine) read(ctx context.Context, pieces []piece, m manner, progress fu
 
 // speak has one piece spoken.
 func (e *Engine) speak(ctx context.Context, text string, m manner) (*sound, error) {
-	folder, err := child.NewFolder(e.folder)
+	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
 	defer folder.Close()
 	const result = "speech.wav"
-	err = child.Run(ctx, child.Program{
+	err = subprocess.Run(ctx, subprocess.Program{
 		Path: e.program,
 		Args: []string{"-b", "1", "--stdin", "-w", result, "-v", m.voice,
 			"-s", strconv.Itoa(m.speed), "-p", strconv.Itoa(m.pitch), "-g", strconv.Itoa(m.pause)},

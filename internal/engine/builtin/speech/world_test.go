@@ -13,8 +13,8 @@ import (
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/builtin/speech"
-	"atelier/internal/engine/child"
 	"atelier/internal/engine/enginetest"
+	"atelier/internal/engine/subprocess"
 	"atelier/internal/file/media"
 )
 
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		theatre = dir
-		child.SetSandbox(child.Sandbox{Mode: child.SandboxAuto, Write: []string{dir}}) // fakes have their files there
+		subprocess.SetSandbox(subprocess.Sandbox{Mode: subprocess.SandboxAuto, Write: []string{dir}}) // fakes have their files there
 		files := map[string][]byte{
 			"minutes.wav": wav(8000, 3*time.Minute, 8000),
 			"silence.wav": wav(8000, time.Second, 0),

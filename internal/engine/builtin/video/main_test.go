@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 )
 
 // TestMain lets the programs of tests reach each other's folders: some note what
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		child.SetSandbox(child.Sandbox{Mode: child.SandboxAuto, Write: []string{dir}})
+		subprocess.SetSandbox(subprocess.Sandbox{Mode: subprocess.SandboxAuto, Write: []string{dir}})
 		return m.Run()
 	}())
 }

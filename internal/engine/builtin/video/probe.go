@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 )
 
 // The limits on inputs and results. A file can lie about its length, so every
@@ -106,7 +106,7 @@ func (w *work) measure(ctx context.Context, in input) (facts, error) {
 	args = append(args, "-show_entries",
 		"format=duration:stream=codec_type,width,height,sample_aspect_ratio,avg_frame_rate,r_frame_rate:stream_side_data=rotation:stream_disposition=attached_pic",
 		"-of", "json", "-i", "file:"+in.name)
-	err := w.program(ctx, child.Program{
+	err := w.program(ctx, subprocess.Program{
 		Path: w.ffprobe, Args: args,
 		Line: func(line []byte) {
 			const most = 1 << 20
@@ -247,7 +247,7 @@ func (w *work) count(ctx context.Context, in input, group string) (float64, erro
 		stream = "0:a:0"
 	}
 	seconds := 0.0
-	err := w.program(ctx, child.Program{
+	err := w.program(ctx, subprocess.Program{
 		Path: w.ffmpeg,
 		Args: append(append([]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-progress", "pipe:1"}, in.args()...),
 			"-map", stream, "-c", "copy", "-t", num(longestInput+1), "-f", "null", "-"),

@@ -19,7 +19,7 @@ import (
 	"slices"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 )
 
 // Options are the engine's settings. Zero stands for the value in the comment.
@@ -36,22 +36,22 @@ type Options struct {
 type Engine struct {
 	ffmpeg, ffprobe string
 	folder          string
-	limits          child.Limits
+	limits          subprocess.Limits
 }
 
 var _ engine.Engine = (*Engine)(nil)
 
 // Needs are the programs that the engine cannot work without.
-func Needs() []child.Need {
-	return []child.Need{
-		{Name: "ffmpeg", Package: "ffmpeg", Path: child.Find("ffmpeg")},
-		{Name: "ffprobe", Package: "ffmpeg", Path: child.Find("ffprobe")},
+func Needs() []subprocess.Need {
+	return []subprocess.Need{
+		{Name: "ffmpeg", Package: "ffmpeg", Path: subprocess.Find("ffmpeg")},
+		{Name: "ffprobe", Package: "ffmpeg", Path: subprocess.Find("ffprobe")},
 	}
 }
 
 // New makes the engine for the two programs, by their absolute paths.
 func New(ffmpeg, ffprobe string, o Options) *Engine {
-	return &Engine{ffmpeg: ffmpeg, ffprobe: ffprobe, folder: o.Folder, limits: child.Limits{
+	return &Engine{ffmpeg: ffmpeg, ffprobe: ffprobe, folder: o.Folder, limits: subprocess.Limits{
 		Memory: cmp.Or(o.Memory, 4<<30),
 		File:   cmp.Or(o.File, 1<<30),
 		Folder: cmp.Or(o.Space, 4<<30),

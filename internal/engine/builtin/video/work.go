@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"atelier/internal/engine"
-	"atelier/internal/engine/child"
+	"atelier/internal/engine/subprocess"
 )
 
 // work is a job under way, with the folder that it lies in.
@@ -18,11 +18,11 @@ type work struct {
 	*Engine
 	task
 	out    engine.Sink
-	folder *child.Folder
+	folder *subprocess.Folder
 }
 
 func (e *Engine) begin(t task, out engine.Sink) (*work, error) {
-	folder, err := child.NewFolder(e.folder)
+	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {
 		return nil, errAway.Because(err)
 	}
@@ -47,12 +47,12 @@ var (
 // meaning says what an error of a program means for the job: other for what
 // the program itself could not do.
 func meaning(ctx context.Context, err error, other *engine.Error) error {
-	switch _, exit := errors.AsType[*child.Exit](err); {
+	switch _, exit := errors.AsType[*subprocess.Exit](err); {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, child.ErrLimit):
+	case errors.Is(err, subprocess.ErrLimit):
 		return errLarge.Because(err)
 	case exit:
 		return other.Because(err)
@@ -61,13 +61,13 @@ func meaning(ctx context.Context, err error, other *engine.Error) error {
 }
 
 // program runs one of the two, in the job's folder.
-func (w *work) program(ctx context.Context, p child.Program) error {
+func (w *work) program(ctx context.Context, p subprocess.Program) error {
 	p.Folder = w.folder
 	p.Limits = w.limits
 	// Otherwise each of its many threads takes 64 MiB of address space, in use
 	// or not, and the limit on it would have to be far above what is used.
 	p.Env = []string{"MALLOC_ARENA_MAX=2"}
-	return child.Run(ctx, p)
+	return subprocess.Run(ctx, p)
 }
 
 // put copies an input into the folder.
@@ -94,7 +94,7 @@ func (w *work) run(ctx context.Context, s engine.Span, length float64, other *en
 		"-filter_threads", threads, "-filter_complex_threads", threads,
 	}, args...)
 	s.At(0)
-	err := w.program(ctx, child.Program{
+	err := w.program(ctx, subprocess.Program{
 		Path: w.ffmpeg, Args: all,
 		Line: func(line []byte) {
 			if text, ok := strings.CutPrefix(string(line), "out_time_us="); ok && length > 0 {

@@ -20,8 +20,8 @@ import (
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/builtin/video"
-	"atelier/internal/engine/child"
 	"atelier/internal/engine/enginetest"
+	"atelier/internal/engine/subprocess"
 	"atelier/internal/file/media"
 )
 
@@ -34,7 +34,7 @@ func size(w, h int64) values { return values{"width": w, "height": h} }
 func programs(t testing.TB) (ffmpeg, ffprobe string) {
 	t.Helper()
 	enginetest.Installed(t, video.Needs())
-	return child.Find("ffmpeg"), child.Find("ffprobe")
+	return subprocess.Find("ffmpeg"), subprocess.Find("ffprobe")
 }
 
 func newEngine(t testing.TB) *video.Engine {

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
 // Options are what a server runs.
@@ -38,7 +38,7 @@ type Server struct {
 	o       Options
 	dir     string
 	port    string
-	process *companion.Server
+	process *servers.Server
 	pid     int
 }
 
@@ -46,7 +46,7 @@ type Server struct {
 // takes work.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	at := companion.Need(t, "Cog server", "ATELIER_TEST_COG", prepare)
+	at := servers.Need(t, "Cog server", "ATELIER_TEST_COG", prepare)
 	if o.Model == "" {
 		o.Model = "Predictor"
 	}
@@ -93,7 +93,7 @@ func (s *Server) Restart(t testing.TB) {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var err error
-	if s.process, err = companion.Start(cmd); err != nil {
+	if s.process, err = servers.Start(cmd); err != nil {
 		t.Fatalf("Cog server for tests: %v", err)
 	}
 	s.pid = cmd.Process.Pid

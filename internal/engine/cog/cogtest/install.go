@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
 // place is where things are on this machine.
@@ -21,14 +21,14 @@ type place struct {
 var prepare = sync.OnceValues(func() (place, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	source, err := companion.Source(ctx, "cogserver")
+	source, err := servers.Source(ctx, "cogserver")
 	if err != nil {
-		return place{}, fmt.Errorf("cog, the prediction server for tests, %w: %w", companion.ErrMissing, err)
+		return place{}, fmt.Errorf("cog, the prediction server for tests, %w: %w", servers.ErrMissing, err)
 	}
-	bin, err := companion.Python(ctx, source, "cog")
+	bin, err := servers.Python(ctx, source, "cog")
 	if err != nil {
 		return place{}, fmt.Errorf("cog, the prediction server for tests: %w", err)
 	}
-	dir, err := companion.Dir("", "atelier-cog-")
+	dir, err := servers.Dir("", "atelier-cog-")
 	return place{source: source, bin: bin, dir: dir}, err
 })

@@ -18,7 +18,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"atelier/internal/file/blob"
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
 const (
@@ -66,7 +66,7 @@ func S3(t testing.TB) Bucket {
 	t.Helper()
 	b := Bucket{
 		Name:      fmt.Sprintf("test-%d", buckets.Add(1)),
-		Endpoint:  companion.Need(t, "S3", "ATELIER_TEST_S3", startServer),
+		Endpoint:  servers.Need(t, "S3", "ATELIER_TEST_S3", startServer),
 		AccessKey: accessKey,
 		SecretKey: secretKey,
 	}
@@ -77,11 +77,11 @@ func S3(t testing.TB) Bucket {
 }
 
 var startServer = sync.OnceValues(func() (string, error) {
-	program, err := companion.Program("s3server", "github.com/versity/versitygw/cmd/versitygw")
+	program, err := servers.Program("s3server", "github.com/versity/versitygw/cmd/versitygw")
 	if err != nil {
 		return "", err
 	}
-	dir, err := companion.Dir("", "atelier-s3-")
+	dir, err := servers.Dir("", "atelier-s3-")
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +115,7 @@ func start(program, dir string) (string, error) {
 	cmd := exec.Command(program, append(args, data)...)
 	cmd.Dir = dir
 	cmd.Env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
-	server, err := companion.Start(cmd)
+	server, err := servers.Start(cmd)
 	if err != nil {
 		return "", err
 	}

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
-var errNoServer = fmt.Errorf("oidc-provider, the OpenID provider for tests, %w", companion.ErrMissing)
+var errNoServer = fmt.Errorf("oidc-provider, the OpenID provider for tests, %w", servers.ErrMissing)
 
 var controlLine = regexp.MustCompile(`control: (http://\S+)\n`)
 
@@ -25,14 +25,14 @@ var startServer = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := companion.Dir("", "atelier-oidc-")
+	dir, err := servers.Dir("", "atelier-oidc-")
 	if err != nil {
 		return "", err
 	}
 	cmd := exec.Command(node, program)
 	cmd.Dir = dir
 	cmd.Env = []string{"NODE_ENV=production"}
-	server, err := companion.Start(cmd)
+	server, err := servers.Start(cmd)
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +55,7 @@ var startServer = sync.OnceValues(func() (string, error) {
 func install() (node, program string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	source, err := companion.Source(ctx, "oidcserver")
+	source, err := servers.Source(ctx, "oidcserver")
 	if err != nil {
 		return "", "", fmt.Errorf("%w: %w", errNoServer, err)
 	}
@@ -63,7 +63,7 @@ func install() (node, program string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	node, packages, err := companion.Node(ctx, source, "oidc")
+	node, packages, err := servers.Node(ctx, source, "oidc")
 	if err != nil {
 		return "", "", fmt.Errorf("oidc-provider, the OpenID provider for tests: %w", err)
 	}

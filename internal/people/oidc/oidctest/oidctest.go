@@ -22,7 +22,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 )
 
 // Server is a provider with one client. Anybody can sign in with any login,
@@ -38,7 +38,7 @@ type Server struct {
 // to redirectURL.
 func Start(t testing.TB, redirectURL string) *Server {
 	t.Helper()
-	base := companion.Need(t, "OpenID provider", "ATELIER_TEST_OIDC", startServer)
+	base := servers.Need(t, "OpenID provider", "ATELIER_TEST_OIDC", startServer)
 	body, err := json.Marshal(map[string]any{"redirect_uris": []string{redirectURL}})
 	if err != nil {
 		t.Fatal(err)

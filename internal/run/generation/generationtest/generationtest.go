@@ -11,7 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"atelier/internal/base/ident"
+	"atelier/internal/base/ids"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/queue"
@@ -24,7 +24,7 @@ import (
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
 	"atelier/internal/file/media"
-	"atelier/internal/file/storage"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/budget"
 	"atelier/internal/money/ledger"
 	"atelier/internal/money/report"
@@ -53,7 +53,7 @@ var tools = map[string]string{
 const picture = "output: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
 // Checks are the invariants of all that runs touch.
-var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, storage.Checks, catalog.Checks, ratelimit.Checks, report.Checks, budget.Checks)
+var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, quota.Checks, catalog.Checks, ratelimit.Checks, report.Checks, budget.Checks)
 
 // House is an installation whose clock moves only when it is told to. Nobody
 // works in it.
@@ -197,7 +197,7 @@ func (h *House) Tool(slug string) *catalog.Tool {
 // Person makes somebody with so many tokens.
 func (h *House) Person(tokens int64) string {
 	h.Helper()
-	id := ident.New()
+	id := ids.New()
 	h.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, lower($2), TRUE, '', 1)`, id, id+"@example.com")
 	h.Give(id, tokens)
 	return id
@@ -206,7 +206,7 @@ func (h *House) Person(tokens int64) string {
 // Company makes a company that has no teams yet.
 func (h *House) Company() string {
 	h.Helper()
-	id := ident.New()
+	id := ids.New()
 	h.Exec(`INSERT INTO company (id, name, plan, created) VALUES ($1, 'Company', 'ENTERPRISE', 1)`, id)
 	return id
 }
@@ -215,7 +215,7 @@ func (h *House) Company() string {
 // asked here.
 func (h *House) TeamOf(companyID string, tokens int64) string {
 	h.Helper()
-	id := ident.New()
+	id := ids.New()
 	h.Exec(`INSERT INTO team (id, company_id, name, removed, created) VALUES ($1, $2, 'Team', FALSE, 1)`, id, companyID)
 	h.Give(id, tokens)
 	return id

@@ -26,7 +26,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"atelier/internal/testkit/companion"
+	"atelier/internal/testkit/servers"
 	"atelier/internal/web/certificate/certificatetest"
 )
 
@@ -41,7 +41,7 @@ type Authority struct {
 	TLSAddress  string // tls-alpn-01
 	HTTPAddress string // http-01
 
-	server *companion.Server
+	server *servers.Server
 }
 
 const (
@@ -54,7 +54,7 @@ const (
 var authorities atomic.Int64
 
 var program = sync.OnceValues(func() (string, error) {
-	return companion.Program("acmeserver", "github.com/letsencrypt/pebble/v2/cmd/pebble")
+	return servers.Program("acmeserver", "github.com/letsencrypt/pebble/v2/cmd/pebble")
 })
 
 // Start runs an authority that ends with the test binary.
@@ -63,8 +63,8 @@ func Start(t testing.TB) *Authority {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has all of 127.0.0.0/8")
 	}
-	path := companion.Need(t, "ACME", "ATELIER_TEST_ACME", program)
-	dir, err := companion.Dir("", "atelier-acme-")
+	path := servers.Need(t, "ACME", "ATELIER_TEST_ACME", program)
+	dir, err := servers.Dir("", "atelier-acme-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func Start(t testing.TB) *Authority {
 	cmd := exec.Command(path, "-config", "config.json", "-dnsserver", resolve(t, host))
 	cmd.Dir = dir
 	cmd.Env = []string{"PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0"}
-	a.server, err = companion.Start(cmd)
+	a.server, err = servers.Start(cmd)
 	if err != nil {
 		t.Fatal(err)
 	}

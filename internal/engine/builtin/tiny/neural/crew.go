@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"atelier/internal/base/background"
+	"atelier/internal/base/lowpriority"
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
@@ -54,13 +54,13 @@ const looks, pause = 100, 8
 func newCrew(hands []*hand) *crew {
 	c := &crew{hands: hands, tasks: make(chan func())}
 	c.current.Store(&phase{})
-	background.AddTurns(len(hands))
+	lowpriority.AddTurns(len(hands))
 	for i, h := range hands {
 		h.wake = make(chan struct{}, 1)
 		c.ended.Add(1)
 		go func() {
 			defer c.ended.Done()
-			background.Lower()
+			lowpriority.Lower()
 			if i == 0 {
 				for task := range c.tasks {
 					task()
@@ -192,5 +192,5 @@ func (c *crew) end() {
 		h.rouse()
 	}
 	c.ended.Wait()
-	background.AddTurns(-len(c.hands))
+	lowpriority.AddTurns(-len(c.hands))
 }

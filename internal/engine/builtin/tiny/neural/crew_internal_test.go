@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"atelier/internal/engine/builtin/tiny/kernel"
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // A picture that was handed out belongs to its owner alone: the crew, which
@@ -26,7 +26,7 @@ func TestPicturesAreLetGo(t *testing.T) {
 		runtime.AddCleanup(in, func(what string) { gone <- what }, "what went in")
 		runtime.AddCleanup(out, func(what string) { gone <- what }, "what came out")
 	}()
-	witness.Until(t, "pictures to be let go", func() bool {
+	watch.Until(t, "pictures to be let go", func() bool {
 		runtime.GC()
 		return len(gone) == 2
 	})

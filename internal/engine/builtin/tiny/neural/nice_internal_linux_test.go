@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"atelier/internal/testkit/witness"
+	"atelier/internal/testkit/watch"
 )
 
 // A thread that comes after others never goes back to Go, where it would slow
@@ -46,6 +46,6 @@ func TestThreadsEndWithTheirCrew(t *testing.T) {
 		if id == os.Getpid() {
 			continue // the process's first thread cannot end; Go lets it sleep
 		}
-		witness.Until(t, "the end of a thread", func() bool { return niceness(id) == "ended" })
+		watch.Until(t, "the end of a thread", func() bool { return niceness(id) == "ended" })
 	}
 }

@@ -1,0 +1,59 @@
+// Package ids makes the opaque ids that callers see, and the hashes by which
+// secrets are kept.
+package ids
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Length is how many characters an id has.
+const Length = 20
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// New gives a random id of Length letters and digits, about 119 bits.
+func New() string { return Text(Length) }
+
+// Text gives n random letters and digits.
+func Text(n int) string {
+	out := make([]byte, 0, n)
+	var buf [64]byte
+	for {
+		rand.Read(buf[:])
+		for _, b := range buf {
+			// 248 = 4 * 62: what is above would favour the first characters.
+			if b >= 248 {
+				continue
+			}
+			if out = append(out, alphabet[b%62]); len(out) == n {
+				return string(out)
+			}
+		}
+	}
+}
+
+// Valid tells whether s has the shape of an id. It says nothing about whether
+// anything has that id.
+func Valid(s string) bool {
+	return len(s) == Length && Alphanumeric(s)
+}
+
+// Alphanumeric tells whether s holds letters and digits only.
+func Alphanumeric(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Hash is how a secret that nobody can guess is kept: in SHA-256, so that who
+// reads the database has nothing to present.
+func Hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package lowpriority
+
+// yieldToOthers has no counterpart where niceness belongs to processes.
+func yieldToOthers() {}

@@ -1,0 +1,116 @@
+package imageengine
+
+import (
+	"context"
+	"math"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/builtin/pixels"
+)
+
+// adjust: picture, exposure, contrast, saturation, warmth, mono.
+func adjust(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+	f, err := t.file("picture")
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	if err := t.reserveInPlace(ctx, f, 0); err != nil {
+		return pixels.Picture{}, err
+	}
+	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	change := toner{
+		gain:     gains(t.Number("exposure", 0, -10, 10), t.Number("warmth", 0, -1, 1)),
+		contrast: t.Number("contrast", 0, -1, 1),
+		colour:   float32(1 + t.Number("saturation", 0, -1, 1)),
+		mono:     t.flag("mono", false),
+	}
+	change.prepare()
+	m := p.NRGBA
+	err = pixels.Rows(ctx, s.Part(0.4, 1), m.Rect.Dy(), func(y int) {
+		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
+		for i := 0; i < len(pix); i += 4 {
+			change.apply(pix[i:][:3])
+		}
+	})
+	return p, err
+}
+
+// gains are what linear light is multiplied with. An exposure of 1 doubles it,
+// as a camera's does. Warmth moves light from blue to red and leaves the
+// brightness of grey as it is.
+func gains(exposure, warmth float64) [3]float64 {
+	const reach = 0.4 // stops, at full warmth
+	r := math.Exp2(reach * warmth)
+	g := 1.0
+	b := math.Exp2(-reach * warmth)
+	all := math.Exp2(exposure) / (0.2126*r + 0.7152*g + 0.0722*b)
+	return [3]float64{r * all, g * all, b * all}
+}
+
+// toner changes pixels. Everything that happens to each channel alone is
+// looked up.
+type toner struct {
+	gain     [3]float64
+	contrast float64
+	colour   float32
+	mono     bool
+
+	linear [3][256]float32 // channels after the gain, for black and white
+	curve  [3][256]float32 // channels after gain and contrast, from 0 to 255
+	grey   [4096]uint8     // contrast of linear light
+}
+
+func (t *toner) prepare() {
+	for c := range t.curve {
+		for i := range t.curve[c] {
+			v := decode(float64(i)/255) * t.gain[c]
+			t.linear[c][i] = float32(v)
+			t.curve[c][i] = float32(255 * steepen(encode(min(v, 1)), t.contrast))
+		}
+	}
+	for i := range t.grey {
+		// The index grows with the square root of light, so dark greys keep
+		// steps of their own.
+		v := float64(i) / float64(len(t.grey)-1)
+		t.grey[i] = pixels.Byte(float32(255 * steepen(encode(v*v), t.contrast)))
+	}
+}
+
+// steepen pulls stored values from 0 to 1 away from middle grey, or towards it.
+// More contrast bends the ends, so that nothing is cut off.
+func steepen(v, contrast float64) float64 {
+	if contrast <= 0 {
+		return 0.5 + (v-0.5)*(1+contrast)
+	}
+	power := 1 + 1.5*contrast
+	if v < 0.5 {
+		return 0.5 * math.Pow(2*v, power)
+	}
+	return 1 - 0.5*math.Pow(2-2*v, power)
+}
+
+func (t *toner) apply(p []uint8) {
+	if t.mono {
+		y := 0.2126*t.linear[0][p[0]] + 0.7152*t.linear[1][p[1]] + 0.0722*t.linear[2][p[2]]
+		v := t.grey[int(math.Sqrt(float64(min(y, 1)))*float64(len(t.grey)-1)+0.5)]
+		p[0] = v
+		p[1] = v
+		p[2] = v
+		return
+	}
+	r := t.curve[0][p[0]]
+	g := t.curve[1][p[1]]
+	b := t.curve[2][p[2]]
+	if t.colour != 1 {
+		grey := 0.2126*r + 0.7152*g + 0.0722*b
+		r = grey + (r-grey)*t.colour
+		g = grey + (g-grey)*t.colour
+		b = grey + (b-grey)*t.colour
+	}
+	p[0] = pixels.Byte(r)
+	p[1] = pixels.Byte(g)
+	p[2] = pixels.Byte(b)
+}

@@ -1,0 +1,191 @@
+package imageengine
+
+import (
+	"image"
+
+	"atelier/internal/engine/builtin/pixels"
+)
+
+// edge takes the pixels at a subject's edge apart.
+type edge struct {
+	m      *image.NRGBA
+	depth  []uint8
+	behind *backdrop
+	reach  int
+
+	// Rows that have changed already, as they were: those from first on.
+	first int
+	old   []uint8
+}
+
+// keep copies rows before they change.
+func (e *edge) keep(from, to int) {
+	from = max(from, 0)
+	w := 4 * e.m.Rect.Dx()
+	kept := make([]uint8, 0, (to-from)*w)
+	for y := from; y < to; y++ {
+		kept = append(kept, e.row(y)...)
+	}
+	e.first = from
+	e.old = kept
+}
+
+// row gives a row as it was read.
+func (e *edge) row(y int) []uint8 {
+	w := 4 * e.m.Rect.Dx()
+	if i := y - e.first; i >= 0 && (i+1)*w <= len(e.old) {
+		return e.old[i*w:][:w]
+	}
+	return e.m.Pix[y*e.m.Stride:][:w]
+}
+
+// apart finds, for a row, how much of each pixel is subject, and the colour of
+// that part.
+func (e *edge) apart(y int, alphas []float32, colours []uint8) {
+	w := e.m.Rect.Dx()
+	pix := e.row(y)
+	for x := range w {
+		depth := e.depth[y*w+x]
+		p := pix[4*x:][:4]
+		to := colours[3*x:][:3]
+		copy(to, p)
+		opacity := float32(p[3]) / 255
+		switch {
+		case depth > outside+uint8(e.reach):
+			alphas[x] = 0
+			continue
+		case depth < outside && int(depth) > edgeWidth:
+			alphas[x] = opacity
+			continue
+		}
+		back := e.behind.at(x, y)
+		front, ok := e.front(x, y, back)
+		if !ok { // nothing near is subject
+			alphas[x] = 0
+			continue
+		}
+		share := blendOf(p, front, back)
+		if depth > outside {
+			// The background was followed up to here, so what differs from it
+			// counts only right beside the subject.
+			if depth > outside+2 {
+				share = 0
+			}
+		} else {
+			// Deep within, a pixel like the background is the subject's own.
+			share = max(share, (float32(depth)-2)/(edgeWidth-1))
+		}
+		alphas[x] = share * opacity
+		for c := range to {
+			own := front[c]
+			if share > 0.05 {
+				// What is left without the background; the less there is, the
+				// less it can be trusted.
+				mine := (float32(p[c]) - (1-share)*back[c]) / share
+				own += (mine - own) * share
+			}
+			to[c] = pixels.Byte(own)
+		}
+	}
+}
+
+// blendOf says how far from back to front a colour lies.
+func blendOf(p []uint8, front, back [3]float32) float32 {
+	const apart = 12 * 12 // levels, below which the two cannot be told apart
+	var along, whole float32
+	for c := range front {
+		d := front[c] - back[c]
+		along += d * (float32(p[c]) - back[c])
+		whole += d * d
+	}
+	if whole < apart {
+		return 1
+	}
+	return within(along/whole, 0, 1)
+}
+
+// front is the colour of the subject near a pixel: the mean of what lies deep
+// enough to be nothing else. Where nothing does, as in hair, it is what
+// differs most from the background.
+func (e *edge) front(x, y int, back [3]float32) (front [3]float32, ok bool) {
+	w := e.m.Rect.Dx()
+	h := e.m.Rect.Dy()
+	reach := e.reach + 2
+	var sum [3]float32
+	var n, most float32
+	for sy := max(y-reach, 0); sy <= min(y+reach, h-1); sy++ {
+		row := e.row(sy)
+		depths := e.depth[sy*w:][:w]
+		for sx := max(x-reach, 0); sx <= min(x+reach, w-1); sx++ {
+			depth := depths[sx]
+			if depth >= outside {
+				continue
+			}
+			p := row[4*sx:][:4]
+			if depth >= edgeWidth-1 {
+				weight := 1 / float32(1+(sx-x)*(sx-x)+(sy-y)*(sy-y))
+				for c := range sum {
+					sum[c] += weight * float32(p[c])
+				}
+				n += weight
+			}
+			if n > 0 {
+				continue
+			}
+			var far float32
+			for c := range back {
+				d := float32(p[c]) - back[c]
+				far += d * d
+			}
+			if far >= most {
+				most = far
+				ok = true
+				front = [3]float32{float32(p[0]), float32(p[1]), float32(p[2])}
+			}
+		}
+	}
+	if n > 0 {
+		return [3]float32{sum[0] / n, sum[1] / n, sum[2] / n}, true
+	}
+	return front, ok
+}
+
+// fade writes a row, its alpha blurred.
+func (e *edge) fade(y int, alphas block, colours []uint8, kernel []float32) {
+	w := e.m.Rect.Dx()
+	h := e.m.Rect.Dy()
+	reach := len(kernel) / 2
+	pix := e.m.Pix[y*e.m.Stride:][:4*w]
+	for x := range w {
+		p := pix[4*x:][:4]
+		depth := e.depth[y*w+x]
+		switch {
+		case depth < outside && int(depth) > edgeWidth+reach:
+			continue // within: as it was
+		case int(depth) > outside+reach+2:
+			clear(p)
+			continue
+		}
+		var sum, whole float32
+		for j, a := range kernel {
+			sy := y + j - reach
+			if sy < 0 || sy >= h {
+				continue
+			}
+			row := alphas.row(sy % alphas.h)
+			for i, b := range kernel {
+				if sx := x + i - reach; sx >= 0 && sx < w {
+					sum += a * b * row[sx]
+					whole += a * b
+				}
+			}
+		}
+		if p[3] = pixels.Byte(255 * sum / whole); p[3] == 0 {
+			p[0] = 0
+			p[1] = 0
+			p[2] = 0
+			continue
+		}
+		copy(p[:3], colours[3*(y%alphas.h*w+x):][:3])
+	}
+}

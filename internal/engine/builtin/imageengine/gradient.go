@@ -1,0 +1,192 @@
+package imageengine
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/builtin/pixels"
+)
+
+// random gives the numbers that follow from a seed.
+func random(seed uint32) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 0x61746c72)) }
+
+// gradient: style, colours, size, grain. The seed decides the direction, the
+// centre or the places of the colours, and the colours where none are given.
+func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
+	w, h, err := t.size("size", 1024, 1024)
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	r := random(seed)
+	chosen := harmony(r, 3) // always, so that giving colours changes nothing else
+	colours, err := parseColours(t.text("colours", ""))
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	if colours == nil {
+		colours = chosen
+	}
+	var blend func(x, y float64) lab
+	switch t.text("style", "linear") {
+	case "linear":
+		blend = linearBlend(r, colours, float64(w), float64(h))
+	case "radial":
+		blend = radialBlend(r, colours, float64(w), float64(h))
+	case "mesh":
+		blend = meshBlend(r, colours, float64(w), float64(h))
+	default:
+		return pixels.Picture{}, engine.ErrSetup
+	}
+	grain := float32(26 * t.Number("grain", 0.1, 0, 1)) // levels
+	if err := t.reserve(ctx, 0, int64(w)*int64(h)); err != nil {
+		return pixels.Picture{}, err
+	}
+	m := image.NewNRGBA(image.Rect(0, 0, w, h))
+	err = pixels.Rows(ctx, s, h, func(y int) {
+		pix := m.Pix[y*m.Stride:][:4*w]
+		for x := range w {
+			c := blend(float64(x)+0.5, float64(y)+0.5).rgb()
+			noise := float32(0)
+			if grain > 0 {
+				noise = grain * float32(unit(seed, uint32(x), uint32(y))-unit(^seed, uint32(x), uint32(y)))
+			}
+			p := pix[4*x:][:4]
+			p[0] = shown(c.r, noise)
+			p[1] = shown(c.g, noise)
+			p[2] = shown(c.b, noise)
+			p[3] = 255
+		}
+	})
+	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
+}
+
+// shown encodes light and adds noise. The table alone would round first, and
+// noise could not hide the steps.
+func shown(v, noise float32) uint8 {
+	if noise == 0 {
+		return light().encodedByte(v)
+	}
+	return pixels.Byte(light().encodedExact(v) + noise)
+}
+
+// parseColours reads two to four colours, none from an empty text.
+func parseColours(text string) ([]lab, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var all []lab
+	for part := range strings.SplitSeq(text, ",") {
+		c, ok := parseColour(part)
+		if !ok || c.A != 255 {
+			return nil, engine.Fail(engine.Failed, fmt.Sprintf("%q is not a colour: write it as #rrggbb.", strings.TrimSpace(part)))
+		}
+		all = append(all, labOf(c))
+	}
+	if n := len(all); n < 2 || n > 4 {
+		return nil, engine.Fail(engine.Failed, fmt.Sprintf("Two to four colours are needed, not %d.", n))
+	}
+	return all, nil
+}
+
+// ramp is a smooth way from the first colour to the last.
+type ramp []lab
+
+// newRamp blends from colour to colour and then rounds the kinks at those in
+// between, which would show as lines. The ends stay what they are.
+func newRamp(colours []lab) ramp {
+	const steps, reach = 2048, 80
+	sharp := make(ramp, steps+1)
+	for i := range sharp {
+		at := float64(i) / steps * float64(len(colours)-1)
+		k := min(int(at), len(colours)-2)
+		sharp[i] = colours[k].mix(colours[k+1], at-float64(k))
+	}
+	sums := make(ramp, len(sharp)+1)
+	for i, c := range sharp {
+		sums[i+1] = lab{sums[i].l + c.l, sums[i].a + c.a, sums[i].b + c.b}
+	}
+	smooth := make(ramp, len(sharp))
+	for i := range smooth {
+		d := min(reach, i, steps-i)
+		n := float64(2*d + 1)
+		lo := sums[i-d]
+		hi := sums[i+d+1]
+		smooth[i] = lab{(hi.l - lo.l) / n, (hi.a - lo.a) / n, (hi.b - lo.b) / n}
+	}
+	return smooth
+}
+
+func (r ramp) at(t float64) lab {
+	f := min(max(t, 0), 1) * float64(len(r)-1)
+	i := min(int(f), len(r)-2)
+	return r[i].mix(r[i+1], f-float64(i))
+}
+
+// linearBlend runs from corner to corner at some angle.
+func linearBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
+	way := newRamp(colours)
+	sin, cos := math.Sincos(2 * math.Pi * r.Float64())
+	length := w*math.Abs(cos) + h*math.Abs(sin)
+	return func(x, y float64) lab {
+		return way.at(0.5 + ((x-w/2)*cos+(y-h/2)*sin)/length)
+	}
+}
+
+// radialBlend runs from a place near the middle to the farthest corner.
+func radialBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
+	way := newRamp(colours)
+	cx := w * (0.25 + 0.5*r.Float64())
+	cy := h * (0.25 + 0.5*r.Float64())
+	far := math.Hypot(max(cx, w-cx), max(cy, h-cy))
+	return func(x, y float64) lab { return way.at(math.Hypot(x-cx, y-cy) / far) }
+}
+
+// meshBlend sets blots of the colours all over and lets them run into each
+// other along slightly bent ways.
+func meshBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
+	type blot struct {
+		x, y float64
+		c    lab
+	}
+	short := min(w, h)
+	columns := max(int(math.Round(2*w/short)), 2)
+	lines := max(int(math.Round(2*h/short)), 2)
+	columns = min(columns, 6)
+	lines = min(lines, 6)
+	order := r.Perm(columns * lines)
+	blots := make([]blot, 0, columns*lines)
+	for i := range columns * lines {
+		x := (float64(i%columns) + 0.1 + 0.8*r.Float64()) / float64(columns) * w
+		y := (float64(i/columns) + 0.1 + 0.8*r.Float64()) / float64(lines) * h
+		blots = append(blots, blot{x / short, y / short, colours[order[i]%len(colours)]})
+	}
+	phase := [4]float64{}
+	for i := range phase {
+		phase[i] = 2 * math.Pi * r.Float64()
+	}
+	const bend, soft = 0.09, 0.06
+	return func(px, py float64) lab {
+		u := px / short
+		v := py / short
+		u, v = u+bend*math.Sin(4.1*v+phase[0])+bend/2*math.Sin(7.3*u+phase[2]), v+bend*math.Sin(3.7*u+phase[1])+bend/2*math.Sin(6.7*v+phase[3])
+		var sum lab
+		var all float64
+		for i := range blots {
+			b := &blots[i]
+			dx := u - b.x
+			dy := v - b.y
+			weight := 1 / (dx*dx + dy*dy + soft)
+			weight *= weight
+			sum.l += b.c.l * weight
+			sum.a += b.c.a * weight
+			sum.b += b.c.b * weight
+			all += weight
+		}
+		return lab{sum.l / all, sum.a / all, sum.b / all}
+	}
+}

@@ -1,0 +1,242 @@
+package imageengine
+
+import (
+	"context"
+	"image"
+	"math"
+
+	"atelier/internal/engine"
+)
+
+// edgeWidth is how many pixels within the subject an edge may be blurred over.
+const edgeWidth = 4
+
+// matte gives the subject its alpha: 1 within, 0 outside. At the edge pixels
+// are taken for blends of the subject's colour nearby and the background's
+// behind, and keep only the subject's, so that no rim shows on another
+// background. soften fades the edge over about so many pixels more.
+func matte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, soften float64) error {
+	w := m.Rect.Dx()
+	h := m.Rect.Dy()
+	reach := edgeWidth + int(math.Ceil(soften))
+	behind := newBackdrop(m, area)
+	depth := depths(area, w, h) // area is not needed any more
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.At(0.1)
+	e := edge{m: m, depth: depth, behind: behind, reach: reach}
+	kernel := []float32{1}
+	if soften > 0 {
+		kernel = gauss(soften / 2)
+	}
+	// As when sharpening, a strip at a time: pixels change in place only after
+	// all that look at them have been taken apart.
+	const strip = 256
+	margin := len(kernel)/2 + 1
+	alphas := newBlock(w, min(strip+2*margin, h))
+	colours := make([]uint8, 3*w*alphas.h)
+	done := 0
+	look := reach + 3
+	for top := 0; top < h; top += strip {
+		bottom := min(top+strip, h)
+		part := s.Part(0.1+0.9*float64(top)/float64(h), 0.1+0.9*float64(bottom)/float64(h))
+		// The search for colours looks back at rows that have changed by then,
+		// so they are kept as they were.
+		first := done
+		last := min(bottom+margin, h)
+		done = last
+		err := bands(ctx, part.Part(0, 0.6), last-first, 8, func(from, to int) {
+			for y := first + from; y < first+to; y++ {
+				slot := y % alphas.h
+				e.apart(y, alphas.row(slot), colours[3*w*slot:][:3*w])
+			}
+		})
+		if err != nil {
+			return err
+		}
+		e.keep(bottom-look, bottom)
+		err = bands(ctx, part.Part(0.6, 1), bottom-top, 8, func(from, to int) {
+			for y := top + from; y < top+to; y++ {
+				e.fade(y, alphas, colours, kernel)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// depths says how deep pixels lie within the subject, counted in pixels from 1
+// at its edge, or, with 128 more, in the background. Beyond 100 all is the same.
+func depths(area []uint8, w, h int) []uint8 {
+	const most = 100
+	at := func(i int) bool { return area[i] == ground }
+	d := make([]uint8, len(area))
+	for i := range d {
+		d[i] = most
+	}
+	// Two sweeps, in halves of a pixel: 2 to a neighbour, 3 to one at a corner.
+	relax := func(i, j int, step uint8) {
+		if at(i) != at(j) {
+			d[i] = min(d[i], step)
+		} else if v := d[j] + step; v < d[i] {
+			d[i] = v
+		}
+	}
+	for y := range h {
+		for x := range w {
+			i := y*w + x
+			if x > 0 {
+				relax(i, i-1, 2)
+			}
+			if y > 0 {
+				relax(i, i-w, 2)
+				if x > 0 {
+					relax(i, i-w-1, 3)
+				}
+				if x < w-1 {
+					relax(i, i-w+1, 3)
+				}
+			}
+		}
+	}
+	for y := h - 1; y >= 0; y-- {
+		for x := w - 1; x >= 0; x-- {
+			i := y*w + x
+			if x < w-1 {
+				relax(i, i+1, 2)
+			}
+			if y < h-1 {
+				relax(i, i+w, 2)
+				if x < w-1 {
+					relax(i, i+w+1, 3)
+				}
+				if x > 0 {
+					relax(i, i+w-1, 3)
+				}
+			}
+		}
+	}
+	for i := range d {
+		d[i] = (d[i] + 1) / 2
+		if at(i) {
+			d[i] += outside
+		}
+	}
+	return d
+}
+
+// outside marks depths in the background.
+const outside = 128
+
+// backdrop is the colour of the background everywhere, also behind the
+// subject, in stored values.
+type backdrop struct {
+	cell, w, h int
+	colours    [][3]float32
+}
+
+// newBackdrop takes the mean of the background in squares of the picture.
+// Squares without any get that of their neighbours.
+func newBackdrop(m *image.NRGBA, area []uint8) *backdrop {
+	w := m.Rect.Dx()
+	h := m.Rect.Dy()
+	b := &backdrop{cell: max(max(w, h)/48, 8)}
+	b.w = (w + b.cell - 1) / b.cell
+	b.h = (h + b.cell - 1) / b.cell
+	b.colours = make([][3]float32, b.w*b.h)
+	sums := make([][4]float64, b.w*b.h)
+	for y := range h {
+		for x := range w {
+			if area[y*w+x] != ground {
+				continue
+			}
+			p := m.Pix[y*m.Stride+4*x:][:4]
+			if p[3] < 8 {
+				continue
+			}
+			to := &sums[y/b.cell*b.w+x/b.cell]
+			to[0] += float64(p[0])
+			to[1] += float64(p[1])
+			to[2] += float64(p[2])
+			to[3]++
+		}
+	}
+	// Where the background is but a sliver, it is edge for the most part.
+	few := float64(b.cell*b.cell) / 16
+	known := make([]bool, len(sums))
+	left := 0
+	for i, s := range sums {
+		if s[3] > few {
+			b.colours[i] = [3]float32{float32(s[0] / s[3]), float32(s[1] / s[3]), float32(s[2] / s[3])}
+			known[i] = true
+		} else {
+			left++
+		}
+	}
+	for grew := true; left > 0 && grew; {
+		grew = false
+		var found []int
+		for i := range known {
+			if known[i] {
+				continue
+			}
+			var sum [3]float32
+			n := float32(0)
+			for _, j := range b.around(i) {
+				if known[j] {
+					for c := range sum {
+						sum[c] += b.colours[j][c]
+					}
+					n++
+				}
+			}
+			if n > 0 {
+				b.colours[i] = [3]float32{sum[0] / n, sum[1] / n, sum[2] / n}
+				found = append(found, i)
+			}
+		}
+		for _, i := range found {
+			known[i] = true
+			left--
+			grew = true
+		}
+	}
+	return b
+}
+
+func (b *backdrop) around(i int) []int {
+	var all []int
+	x := i % b.w
+	y := i / b.w
+	for dy := max(y-1, 0); dy <= min(y+1, b.h-1); dy++ {
+		for dx := max(x-1, 0); dx <= min(x+1, b.w-1); dx++ {
+			if dx != x || dy != y {
+				all = append(all, dy*b.w+dx)
+			}
+		}
+	}
+	return all
+}
+
+// at blends between the middles of squares.
+func (b *backdrop) at(x, y int) (c [3]float32) {
+	u := (float32(x)+0.5)/float32(b.cell) - 0.5
+	v := (float32(y)+0.5)/float32(b.cell) - 0.5
+	u = min(max(u, 0), float32(b.w-1))
+	v = min(max(v, 0), float32(b.h-1))
+	i := min(int(u), max(b.w-2, 0))
+	j := min(int(v), max(b.h-2, 0))
+	u = u - float32(i)
+	v = v - float32(j)
+	right := min(i+1, b.w-1)
+	down := min(j+1, b.h-1)
+	for k := range c {
+		upper := b.colours[j*b.w+i][k]*(1-u) + b.colours[j*b.w+right][k]*u
+		lower := b.colours[down*b.w+i][k]*(1-u) + b.colours[down*b.w+right][k]*u
+		c[k] = upper*(1-v) + lower*v
+	}
+	return c
+}

@@ -1,0 +1,230 @@
+package imageengine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"slices"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/font"
+	"golang.org/x/image/math/fixed"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/builtin/pixels"
+)
+
+// palette: picture, colours, labels.
+func palette(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+	f, err := t.file("picture")
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	in, err := pixels.Look(ctx, f)
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	if err := t.reserve(ctx, in.Memory, cardPixels); err != nil {
+		return pixels.Picture{}, err
+	}
+	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	seen, err := count(ctx, s.Part(0.4, 0.8), p.NRGBA)
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	if len(seen) == 0 {
+		return pixels.Picture{}, engine.Fail(engine.Failed, "The picture has no colours: all of it is transparent.")
+	}
+	found, err := group(ctx, seen, int(t.Number("colours", 6, 1, 64)))
+	if err != nil {
+		return pixels.Picture{}, err
+	}
+	m, err := card(found, t.flag("labels", true))
+	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
+}
+
+// shade is a colour and how much of the picture has it.
+type shade struct {
+	lab
+	weight float64
+}
+
+// count gives the colours of a picture, those that look the same together.
+func count(ctx context.Context, s engine.Span, m *image.NRGBA) ([]shade, error) {
+	const bits = 5
+	type bin struct{ r, g, b, weight uint64 }
+	bins := make([]bin, 1<<(3*bits))
+	err := pixels.Rows(ctx, s, m.Rect.Dy(), func(y int) {
+		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
+		for i := 0; i < len(pix); i += 4 {
+			r := pix[i]
+			g := pix[i+1]
+			b := pix[i+2]
+			a := uint64(pix[i+3])
+			to := &bins[int(r>>(8-bits))<<(2*bits)|int(g>>(8-bits))<<bits|int(b>>(8-bits))]
+			to.r += uint64(r) * a
+			to.g += uint64(g) * a
+			to.b += uint64(b) * a
+			to.weight += a
+		}
+	})
+	var all []shade
+	for _, b := range bins {
+		if w := b.weight; w > 0 {
+			mean := func(sum uint64) uint8 { return uint8((sum + w/2) / w) }
+			all = append(all, shade{labOf(color.NRGBA{mean(b.r), mean(b.g), mean(b.b), 255}), float64(w)})
+		}
+	}
+	return all, err
+}
+
+// group finds at most n colours that stand for all of them (k-means in Oklab),
+// the most frequent first. It starts with colours that are far apart and not
+// rare, so that it needs no luck and always ends the same.
+func group(ctx context.Context, seen []shade, n int) ([]color.NRGBA, error) {
+	const (
+		rounds = 24
+		// same is how near two colours are that nobody tells apart.
+		same = 0.012 * 0.012
+	)
+	centres := spread(seen, n, same)
+	var weights []float64
+	for range rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		sums := make([]shade, len(centres))
+		for _, c := range seen {
+			i := nearest(centres, c.lab)
+			sums[i].l += c.l * c.weight
+			sums[i].a += c.a * c.weight
+			sums[i].b += c.b * c.weight
+			sums[i].weight += c.weight
+		}
+		moved := false
+		weights = weights[:0]
+		for i, sum := range sums {
+			weights = append(weights, sum.weight)
+			if sum.weight == 0 {
+				continue
+			}
+			mean := lab{sum.l / sum.weight, sum.a / sum.weight, sum.b / sum.weight}
+			moved = moved || mean.distance2(centres[i]) > 1e-9
+			centres[i] = mean
+		}
+		if !moved {
+			break
+		}
+	}
+	order := make([]shade, len(centres))
+	for i := range centres {
+		order[i] = shade{centres[i], weights[i]}
+	}
+	slices.SortStableFunc(order, func(a, b shade) int { return cmp.Compare(b.weight, a.weight) })
+	found := make([]color.NRGBA, len(order))
+	for i := range order {
+		found[i] = order[i].nrgba()
+	}
+	return slices.Compact(found), nil
+}
+
+// spread chooses where the groups begin.
+func spread(seen []shade, n int, same float64) []lab {
+	first := slices.MaxFunc(seen, func(a, b shade) int { return cmp.Compare(a.weight, b.weight) })
+	centres := []lab{first.lab}
+	away := make([]float64, len(seen))
+	for i := range away {
+		away[i] = math.Inf(1)
+	}
+	for len(centres) < n {
+		best := 0.0
+		at := -1
+		for i, c := range seen {
+			away[i] = min(away[i], c.distance2(centres[len(centres)-1]))
+			if score := away[i] * math.Sqrt(c.weight); away[i] > same && score > best {
+				best = score
+				at = i
+			}
+		}
+		if at < 0 {
+			break // the picture has no more colours
+		}
+		centres = append(centres, seen[at].lab)
+	}
+	return centres
+}
+
+func nearest(centres []lab, c lab) int {
+	best := math.Inf(1)
+	at := 0
+	for i, d := range centres {
+		if far := c.distance2(d); far < best {
+			best = far
+			at = i
+		}
+	}
+	return at
+}
+
+// The measures of a card, in pixels.
+const (
+	cardSwatch = 224
+	cardGap    = 32
+	cardLabel  = 52 // height of the line under a swatch
+	cardRound  = 20
+	cardLetter = 30
+)
+
+// card draws the colours in rows that are about as long as there are rows.
+func card(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
+	columns := len(colours)
+	if columns > 5 {
+		columns = int(math.Ceil(math.Sqrt(float64(len(colours)))))
+	}
+	lines := (len(colours) + columns - 1) / columns
+	height := cardSwatch
+	if labels {
+		height += cardLabel
+	}
+	m := image.NewRGBA(image.Rect(0, 0, cardGap+columns*(cardSwatch+cardGap), cardGap+lines*(height+cardGap)))
+	draw.Draw(m, m.Rect, image.NewUniform(color.NRGBA{0xfa, 0xfa, 0xf8, 0xff}), image.Point{}, draw.Src)
+	face, err := letters(cardLetter)
+	if err != nil {
+		return nil, err
+	}
+	defer face.Close()
+	writer := font.Drawer{Dst: m, Src: image.NewUniform(color.NRGBA{0x22, 0x22, 0x22, 0xff}), Face: face}
+	mask := roundSquare(cardSwatch, cardRound)
+	for i, c := range colours {
+		at := image.Pt(cardGap+i%columns*(cardSwatch+cardGap), cardGap+i/columns*(height+cardGap))
+		draw.DrawMask(m, mask.Rect.Add(at), image.NewUniform(c), image.Point{}, mask, image.Point{}, draw.Over)
+		if !labels {
+			continue
+		}
+		text := fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
+		left := (fixed.I(cardSwatch) - writer.MeasureString(text)) / 2
+		writer.Dot = fixed.Point26_6{X: fixed.I(at.X) + left, Y: fixed.I(at.Y + cardSwatch + cardLabel - 10)}
+		writer.DrawString(text)
+	}
+	return &image.NRGBA{Pix: m.Pix, Stride: m.Stride, Rect: m.Rect}, nil
+}
+
+// roundSquare is a square with round corners.
+func roundSquare(side int, radius float64) *image.Alpha {
+	m := image.NewAlpha(image.Rect(0, 0, side, side))
+	half := float64(side) / 2
+	for y := range side {
+		for x := range side {
+			dx := max(math.Abs(float64(x)+0.5-half)-(half-radius), 0)
+			dy := max(math.Abs(float64(y)+0.5-half)-(half-radius), 0)
+			m.Pix[y*m.Stride+x] = pixels.Byte(float32(255 * min(max(radius-math.Hypot(dx, dy)+0.5, 0), 1)))
+		}
+	}
+	return m
+}

@@ -1,0 +1,141 @@
+// Package manifestdraft writes manifests for what a model server says about itself: a
+// first draft for the operator to go on from, that works as it is.
+package manifestdraft
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Tool is a manifest to be. Empty parts are left out.
+type Tool struct {
+	Name        string            `yaml:"name"`
+	Description string            `yaml:"description,omitempty"`
+	Tags        []string          `yaml:"tags,omitempty,flow"`
+	Price       Price             `yaml:"price,flow"`
+	NumResults  *NumResults       `yaml:"num_results,omitempty,flow"`
+	Output      Output            `yaml:"output,flow"`
+	Engine      Engine            `yaml:"engine"`
+	Timeout     string            `yaml:"timeout,omitempty"`
+	Fields      []Field           `yaml:"fields"`
+	Files       map[string][]byte `yaml:"-"` // to be written beside the manifest
+}
+
+// Price is what one result costs.
+type Price struct {
+	Type   string `yaml:"type"`
+	Tokens int64  `yaml:"tokens,omitempty"`
+}
+
+// NumResults bounds how many results a run may ask for.
+type NumResults struct {
+	Min     int64 `yaml:"min"`
+	Max     int64 `yaml:"max"`
+	Default int64 `yaml:"default,omitempty"`
+}
+
+// Output is what the tool makes.
+type Output struct {
+	Type      string   `yaml:"type"`
+	MimeTypes []string `yaml:"mime_types,flow"`
+}
+
+// Engine is what runs it. Include names JSON files beside the manifest that
+// become parts of With.
+type Engine struct {
+	Name    string            `yaml:"name"`
+	With    map[string]any    `yaml:"with,omitempty"`
+	Include map[string]string `yaml:"include,omitempty,flow"`
+}
+
+// Field is a field of the form.
+type Field struct {
+	Key        string   `yaml:"key"`
+	Type       string   `yaml:"type"`
+	Label      string   `yaml:"label"`
+	Required   bool     `yaml:"required,omitempty"`
+	Default    any      `yaml:"default,omitempty"`
+	Help       string   `yaml:"help,omitempty"`
+	Advanced   bool     `yaml:"advanced,omitempty"`
+	Min        *float64 `yaml:"min,omitempty"`
+	Max        *float64 `yaml:"max,omitempty"`
+	Step       *float64 `yaml:"step,omitempty"`
+	Integer    bool     `yaml:"integer,omitempty"`
+	MaxLength  int      `yaml:"max_length,omitempty"`
+	MultipleOf int      `yaml:"multiple_of,omitempty"`
+	Sizes      []Size   `yaml:"sizes,omitempty"`
+	Options    []Option `yaml:"options,omitempty"`
+	Accept     []string `yaml:"accept,omitempty,flow"`
+	MaxItems   int      `yaml:"max_items,omitempty"`
+}
+
+// Option is one choice of a select.
+type Option struct {
+	Text  string `yaml:"text"`
+	Value any    `yaml:"value"`
+}
+
+// Size is one choice of a size.
+type Size struct {
+	Text   string `yaml:"text"`
+	Width  int    `yaml:"width"`
+	Height int    `yaml:"height"`
+}
+
+// YAML writes the manifest. head is a comment above it, a line each.
+func (t Tool) YAML(head ...string) ([]byte, error) {
+	var b bytes.Buffer
+	for _, line := range head {
+		fmt.Fprintf(&b, "# %s\n", strings.TrimSpace(line))
+	}
+	var document yaml.Node
+	if err := document.Encode(t); err != nil {
+		return nil, err
+	}
+	quoteMergeKeys(&document)
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(&document); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), e.Close()
+}
+
+// quoteMergeKeys puts the text "<<" in quotes. The encoder leaves it bare, and
+// bare it is YAML's merge key and no text.
+func quoteMergeKeys(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Value == "<<" {
+		n.Tag = "!!str"
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	for _, child := range n.Content {
+		quoteMergeKeys(child)
+	}
+}
+
+var notWord = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// Slug makes a manifest's name of any text, "tool" where nothing is left.
+func Slug(text string) string {
+	s := strings.Trim(notWord.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	if len(s) > 60 {
+		s = strings.Trim(s[:60], "-")
+	}
+	if s == "" {
+		return "tool"
+	}
+	return s
+}
+
+// Label makes a name such as guidance_scale fit for people: Guidance scale.
+func Label(key string) string {
+	s := strings.ToLower(strings.Trim(notWord.ReplaceAllString(key, " "), " "))
+	if s == "" {
+		return key
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

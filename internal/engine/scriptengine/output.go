@@ -1,0 +1,184 @@
+package scriptengine
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"atelier/internal/engine"
+)
+
+// output is a result, or several of the same kind.
+type output struct {
+	Kind    string  `json:"kind"` // png, text, raw or wav
+	Width   int     `json:"width"`
+	Height  int     `json:"height"`
+	Text    string  `json:"text"`
+	Base64  []byte  `json:"base64"`
+	Seconds float64 `json:"seconds"`
+	// SizeMB makes raw and text results that many MiB long and PNGs a little
+	// more.
+	SizeMB int `json:"size_mb"`
+	// Echo is the field whose file is handed back; Index says which.
+	Echo  string `json:"echo"`
+	Index int    `json:"index"`
+
+	Note  string `json:"note"`  // what the result says beside itself
+	Times int    `json:"times"` // 0 is once
+}
+
+// widest is the longest side of a picture and the most seconds of a sound.
+const widest = 1 << 14
+
+func (o *output) check() error {
+	switch {
+	case min(o.Width, o.Height, o.SizeMB, o.Index, o.Times) < 0 || max(o.Width, o.Height) > widest || !(o.Seconds >= 0 && o.Seconds <= widest):
+		return errors.New("a number is out of range")
+	case o.Echo != "" && o.Kind != "":
+		return errors.New("an echo has no kind")
+	case o.Echo != "":
+		return nil
+	}
+	switch o.Kind {
+	case "png", "text", "raw":
+		return nil
+	case "wav":
+		if o.SizeMB > 0 {
+			return errors.New("the length of a wav is in seconds")
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no kind %q of output", o.Kind)
+}
+
+func (p *player) output(ctx context.Context, o *output) error {
+	for range max(o.Times, 1) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := p.result(ctx, o)
+		if err != nil {
+			return err
+		}
+		err = p.out.Output(ctx, engine.Result{Data: r, Note: o.Note})
+		if c, ok := r.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+		if err != nil {
+			return err
+		}
+		p.made++
+	}
+	return nil
+}
+
+// result gives the bytes of the next output. Large ones are made while they
+// are read.
+func (p *player) result(ctx context.Context, o *output) (io.Reader, error) {
+	noise := rand.NewChaCha8([32]byte{byte(p.job.Seed), byte(p.job.Seed >> 8), byte(p.job.Seed >> 16), byte(p.job.Seed >> 24), byte(p.made), byte(p.made >> 8)})
+	size := int64(o.SizeMB) << 20
+	switch {
+	case o.Echo != "":
+		files := p.job.Files[o.Echo]
+		if o.Index >= len(files) {
+			return nil, engine.Fail(engine.Failed, fmt.Sprintf("There is no file %d of %q to echo.", o.Index, o.Echo))
+		}
+		return files[o.Index].Open(ctx)
+	case o.Kind == "png" && size > 0:
+		return bytes.NewReader(noisy(noise, size)), nil
+	case o.Kind == "png":
+		return bytes.NewReader(picture(or(o.Width, 8), or(o.Height, 8), colour(p.job.Seed, p.made))), nil
+	case o.Kind == "wav":
+		return bytes.NewReader(wav(o.Seconds, 220+float64(colour(p.job.Seed, p.made).R))), nil
+	case o.Kind == "text":
+		if missing := size - int64(len(o.Text)); missing > 0 {
+			return io.MultiReader(strings.NewReader(o.Text), io.LimitReader(dots{}, missing)), nil
+		}
+		return strings.NewReader(o.Text), nil
+	}
+	if missing := size - int64(len(o.Base64)); missing > 0 {
+		return io.MultiReader(bytes.NewReader(o.Base64), io.LimitReader(noise, missing)), nil
+	}
+	return bytes.NewReader(o.Base64), nil
+}
+
+func or(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// dots is text without end.
+type dots struct{}
+
+func (dots) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '.'
+	}
+	return len(p), nil
+}
+
+// colour differs for every seed and number, as far as 24 bits can.
+func colour(seed uint32, number int) color.NRGBA {
+	v := rand.NewPCG(uint64(seed), uint64(number)).Uint64()
+	return color.NRGBA{uint8(v), uint8(v >> 8), uint8(v >> 16), 255}
+}
+
+func picture(w, h int, c color.NRGBA) []byte {
+	m := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for i := 0; i < len(m.Pix); i += 4 {
+		m.Pix[i] = c.R
+		m.Pix[i+1] = c.G
+		m.Pix[i+2] = c.B
+		m.Pix[i+3] = c.A
+	}
+	return encoded(m, png.BestSpeed)
+}
+
+// noisy is a picture that cannot be made smaller.
+func noisy(noise io.Reader, size int64) []byte {
+	const width = 1024
+	m := image.NewNRGBA(image.Rect(0, 0, width, int(size/(3*width))+1))
+	io.ReadFull(noise, m.Pix) // never fails
+	for i := 3; i < len(m.Pix); i += 4 {
+		m.Pix[i] = 255
+	}
+	return encoded(m, png.NoCompression)
+}
+
+func encoded(m image.Image, level png.CompressionLevel) []byte {
+	var b bytes.Buffer
+	e := png.Encoder{CompressionLevel: level}
+	if err := e.Encode(&b, m); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return b.Bytes()
+}
+
+// wav is a tone, 8000 samples of 16 bits a second.
+func wav(seconds, hertz float64) []byte {
+	const rate = 8000
+	samples := make([]int16, int(seconds*rate))
+	for i := range samples {
+		samples[i] = int16(12000 * math.Sin(2*math.Pi*hertz*float64(i)/rate))
+	}
+	size := uint32(2 * len(samples))
+	var b bytes.Buffer
+	b.WriteString("RIFF")
+	for _, part := range []any{36 + size, []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(rate), uint32(2 * rate), uint16(2), uint16(16), []byte("data"), size, samples} {
+		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
+			panic(err) // a buffer takes everything
+		}
+	}
+	return b.Bytes()
+}

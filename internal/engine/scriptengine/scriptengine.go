@@ -1,0 +1,324 @@
+// Package scriptengine is an engine for tests that does what the job tells it to,
+// when and in the order the job says. Only test builds of the program have it.
+//
+// The input "script" is a JSON list of steps, done one after the other:
+//
+//	{"wait": "50ms"}                 wait, or until the job ends
+//	{"progress": 0.5}                tell progress; also wrong values
+//	{"preview": true}                show a small picture
+//	{"output": {"kind": "png", "width": 64, "height": 48}}
+//	{"output": {"kind": "text", "text": "hello", "times": 3}}
+//	{"output": {"kind": "raw", "base64": "…", "size_mb": 20}}
+//	{"output": {"kind": "wav", "seconds": 1}}
+//	{"output": {"echo": "picture", "index": 0}}   the bytes of an input
+//	{"fail": {"code": "ENGINE_FAILED", "message": "…", "transient": true, "times": 2}}
+//	{"hang": true}                   wait until the job ends
+//	{"ignore_cancel": "2s"}          wait and be deaf: the rest of the script
+//	                                 goes on after the job's end
+//	{"panic": true}
+//	{"hold": "NAME"}                 wait for Release; a NAME with a leading
+//	                                 slash is a file, and waits until it exists
+//	{"count_to": "/path"}            append "RUNID ATTEMPT\n" to a file
+//
+// A failure with times happens in the first so many attempts of its run that
+// this process sees. Outputs count whatever NumResults says: a script may give
+// too many or too few. Without a script the engine gives NumResults pictures
+// of 8 by 8 pixels, whose colour follows from the seed and their number.
+package scriptengine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"atelier/internal/engine"
+)
+
+// Engine does as scripts say. It remembers how often runs failed and which
+// holds were released.
+type Engine struct {
+	mu     sync.Mutex
+	failed map[failure]int
+	holds  map[string]*hold
+}
+
+// failure is one failing step of a run.
+type failure struct {
+	run  string
+	step int
+}
+
+// hold is a place where jobs wait.
+type hold struct {
+	reached, released chan struct{}
+}
+
+// New makes the engine.
+func New() *Engine {
+	return &Engine{failed: map[failure]int{}, holds: map[string]*hold{}}
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// step is one line of a script. Exactly one of its fields is set.
+type step struct {
+	Wait         *duration `json:"wait"`
+	Progress     *float64  `json:"progress"`
+	Preview      *bool     `json:"preview"`
+	Output       *output   `json:"output"`
+	Fail         *fail     `json:"fail"`
+	Hang         *bool     `json:"hang"`
+	IgnoreCancel *duration `json:"ignore_cancel"`
+	Panic        *bool     `json:"panic"`
+	Hold         *string   `json:"hold"`
+	CountTo      *string   `json:"count_to"`
+}
+
+type fail struct {
+	Code      engine.Code `json:"code"`
+	Message   string      `json:"message"`
+	Transient bool        `json:"transient"`
+	Times     int         `json:"times"` // 0: always
+}
+
+// duration is written like 1.5s.
+type duration time.Duration
+
+func (d *duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	*d = duration(v)
+	return err
+}
+
+// parse reads a script and refuses what it does not know.
+func parse(text string) ([]step, error) {
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	var raw []json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("something follows the list of steps")
+	}
+	steps := make([]step, len(raw))
+	for i, b := range raw {
+		var keys map[string]json.RawMessage
+		if err := json.Unmarshal(b, &keys); err != nil || len(keys) != 1 {
+			return nil, fmt.Errorf("step %d must have exactly one key", i)
+		}
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&steps[i]); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+		if err := steps[i].check(); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	return steps, nil
+}
+
+func (s step) check() error {
+	if s == (step{}) {
+		return errors.New("null says nothing")
+	}
+	for _, on := range []*bool{s.Preview, s.Hang, s.Panic} {
+		if on != nil && !*on {
+			return errors.New("only true has a meaning")
+		}
+	}
+	if s.Fail != nil {
+		switch s.Fail.Code {
+		case "", engine.Failed, engine.Unavailable, engine.Refused, engine.Invalid:
+		default:
+			return fmt.Errorf("there is no code %s", s.Fail.Code)
+		}
+	}
+	if s.Output != nil {
+		return s.Output.check()
+	}
+	return nil
+}
+
+// Run does what the job's script says.
+func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
+	text, _ := j.Values["script"].(string)
+	if text == "" {
+		return noScript(ctx, j, out)
+	}
+	steps, err := parse(text)
+	if err != nil {
+		return engine.Fail(engine.Failed, "The script is not understood: "+err.Error())
+	}
+	p := player{engine: e, job: j, out: out}
+	heard := ctx // what the steps go by, until the script turns deaf
+	for i, s := range steps {
+		if err := heard.Err(); err != nil {
+			return err
+		}
+		if s.IgnoreCancel != nil {
+			heard = context.WithoutCancel(ctx)
+		}
+		if err := p.play(ctx, heard, i, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func noScript(ctx context.Context, j engine.Job, out engine.Sink) error {
+	for i := range j.NumResults {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := out.Output(ctx, engine.Result{Data: bytes.NewReader(picture(8, 8, colour(j.Seed, i)))}); err != nil {
+			return err
+		}
+		out.Progress(float64(i+1) / float64(j.NumResults))
+	}
+	return nil
+}
+
+// player is where a script is.
+type player struct {
+	engine *Engine
+	job    engine.Job
+	out    engine.Sink
+	made   int // outputs so far
+}
+
+// play does a step. Hanging and holding always end with ctx: nothing else
+// would end them.
+func (p *player) play(ctx, heard context.Context, number int, s step) error {
+	switch {
+	case s.Wait != nil:
+		return wait(heard, time.Duration(*s.Wait))
+	case s.Progress != nil:
+		p.out.Progress(*s.Progress)
+	case s.Preview != nil:
+		p.out.Preview(picture(16, 16, colour(p.job.Seed, p.made)))
+	case s.Output != nil:
+		return p.output(heard, s.Output)
+	case s.Fail != nil:
+		return p.engine.fail(p.job.RunID, number, s.Fail)
+	case s.Hang != nil:
+		<-ctx.Done()
+		return ctx.Err()
+	case s.IgnoreCancel != nil:
+		return wait(heard, time.Duration(*s.IgnoreCancel))
+	case s.Panic != nil:
+		panic("the script says so")
+	case s.Hold != nil:
+		return p.engine.hold(ctx, *s.Hold)
+	case s.CountTo != nil:
+		return count(*s.CountTo, fmt.Sprintf("%s %d\n", p.job.RunID, p.job.Attempt))
+	}
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (e *Engine) fail(run string, number int, f *fail) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := failure{run, number}
+	if f.Times > 0 && e.failed[at] >= f.Times {
+		return nil
+	}
+	e.failed[at]++
+	code := f.Code
+	message := f.Message
+	if code == "" {
+		code = engine.Failed
+	}
+	if message == "" {
+		message = "The script says so."
+	}
+	if f.Transient {
+		return engine.Again(code, message)
+	}
+	return engine.Fail(code, message)
+}
+
+// count appends a line. One write in append mode keeps lines of several
+// processes whole.
+func count(path, line string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line)
+	return errors.Join(err, f.Close())
+}
+
+func (e *Engine) at(name string) *hold {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h := e.holds[name]
+	if h == nil {
+		h = &hold{make(chan struct{}), make(chan struct{})}
+		e.holds[name] = h
+	}
+	return h
+}
+
+// once closes a channel that may be closed already.
+func (e *Engine) once(c chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+func (e *Engine) hold(ctx context.Context, name string) error {
+	if filepath.IsAbs(name) {
+		return appearance(ctx, name)
+	}
+	h := e.at(name)
+	e.once(h.reached)
+	select {
+	case <-h.released:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// appearance waits until a file is there.
+func appearance(ctx context.Context, path string) error {
+	for {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := wait(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// Release lets jobs go on that hold at the name, now and later.
+func (e *Engine) Release(name string) { e.once(e.at(name).released) }
+
+// Reached is closed when the first job holds at the name.
+func (e *Engine) Reached(name string) <-chan struct{} { return e.at(name).reached }

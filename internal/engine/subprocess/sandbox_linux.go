@@ -1,0 +1,123 @@
+package subprocess
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	readAccess  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	writeAccess = readAccess | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+
+	// fileAccess are those that make sense for something that is no folder.
+	fileAccess = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+
+	devices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // nobody may make them
+)
+
+// landlockVersion is the kernel's version of Landlock, 0 for none.
+func landlockVersion() int {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(version) //nolint:gosec // a small number
+}
+
+// SandboxName names what keeps programs from files that are not theirs, "" where
+// the system has nothing.
+func SandboxName() string {
+	version := landlockVersion()
+	if version == 0 {
+		return ""
+	}
+	return "Landlock " + strconv.Itoa(version)
+}
+
+// enterSandbox lets this thread, and the program that it becomes, reach only what
+// the access names. It cannot be left.
+func enterSandbox(text string) error {
+	var a access
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
+		return err
+	}
+	if a.Mode == SandboxOff {
+		return nil
+	}
+	version := landlockVersion()
+	if version == 0 {
+		if a.Mode == SandboxRequire {
+			return unix.EOPNOTSUPP
+		}
+		return nil
+	}
+
+	handled := uint64(writeAccess | devices)
+	attr := unix.LandlockRulesetAttr{}
+	switch {
+	case version < 2:
+		handled &^= unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	case version < 3:
+		handled &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	case version < 5:
+		handled &^= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	case version >= 6:
+		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+	}
+	attr.Handled_access_fs = handled
+
+	// Older kernels take the first fields only.
+	size := unsafe.Offsetof(attr.Quiet_access_fs)
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0) //nolint:gosec // as the kernel wants it
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(int(ruleset)) //nolint:gosec // a file number
+	for _, path := range a.Read {
+		if err := allow(int(ruleset), path, readAccess&handled); err != nil { //nolint:gosec // a file number
+			return err
+		}
+	}
+	for _, path := range a.Write {
+		if err := allow(int(ruleset), path, writeAccess&handled); err != nil { //nolint:gosec // a file number
+			return err
+		}
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// allow adds a rule. What is not there any more, or cannot be reached, is left out.
+func allow(ruleset int, path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var info unix.Stat_t
+	if err := unix.Fstat(fd, &info); err != nil {
+		return err
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= fileAccess
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}                                                                   //nolint:gosec // a file number
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // as the kernel wants it
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

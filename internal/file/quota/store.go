@@ -1,0 +1,132 @@
+package quota
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"atelier/internal/base/sqldb"
+)
+
+// charge adds to an account where it has room. The last condition is the one
+// on used and leaving bytes together, written so that it cannot overflow.
+func charge(ctx context.Context, tx *sqldb.Tx, accountID string, bytes, limit int64) (charged bool, err error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE storage_account SET used_bytes = used_bytes + $2
+		WHERE account_id = $1 AND (coalesce(limit_bytes, $3) = 0 OR
+			used_bytes + $2 <= coalesce(limit_bytes, $3) AND used_bytes + leaving_bytes + $2 - coalesce(limit_bytes, $3) <= coalesce(limit_bytes, $3))`,
+		accountID, bytes, limit)
+	return n == 1, err
+}
+
+func insertAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO storage_account (account_id, used_bytes, leaving_bytes) VALUES ($1, 0, 0) ON CONFLICT (account_id) DO NOTHING`, accountID)
+	return err
+}
+
+// release moves bytes from used to leaving. Counts that are wrong must not keep
+// anybody from deleting, so they end at zero; the checks name them.
+func release(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE storage_account SET used_bytes = CASE WHEN used_bytes > $2 THEN used_bytes - $2 ELSE 0 END, leaving_bytes = leaving_bytes + $2
+		WHERE account_id = $1`, accountID, bytes)
+	return err
+}
+
+func remove(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE storage_account SET leaving_bytes = CASE WHEN leaving_bytes > $2 THEN leaving_bytes - $2 ELSE 0 END
+		WHERE account_id = $1`, accountID, bytes)
+	return err
+}
+
+// dropEmpty removes the row of an account that stores nothing and has no limit
+// of its own.
+func dropEmpty(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM storage_account WHERE account_id = $1 AND used_bytes = 0 AND leaving_bytes = 0 AND limit_bytes IS NULL`, accountID)
+	return err
+}
+
+type account struct {
+	id            string
+	used, leaving int64
+	limit         *int64
+}
+
+func accounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error) {
+	places := make([]string, len(ids))
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		places[i] = "$" + strconv.Itoa(i+1)
+		args[i] = id
+	}
+	return sqldb.All(ctx, tx, `
+		SELECT account_id, used_bytes, leaving_bytes, limit_bytes FROM storage_account WHERE account_id IN (`+strings.Join(places, ", ")+`)`, args,
+		func(row sqldb.Scanner) (a account, err error) {
+			err = row.Scan(&a.id, &a.used, &a.leaving, &a.limit)
+			return a, err
+		})
+}
+
+func setLimit(ctx context.Context, tx *sqldb.Tx, accountID string, limit *int64) (before *int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT limit_bytes FROM storage_account WHERE account_id = $1`+tx.Dialect.ForUpdate, accountID).Scan(&before)
+	if err != nil {
+		return nil, err
+	}
+	_, err = tx.Exec(ctx, `UPDATE storage_account SET limit_bytes = $2 WHERE account_id = $1`, accountID, limit)
+	return before, err
+}
+
+// addToShard adds bytes to a shard where that leaves it at most at limit.
+func addToShard(ctx context.Context, tx *sqldb.Tx, shard, bytes, limit int64) (added bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE storage_shard SET bytes = bytes + $2 WHERE shard = $1 AND bytes <= $3`, shard, bytes, limit-max(bytes, 0))
+	return n == 1, err
+}
+
+func shardBytes(ctx context.Context, tx *sqldb.Tx, shard int64) (bytes int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT bytes FROM storage_shard WHERE shard = $1`, shard).Scan(&bytes)
+	return bytes, err
+}
+
+// lockShards locks all shards in order and gives their sum.
+func lockShards(ctx context.Context, tx *sqldb.Tx) (sum int64, err error) {
+	err = tx.Each(ctx, `SELECT bytes FROM storage_shard ORDER BY shard`+tx.Dialect.ForUpdate, nil, func(row sqldb.Scanner) error {
+		var bytes int64
+		err := row.Scan(&bytes)
+		sum += bytes
+		return err
+	})
+	return sum, err
+}
+
+func setShard(ctx context.Context, tx *sqldb.Tx, shard, bytes int64) error {
+	_, err := tx.Exec(ctx, `UPDATE storage_shard SET bytes = $2 WHERE shard = $1`, shard, bytes)
+	return err
+}
+
+func total(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT CAST(sum(bytes) AS BIGINT) FROM storage_shard`).Scan(&bytes)
+	return bytes, err
+}
+
+// Checks are the invariants of this package. They look at the files, which
+// another package owns, since that is what is counted.
+var Checks = []sqldb.Check{
+	{Name: "an account's stored bytes are those of its files", Query: `
+		SELECT 'storage_account ' || c.account_id FROM (
+			SELECT account_id, sum(used) AS used, sum(leaving) AS leaving FROM (
+				SELECT account_id, used_bytes AS used, leaving_bytes AS leaving FROM storage_account
+				UNION ALL
+				SELECT account_id, CASE WHEN released IS NULL THEN -stored_bytes ELSE 0 END, CASE WHEN released IS NULL THEN 0 ELSE -stored_bytes END
+				FROM asset WHERE gone IS NULL) AS both_sides
+			GROUP BY account_id) AS c
+		WHERE c.used <> 0 OR c.leaving <> 0`},
+	{Name: "the installation's stored bytes are those of all files", Query: `
+		SELECT 'storage_shard' FROM (SELECT sum(bytes) AS counted FROM storage_shard) AS s
+		WHERE s.counted <> (SELECT coalesce(sum(stored_bytes), 0) FROM asset WHERE gone IS NULL)`},
+	{Name: "a file's stored bytes include the file", Query: `
+		SELECT 'asset ' || id FROM asset WHERE stored_bytes < size_bytes`},
+	{Name: "a file counts as used until it is deleted", Query: `
+		SELECT 'asset ' || a.id FROM asset a LEFT JOIN upload u ON u.asset_id = a.id LEFT JOIN result r ON r.asset_id = a.id
+		WHERE (a.gone IS NOT NULL OR u.deleted IS NOT NULL OR r.deleted IS NOT NULL) <> (a.released IS NOT NULL)`},
+}

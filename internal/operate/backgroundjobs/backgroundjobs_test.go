@@ -1,0 +1,116 @@
+package backgroundjobs_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"atelier/internal/account/dossier"
+	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/file/blob"
+	"atelier/internal/notify/mail"
+	"atelier/internal/operate/backgroundjobs"
+	"atelier/internal/testkit/watch"
+)
+
+const manifest = "name: One\nprice: {type: FREE}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
+
+// TestHousekeeping runs the queue as a node does: soon after the start every
+// kind of upkeep has been done.
+func TestHousekeeping(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
+		ctx := t.Context()
+		blobs, err := blob.Open(ctx, "file://"+t.TempDir(), blob.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer blobs.Close()
+		set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: fstest.MapFS{"one.yaml": {Data: []byte(manifest)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes, err := catalog.Apply(ctx, db, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Write(ctx, func(tx *sqldb.Tx) error {
+			return catalog.RecordDuration(ctx, tx, changes[0].ID, 3*time.Second)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		site := identitytest.New(t, db, identitytest.Options{})
+		site.Person("anna@example.com")
+		if err := site.Desk.RequestReset(ctx, "anna@example.com", site.Visitor()); err != nil {
+			t.Fatal(err)
+		}
+		bert := site.Person("bert@example.com")
+		leaving := dossier.Dossier{DB: db, Blobs: blobs, Queue: site.Queue}
+		if err := leaving.Delete(ctx, dossier.Operator, bert, "bert@example.com"); err != nil {
+			t.Fatal(err)
+		}
+		var sent watch.Log
+		handlers := backgroundjobs.Handlers(backgroundjobs.Parts{
+			DB: db, Blobs: blobs, Devices: site.Devices, Tokens: site.Tokens,
+			Mail: mail.Print(&sent), MailBox: site.Keys.Box("mail"), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+			Leftovers: time.Hour, SweepEvery: time.Hour,
+		})
+		done := make(chan string, 10*len(handlers))
+		for i := range handlers {
+			do := handlers[i].Do
+			handlers[i].Do = func(ctx context.Context, w queue.Work) error {
+				err := do(ctx, w)
+				if err != nil {
+					t.Errorf("%s: %v", w.Kind, err)
+				}
+				done <- w.Kind
+				return err
+			}
+		}
+		q, err := queue.Open(db, handlers, queue.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		running, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- q.Run(running) }()
+		left := map[string]bool{}
+		for _, h := range handlers {
+			left[h.Kind] = true
+		}
+		for late := time.After(time.Minute); len(left) > 0; {
+			select {
+			case kind := <-done:
+				delete(left, kind)
+			case <-late:
+				t.Fatalf("not done: %v", left)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("run = %v", err)
+		}
+		if text := sent.String(); !strings.Contains(text, "anna@example.com") || !strings.Contains(text, "/reset?token=") {
+			t.Errorf("mail = %s", text)
+		}
+		cat := catalog.New(db, slog.New(slog.DiscardHandler))
+		if _, err := cat.Refresh(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := cat.Snapshot().Tools()[0].Average; got != 3*time.Second {
+			t.Errorf("average = %v, want 3s", got)
+		}
+		if v, err := db.Verify(ctx, queue.Checks(db.Dialect)); err != nil || len(v) != 0 {
+			t.Errorf("checks = %v, %v", v, err)
+		}
+	})
+}

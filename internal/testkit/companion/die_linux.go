@@ -1,5 +1,0 @@
-package companion
-
-import "syscall"
-
-func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }

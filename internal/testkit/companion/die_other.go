@@ -1,8 +1,0 @@
-//go:build !linux
-
-package companion
-
-import "syscall"
-
-// dieWithParent needs Linux; elsewhere a killed test binary leaves its servers.
-func dieWithParent(*syscall.SysProcAttr) {}

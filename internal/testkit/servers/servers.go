@@ -1,0 +1,94 @@
+// Package servers runs real servers beside a test binary, once for all its
+// tests, and lets nothing of them outlive it.
+package servers
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// ErrMissing is why a server cannot be started on a machine where what it needs
+// is not installed.
+var ErrMissing = errors.New("cannot be had")
+
+// Need gives a test the server that start starts, once. Where it cannot be had
+// the test is skipped with a line that says why, but fails with CI set. The
+// variable set to skip skips it anywhere.
+func Need[S any](t testing.TB, what, variable string, start func() (S, error)) S {
+	t.Helper()
+	if os.Getenv(variable) == "skip" {
+		t.Skipf("%s tests are switched off by %s=skip", what, variable)
+	}
+	s, err := start()
+	if errors.Is(err, ErrMissing) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%s for tests: %v", what, err)
+	}
+	return s
+}
+
+// Dir makes a folder in parent that is cleared when the test binary has ended,
+// however it ended.
+func Dir(parent, pattern string) (string, error) {
+	dir, err := os.MkdirTemp(parent, pattern)
+	if err != nil {
+		return "", err
+	}
+	// Nobody is told when a test binary ends: a small shell outlives it by a
+	// moment and clears the folder.
+	sweep := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 1; done; sleep 1; rm -rf "$2"`,
+		"sh", strconv.Itoa(os.Getpid()), dir)
+	sweep.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return dir, sweep.Start()
+}
+
+// Server is a process that ends with the test binary.
+type Server struct {
+	// Ended is closed when the process has ended.
+	Ended <-chan struct{}
+	log   string
+}
+
+// Start starts cmd in its folder, where its output goes into the file log.
+func Start(cmd *exec.Cmd) (*Server, error) {
+	ended := make(chan struct{})
+	s := &Server{Ended: ended, log: filepath.Join(cmd.Dir, "log")}
+	log, err := os.Create(s.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd.Stdout = log
+	cmd.Stderr = log
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	dieWithParent(cmd.SysProcAttr)
+	// The kernel ends the server with the thread that started it, so that
+	// thread has to live as long as the binary.
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			cmd.Wait()
+		}
+		close(ended)
+	}()
+	return s, <-started
+}
+
+// Log is what the server has written.
+func (s *Server) Log() string {
+	text, _ := os.ReadFile(s.log) // nothing better to say without it
+	return string(text)
+}
