@@ -104,7 +104,7 @@ func (s *Service) Watch(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		_ = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-			away, err := run.Away(ctx, tx)
+			away, err := run.UnavailableEngines(ctx, tx)
 			if err == nil {
 				s.away.Store(&away)
 			}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -38,12 +37,13 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	defer s.Runs.Expect(c.caller.PersonID)()
-	known := false
+	var used *run.Key
 	if key != "" {
-		if known, err = s.Runs.Known(r.Context(), c.caller.PersonID, key); err != nil {
+		if used, err = s.Runs.FindKey(r.Context(), c.caller.PersonID, key); err != nil {
 			return err
 		}
 	}
+	known := used != nil
 	if err := s.refuseEarly(w, r, c.caller.PersonID, known); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 		w.Header().Set("Connection", "close") // the rest of the body is not waited for
 		return err
 	}
-	created, err := s.accept(r, c, f, key, known)
+	created, err := s.accept(r, c, f, key, used)
 	if refused(err) || created.Replayed {
 		s.Intake.Drop(r.Context(), f.files...)
 	}
@@ -71,14 +71,12 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 		return s.tellFull(w, err)
 	}
 	h := w.Header()
-	h.Set("Retry-After", strconv.FormatInt(int64(created.PollAfter/time.Second), 10))
+	h.Set("Retry-After", strconv.FormatInt(int64(created.Run.PollAfter/time.Second), 10))
 	if created.Replayed {
 		h.Set("Idempotent-Replayed", "true")
 	}
 	h.Set("RateLimit", rateLimit(created.Rooms))
-	addVary(h, varies)
-	send(w, http.StatusAccepted, created.Response)
-	return nil
+	return reply(w, http.StatusAccepted, s.asCreated(created.Run))
 }
 
 // roomForRun tells how many bytes a run can bring along, and refuses a form that
@@ -100,9 +98,9 @@ func refused(err error) bool {
 
 // accept makes a run of what was received, or finds the answer that its key
 // got before.
-func (s *Server) accept(r *http.Request, c *call, f form, key string, known bool) (generation.Created, error) {
+func (s *Server) accept(r *http.Request, c *call, f form, key string, used *run.Key) (generation.Created, error) {
 	if err := httpd.WellFormed(f.payload, s.Limits.JSONDepth); err != nil {
-		if known {
+		if used != nil {
 			return generation.Created{}, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")
 		}
 		return generation.Created{}, err
@@ -111,15 +109,8 @@ func (s *Server) accept(r *http.Request, c *call, f form, key string, known bool
 	if err != nil {
 		return generation.Created{}, fmt.Errorf("fingerprint: %w", err)
 	}
-	if known {
-		created, found, err := s.Runs.Replay(r.Context(), c.caller.PersonID, key, print)
-		if err != nil || found {
-			return created, err
-		}
-		// It was forgotten in between, and the files were not kept.
-		if len(f.digests) > 0 {
-			return generation.Created{}, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key has just expired. Send the request again.").With("reason", "in_flight")
-		}
+	if used != nil {
+		return s.Runs.Replay(r.Context(), c.caller.PersonID, *used, print)
 	}
 	d, err := draftOf(f.payload)
 	if err != nil {
@@ -129,7 +120,7 @@ func (s *Server) accept(r *http.Request, c *call, f form, key string, known bool
 	d.Files = f.files
 	d.Key = key
 	d.Fingerprint = print
-	return s.Runs.Create(r.Context(), d, func(made run.Run) ([]byte, error) { return json.Marshal(s.asCreated(made)) })
+	return s.Runs.Create(r.Context(), d)
 }
 
 // refuseEarly refuses a request by what its headers say, so that nobody sends

@@ -134,7 +134,7 @@ func (s *Server) listWebhookAttempts(w http.ResponseWriter, r *http.Request) err
 	}
 	var all []webhook.Attempt
 	err = s.DB.Read(r.Context(), func(tx *sqldb.Tx) error {
-		if _, err := run.ByID(r.Context(), tx, c.account.ID, id); err != nil {
+		if _, err := run.Get(r.Context(), tx, c.account.ID, id); err != nil {
 			return err
 		}
 		all, err = webhook.Attempts(r.Context(), tx, id)
@@ -172,7 +172,7 @@ func (s *Server) redeliverWebhook(w http.ResponseWriter, r *http.Request) error 
 	}
 	var state *webhook.State
 	err = s.DB.Write(r.Context(), func(tx *sqldb.Tx) error {
-		if _, err := run.ByID(r.Context(), tx, c.account.ID, id); err != nil {
+		if _, err := run.Get(r.Context(), tx, c.account.ID, id); err != nil {
 			return err
 		}
 		if err := webhook.Redeliver(r.Context(), tx, id); err != nil {
