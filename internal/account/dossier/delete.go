@@ -246,7 +246,9 @@ func erase(ctx context.Context, db *sqldb.DB, args string) error {
 	if err := gone(ctx, db, personID); err != nil {
 		return err
 	}
-	for after, more := (run.Place{}), true; more; {
+	after := run.Place{}
+	more := true
+	for more {
 		var last run.Place
 		err := db.Write(ctx, func(tx *sqldb.Tx) error {
 			ids, end, err := run.Some(ctx, tx, personID, after, batch)
@@ -268,16 +270,18 @@ func erase(ctx context.Context, db *sqldb.DB, args string) error {
 		}
 		after = last
 	}
-	for after, more := "", true; more; {
+	afterUpload := ""
+	more = true
+	for more {
 		var last string
 		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			last, err = library.EraseUploads(ctx, tx, personID, after, batch)
+			last, err = library.EraseUploads(ctx, tx, personID, afterUpload, batch)
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("erase uploads: %w", err)
 		}
-		after = last
+		afterUpload = last
 		more = last != ""
 	}
 	for more := true; more; {

@@ -379,19 +379,6 @@ func each(rows interface {
 	return rows.Err()
 }
 
-// All runs a query and collects what scan makes of every row.
-func All[T any](ctx context.Context, tx *Tx, query string, args []any, scan func(Scanner) (T, error)) ([]T, error) {
-	var all []T
-	err := tx.Each(ctx, query, args, func(row Scanner) error {
-		one, err := scan(row)
-		if err == nil {
-			all = append(all, one)
-		}
-		return err
-	})
-	return all, err
-}
-
 // Maintain does the small upkeep that SQLite leaves to its users: statistics
 // for the planner, and the write-ahead log kept short. PostgreSQL does its own.
 func (db *DB) Maintain(ctx context.Context) error {

@@ -201,7 +201,9 @@ func (s *sink) end() []generation.Made {
 func (s *sink) drop(ctx context.Context) {
 	s.mu.Lock()
 	taken := s.taken
-	s.taken, s.progress, s.moved = nil, nil, s.moved || s.progress != nil
+	s.taken = nil
+	s.moved = s.moved || s.progress != nil
+	s.progress = nil
 	s.mu.Unlock()
 	for _, one := range taken {
 		s.r.Intake.Drop(ctx, one.Taken)
