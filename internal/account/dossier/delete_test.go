@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/dossier"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
@@ -156,7 +155,7 @@ func TestNoWayIn(t *testing.T) {
 		if in.Person.ID == l.id {
 			h.Error("they are the same person")
 		}
-		record, err := h.site.Desk.Record(ctx, in.Person.ID, "", identity.Everything)
+		record, err := h.site.Desk.Record(ctx, principal.ForSession(in.Person.ID, "", "", ""))
 		if err != nil || len(record.Accounts) != 1 || record.Accounts[0].Balance.Tokens != 0 {
 			h.Errorf("the new person: %+v, %v", record, err)
 		}
@@ -433,10 +432,10 @@ func TestNoSecretForWhoIsGone(t *testing.T) {
 		ctx, id := h.Context(), h.site.Person(email)
 		h.OK(h.leave(id))
 		secrets := webhook.NewSecrets(h.site.Keys.Box("webhook"), time.Hour)
-		by, of := principal.Principal{PersonID: id}, identity.Owner{ID: id}
-		_, err := h.site.Desk.WebhookSecret(ctx, by, secrets, of)
+		by := principal.Principal{PersonID: id, AccountID: id}
+		_, err := h.site.Desk.WebhookSecret(ctx, by, secrets)
 		h.refused(err, fault.Unauthenticated, "")
-		_, err = h.site.Desk.RotateWebhookSecret(ctx, by, secrets, of)
+		_, err = h.site.Desk.RotateWebhookSecret(ctx, by, secrets)
 		h.refused(err, fault.Unauthenticated, "")
 		h.refused(h.DB.Write(ctx, func(tx *sqldb.Tx) error { return identity.SecretMade(ctx, tx, id) }), fault.Unauthenticated, "")
 		if n := h.Count(`SELECT count(*) FROM webhook_secret`); n != 0 {

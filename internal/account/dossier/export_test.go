@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/dossier"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"

@@ -103,7 +103,7 @@ type life struct {
 func (h *house) live() (l life) {
 	h.Helper()
 	ctx := h.Context()
-	v := session.Client{Agent: agent, Address: "192.0.2.7"}
+	v := session.Client{UserAgent: agent, Address: "192.0.2.7"}
 	up, err := h.site.Desk.SignUp(ctx, identity.Application{Email: email, Password: identitytest.Password, Visitor: v})
 	h.OK(err)
 	l.id = up.Person.ID
