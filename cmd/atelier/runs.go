@@ -36,7 +36,6 @@ import (
 	"atelier/internal/run/policy"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/web/api"
 )
 
 // runs are the parts that make, run and keep generations.
@@ -108,6 +107,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		Guard:   guard,
 		Hub:     rs.hub,
 		Budgets: budgets,
+		Links:   rs.links,
 		Settings: generation.Settings{
 			InputFiles:       c.Limits.InputFiles,
 			MetadataBytes:    int(c.Limits.MetadataBytes),
@@ -180,13 +180,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		Now:        time.Now,
 		Timeout:    time.Duration(c.Webhook.Timeout),
 		Schedule:   spans(c.Webhook.RetrySchedule),
-		Body: func(ctx context.Context, runID string) ([]byte, error) {
-			rec, err := rs.service.StatusOf(ctx, runID)
-			if err != nil {
-				return nil, err
-			}
-			return api.EventBody(rs.links, rec)
-		},
+		Events:     rs.service,
 	})
 	return rs, nil
 }

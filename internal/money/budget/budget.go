@@ -62,8 +62,6 @@ type Budget struct {
 type Keeper struct {
 	Post  mailqueue.Office
 	Guard *webhook.Guard
-	// Body is what a webhook gets of an alert.
-	Body func(Alert) ([]byte, error)
 	// Wake hears of notices that wait to be sent, after their commit.
 	Wake func()
 	// AppURL is how mail names this installation.

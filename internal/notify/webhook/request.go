@@ -115,7 +115,7 @@ func (s *Sender) request(ctx context.Context, e due) (*http.Request, error) {
 // body is what an event says now.
 func (s *Sender) body(ctx context.Context, e due) (body []byte, err error) {
 	if e.runID != "" {
-		return s.o.Body(ctx, e.runID)
+		return s.o.Events.EventBody(ctx, e.runID)
 	}
 	err = s.o.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		text, err := noticeBody(ctx, tx, e.id)

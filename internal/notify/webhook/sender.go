@@ -30,6 +30,13 @@ const (
 	recordFor   = 20 * time.Second
 )
 
+// EventSource makes the bodies of events about runs.
+type EventSource interface {
+	// EventBody returns the JSON of a run that has ended. A Sender calls it at each
+	// attempt, so that links in it are fresh.
+	EventBody(ctx context.Context, runID string) ([]byte, error)
+}
+
 // Options are what a Sender needs. Zero means the value in the comment.
 type Options struct {
 	DB      *sqldb.DB
@@ -38,9 +45,8 @@ type Options struct {
 	// account got with its first event; nil where nobody wants to know.
 	SecretMade func(ctx context.Context, tx *sqldb.Tx, accountID string) error
 	Guard      *Guard
-	// Body makes what is posted for a run, at each attempt.
-	Body func(ctx context.Context, runID string) ([]byte, error)
-	Log  *slog.Logger // none
+	Events     EventSource
+	Log        *slog.Logger // none
 	// Now is this machine's clock. Attempts are stamped with it, since
 	// receivers compare the stamp with a clock of their own; when the next one
 	// is due goes by the database's.

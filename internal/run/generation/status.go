@@ -35,8 +35,9 @@ func (s *Service) Status(ctx context.Context, accountID, id string) (Record, err
 	return s.complete(ctx, r)
 }
 
-// StatusOf gives a run of whatever account, for the event that tells of it.
-func (s *Service) StatusOf(ctx context.Context, id string) (rec Record, err error) {
+// StatusUnscoped returns a run of any account, for its webhook event: no account
+// is checked.
+func (s *Service) StatusUnscoped(ctx context.Context, id string) (rec Record, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		r, err := run.GetUnscoped(ctx, tx, id)
 		if err != nil {

@@ -122,6 +122,15 @@ type Run struct {
 	Finished time.Time // zero: it has not ended
 }
 
+// ProgressFraction returns the progress from 0 to 1, nil where it is unknown.
+func (r Run) ProgressFraction() *float64 {
+	if r.Progress == nil {
+		return nil
+	}
+	fraction := float64(*r.Progress) / 1000
+	return &fraction
+}
+
 // Input is a file that a run works on.
 type Input struct {
 	Field   string // the key of the tool's field

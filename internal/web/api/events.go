@@ -174,10 +174,10 @@ func (t *runTale) tell(e *events, rec generation.Record) (ended bool, err error)
 	var all []event
 	add := func(name string, data any) { all = append(all, event{name: name, data: data}) }
 	if t.before == nil || rec.State != before.State || rec.Cancel != before.Cancel {
-		add("status", asGeneration(t.s.Links, rec, t.viewerID))
+		add("status", rec.JSON(t.s.Links, t.viewerID))
 	}
 	if rec.Progress != nil && (before.Progress == nil || *before.Progress != *rec.Progress) {
-		add("progress", wire.GenerationProgress{Progress: asProgress(rec.Progress), Stage: wire.GenerationStage(rec.State)})
+		add("progress", wire.GenerationProgress{Progress: rec.ProgressFraction(), Stage: wire.GenerationStage(rec.State)})
 	}
 	if rec.Preview != "" && rec.Preview != before.Preview {
 		add("preview", wire.GenerationPreview{
@@ -185,7 +185,7 @@ func (t *runTale) tell(e *events, rec generation.Record) (ended bool, err error)
 		})
 	}
 	if ended = rec.State.Ended(); ended {
-		add("done", asGeneration(t.s.Links, rec, t.viewerID))
+		add("done", rec.JSON(t.s.Links, t.viewerID))
 	}
 	if len(all) > 0 {
 		all[len(all)-1].id = rec.Revision

@@ -55,7 +55,7 @@ func (s *Server) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	if !rec.State.Ended() {
 		return s.replyRun(w, http.StatusOK, c, rec)
 	}
-	body, err := json.Marshal(asGeneration(s.Links, rec, c.caller.PersonID))
+	body, err := json.Marshal(rec.JSON(s.Links, c.caller.PersonID))
 	if err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
@@ -68,7 +68,7 @@ func (s *Server) getGeneration(w http.ResponseWriter, r *http.Request) error {
 // replyRun answers with a run, and with when to ask again while that makes
 // sense.
 func (s *Server) replyRun(w http.ResponseWriter, status int, c *call, rec generation.Record) error {
-	answer := asGeneration(s.Links, rec, c.caller.PersonID)
+	answer := rec.JSON(s.Links, c.caller.PersonID)
 	if !rec.State.Ended() {
 		w.Header().Set("Retry-After", strconv.FormatInt(answer.RetryAfterSeconds, 10))
 	}
@@ -114,11 +114,18 @@ func (s *Server) listGenerations(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	all, more, next := cut(s, pg, all, func(one generation.Record) (string, string) { return micros(one.Created), one.ID })
-	list := wire.GenerationList{Data: make([]wire.Generation, 0, len(all)), HasMore: more, NextCursor: next}
+	list := generationList{Data: make([]generation.RunJSON, 0, len(all)), HasMore: more, NextCursor: next}
 	for _, one := range all {
-		list.Data = append(list.Data, asGeneration(s.Links, one, c.caller.PersonID))
+		list.Data = append(list.Data, one.JSON(s.Links, c.caller.PersonID))
 	}
 	return reply(w, http.StatusOK, list)
+}
+
+// generationList is the schema GenerationList.
+type generationList struct {
+	Data       []generation.RunJSON `json:"data"`
+	HasMore    bool                 `json:"has_more"`
+	NextCursor *string              `json:"next_cursor"`
 }
 
 // Webhooks of runs.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"atelier/internal/money/budget"
@@ -68,17 +67,4 @@ func asBudget(b budget.Budget) wire.Budget {
 		out.WebhookURL = &b.WebhookURL
 	}
 	return out
-}
-
-// BudgetEventBody is what a budget's webhook gets of an alert.
-func BudgetEventBody(a budget.Alert) ([]byte, error) {
-	return json.Marshal(wire.BudgetEvent{Type: "budget.reached", Timestamp: moment(a.At), Data: wire.BudgetAlert{
-		CompanyID:        a.CompanyID,
-		TeamID:           a.TeamID,
-		TeamName:         a.TeamName,
-		Month:            a.Month,
-		ThresholdPercent: a.Threshold,
-		Tokens:           a.Tokens,
-		Spent:            a.Spent,
-	}})
 }

@@ -40,7 +40,7 @@ func TestSecondsHaveNoNoise(t *testing.T) {
 		}
 	}
 	for thousandths := range int64(1001) {
-		text, err := json.Marshal(asProgress(&thousandths))
+		text, err := json.Marshal(run.Run{Progress: &thousandths}.ProgressFraction())
 		if err != nil || len(text) > len("0.001") {
 			t.Fatalf("progress of %d is %s, %v", thousandths, text, err)
 		}
@@ -59,7 +59,7 @@ func TestFailedRunsSayWhetherToRetry(t *testing.T) {
 		wire.GenerationErrorCodeSTORAGEQUOTAEXCEEDED:   false,
 	} {
 		rec := generation.Record{Run: run.Run{State: run.Failed, ErrorCode: string(code), ErrorText: "It failed."}}
-		event, err := EventBody(library.Links{}, rec)
+		event, err := json.Marshal(rec.Event(library.Links{}))
 		if err != nil {
 			t.Fatal(err)
 		}

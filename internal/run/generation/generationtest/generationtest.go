@@ -3,7 +3,6 @@
 package generationtest
 
 import (
-	"encoding/json"
 	"net/netip"
 	"slices"
 	"strings"
@@ -106,7 +105,6 @@ func New(w dbtest.World, change func(*generation.Settings)) *House {
 		Guard:  guard(),
 		Wake:   func() { h.Ended() },
 		AppURL: "https://atelier.example",
-		Body:   func(a budget.Alert) ([]byte, error) { return json.Marshal(a) },
 	}
 	h.Runs = h.Service(change)
 	return h
