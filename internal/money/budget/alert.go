@@ -45,7 +45,7 @@ type Alert struct {
 // budget it is one look.
 func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 	// Whoever comes second sees what the first has added, on whatever day.
-	b, err := read(ctx, tx, teamID, tx.Dialect.ForUpdate)
+	b, err := readBudget(ctx, tx, teamID, tx.Dialect.ForUpdate)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil
 	}
@@ -57,14 +57,14 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 		return fmt.Errorf("watch budget: %w", err)
 	}
 	before := b.toldIn(month)
-	now := reached(spent, b.Tokens)
+	now := reachedThreshold(spent, b.Tokens)
 	if b.month > month || now <= before {
 		return nil
 	}
-	if err := move(ctx, tx, teamID, month, now); err != nil {
+	if err := setAlerted(ctx, tx, teamID, month, now); err != nil {
 		return fmt.Errorf("watch budget: %w", err)
 	}
-	return k.tell(ctx, tx, b, before, Alert{
+	return k.publishAlert(ctx, tx, b, before, Alert{
 		CompanyID:        b.companyID,
 		TeamID:           teamID,
 		TeamName:         b.teamName,
@@ -75,9 +75,9 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 	})
 }
 
-// tell writes an event for each threshold above before, up to that of the
+// publishAlert writes an event for each threshold above before, up to that of the
 // alert, and a mail about the last.
-func (k *Keeper) tell(ctx context.Context, tx *sqldb.Tx, b kept, before int64, a Alert) error {
+func (k *Keeper) publishAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, before int64, a Alert) error {
 	for _, t := range thresholds {
 		if b.WebhookURL == "" || t <= before || t > a.ThresholdPercent {
 			continue
@@ -95,20 +95,20 @@ func (k *Keeper) tell(ctx context.Context, tx *sqldb.Tx, b kept, before int64, a
 	if b.WebhookURL != "" {
 		tx.AfterCommit(k.Wake)
 	}
-	return k.mail(ctx, tx, b, a)
+	return k.mailAlert(ctx, tx, b, a)
 }
 
-func (k *Keeper) mail(ctx context.Context, tx *sqldb.Tx, b kept, a Alert) error {
+func (k *Keeper) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Alert) error {
 	c, err := company.ByID(ctx, tx, a.CompanyID)
 	if err != nil {
 		return err
 	}
-	all, err := recipients(ctx, tx, a.CompanyID, a.TeamID)
+	all, err := listRecipients(ctx, tx, a.CompanyID, a.TeamID)
 	if err != nil {
 		return err
 	}
 	for _, address := range all {
-		m := k.letter(b, a, c.Name)
+		m := k.composeMail(b, a, c.Name)
 		m.To = address
 		if m.Check() != nil {
 			continue // an address that cannot be written to must not keep the run from ending
@@ -120,11 +120,11 @@ func (k *Keeper) mail(ctx context.Context, tx *sqldb.Tx, b kept, a Alert) error 
 	return nil
 }
 
-// letter is the mail about an alert, to nobody yet.
-func (k *Keeper) letter(b kept, a Alert, companyName string) mail.Message {
+// composeMail is the mail about an alert, to nobody yet.
+func (k *Keeper) composeMail(b budgetRow, a Alert, companyName string) mail.Message {
 	team := sanitize.Line(a.TeamName, maxShown)
 	text := fmt.Sprintf("The team “%s” of “%s” has spent %d of the %d tokens of its budget for %s. That is %d %%.\n",
-		team, sanitize.Line(companyName, maxShown), a.Spent, a.Tokens, a.Month, percent(a.Spent, a.Tokens))
+		team, sanitize.Line(companyName, maxShown), a.Spent, a.Tokens, a.Month, percentOf(a.Spent, a.Tokens))
 	switch {
 	case b.Hard && a.ThresholdPercent == 100:
 		text += "\nThe budget is a hard one: runs that cost something are refused until the month ends or the budget is raised.\n"
@@ -135,9 +135,9 @@ func (k *Keeper) letter(b kept, a Alert, companyName string) mail.Message {
 	return mail.Message{Subject: fmt.Sprintf("%d %% of the budget of %s is spent", a.ThresholdPercent, team), Text: text}
 }
 
-// recipients are the addresses of those who manage what the company pays or
+// listRecipients are the addresses of those who manage what the company pays or
 // the team. An address that nobody has proven to be theirs gets nothing.
-func recipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]string, error) {
+func listRecipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]string, error) {
 	roles, err := company.Roles(ctx, tx, companyID)
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func recipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]
 			managing = append(managing, r.Name)
 		}
 	}
-	all, err := addresses(ctx, tx, companyID, billing, teamID, managing, maxMails)
+	all, err := listAddresses(ctx, tx, companyID, billing, teamID, managing, maxMails)
 	if err != nil {
 		return nil, fmt.Errorf("tell of budget: %w", err)
 	}
