@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/device"
 	"atelier/internal/people/session"
@@ -35,14 +35,14 @@ func (s *Server) startDevice(w http.ResponseWriter, r *http.Request) error {
 			return fault.New(fault.Invalid, "Some fields are not valid.").Field("plugin_kind", "Must be 1 to 32 of a-z, 0-9, _ and -.")
 		}
 	}
-	codes, err := s.Desk.StartDevice(r.Context(), kind, clientOf(r))
+	codes, err := s.Accounts.Devices.Start(r.Context(), kind, clientOf(r))
 	if err != nil {
 		return err
 	}
 	return reply(w, http.StatusOK, wire.DeviceCodes{
 		DeviceCode:      codes.DeviceCode,
 		UserCode:        codes.UserCode,
-		VerificationURL: s.Desk.VerificationURL(codes.UserCode),
+		VerificationURL: s.Accounts.Devices.VerificationURL(codes.UserCode),
 		ExpiresIn:       int(codes.ExpiresIn.Seconds()),
 		Interval:        int(codes.Interval.Seconds()),
 	})
@@ -72,7 +72,7 @@ func (s *Server) pollDeviceByBody(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (s *Server) poll(w http.ResponseWriter, r *http.Request, code string) error {
-	in, err := s.Desk.Poll(r.Context(), code, clientOf(r))
+	in, err := s.Accounts.Devices.Poll(r.Context(), code, clientOf(r))
 	if errors.Is(err, device.ErrUnknownCode) {
 		if limited := takeRequest(s.guesses, httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); limited != nil {
 			return limited
@@ -81,7 +81,7 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, code string) error
 	if err != nil {
 		return err
 	}
-	who := asIdentity(in.Record)
+	who := asIdentity(in.Profile)
 	return reply(w, http.StatusOK, wire.SignedIn{
 		Tokens:           asTokens(in.Tokens),
 		DeviceID:         in.DeviceID,
@@ -99,7 +99,7 @@ func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) error {
 	if req.RefreshToken == "" {
 		return missing("refresh_token")
 	}
-	tokens, err := s.Desk.Refresh(r.Context(), req.RefreshToken, clientOf(r))
+	tokens, err := s.Accounts.Devices.RefreshTokens(r.Context(), req.RefreshToken, clientOf(r))
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (s *Server) revokeDevice(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	a := principalOf(r)
-	if err := s.Desk.RevokeDevice(r.Context(), a, a.PersonID, id); err != nil {
+	if err := s.Accounts.Devices.RevokeDevice(r.Context(), a, a.PersonID, id); err != nil {
 		return err
 	}
 	return done(w)
@@ -123,14 +123,14 @@ func (s *Server) revokeDevice(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) signOutEverywhere(w http.ResponseWriter, r *http.Request) error {
 	a := principalOf(r)
-	if err := s.Desk.SignOutEverywhere(r.Context(), a, a.PersonID); err != nil {
+	if err := s.Accounts.SignIn.SignOutEverywhere(r.Context(), a, a.PersonID); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) getKeys(w http.ResponseWriter, r *http.Request) error {
-	body, err := s.Desk.Tokens.JWKS(r.Context())
+	body, err := s.Accounts.Devices.Tokens.JWKS(r.Context())
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *Server) getKeys(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func asTokens(t identity.Tokens) wire.Tokens {
+func asTokens(t devicelogin.Tokens) wire.Tokens {
 	return wire.Tokens{IDToken: t.ID, RefreshToken: t.Refresh, ExpiresAt: t.Expires.Unix()}
 }
 

@@ -25,7 +25,7 @@ func (s *Server) listDevices(w http.ResponseWriter, r *http.Request) error {
 		after = &device.After{Created: at, ID: pg.after[1]}
 	}
 
-	devices, err := s.Desk.ListDevices(r.Context(), c.caller.PersonID, after, pg.limit+1)
+	devices, err := s.Accounts.Devices.ListDevices(r.Context(), c.caller.PersonID, after, pg.limit+1)
 	if err != nil {
 		return err
 	}

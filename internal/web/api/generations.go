@@ -197,11 +197,11 @@ func (s *Server) redeliverWebhook(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (s *Server) getWebhookSecret(w http.ResponseWriter, r *http.Request) error {
-	return s.webhookSecret(w, r, s.Desk.WebhookSecret)
+	return s.webhookSecret(w, r, s.Secrets.GetFor)
 }
 
 func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request) error {
-	return s.webhookSecret(w, r, s.Desk.RotateWebhookSecret)
+	return s.webhookSecret(w, r, s.Secrets.RotateFor)
 }
 
 // lastEvent reads Last-Event-ID; what is no number of ours is as good as none.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"atelier/internal/base/sqldb"
 	"atelier/internal/file/library"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/principal"
@@ -60,12 +61,12 @@ func playing(d time.Duration) *float64 {
 }
 
 // webhookSecret answers with what get makes of the account's secret.
-func (s *Server) webhookSecret(w http.ResponseWriter, r *http.Request, get func(context.Context, principal.Principal, *webhook.Secrets) (webhook.Secret, error)) error {
+func (s *Server) webhookSecret(w http.ResponseWriter, r *http.Request, get func(context.Context, *sqldb.DB, principal.Principal) (webhook.Secret, error)) error {
 	c := callOf(r)
 	if err := c.params.failed(); err != nil {
 		return err
 	}
-	secret, err := get(r.Context(), c.caller, s.Secrets)
+	secret, err := get(r.Context(), s.DB, c.caller)
 	if err != nil {
 		return err
 	}

@@ -87,14 +87,14 @@ func (s *Server) acceptInvitation(w http.ResponseWriter, r *http.Request) error 
 	if req.Token == "" {
 		return missing("token")
 	}
-	if err := s.Desk.AcceptInvitation(r.Context(), callOf(r).caller.PersonID, req.Token, clientOf(r)); err != nil {
+	if err := s.Accounts.SignUp.AcceptInvitation(r.Context(), principalOf(r), req.Token); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) acceptMyInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Desk.AcceptInvitationByID(r.Context(), callOf(r).caller.PersonID, r.PathValue("invitation_id"), clientOf(r)); err != nil {
+	if err := s.Accounts.SignUp.AcceptInvitationByID(r.Context(), principalOf(r), r.PathValue("invitation_id")); err != nil {
 		return err
 	}
 	return done(w)
