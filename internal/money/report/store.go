@@ -338,9 +338,9 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 
 func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, limit int) ([]Run, error) {
 	var a args
-	where := `r.company_id = ` + a.add(q.CompanyID) + ` AND r.finished >= ` + a.add(microseconds(q.From))
+	where := `r.company_id = ` + a.add(q.CompanyID) + ` AND r.finished >= ` + a.add(toMicroseconds(q.From))
 	if !q.Until.IsZero() {
-		where += ` AND r.finished < ` + a.add(microseconds(q.Until))
+		where += ` AND r.finished < ` + a.add(toMicroseconds(q.Until))
 	}
 	if after != nil {
 		where += ` AND (r.finished, r.id) < (` + a.add(sqldb.At(after.Finished)) + `, ` + a.add(after.ID) + `)`

@@ -140,7 +140,7 @@ type dueEvent struct {
 	runID                    string // empty for a notice
 
 	failing bool // the host's last attempt failed
-	place   int  // among the events of its host, from 1
+	rank    int  // among the events of its host, from 1
 
 	at    time.Time // when it was leased
 	until time.Time // the end of the lease
@@ -169,7 +169,7 @@ func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, lim
 				AND (h.open_until IS NULL OR h.open_until <= $1)`+exclude+`
 		) AS ready WHERE place <= $2 ORDER BY place, next_at, id LIMIT $3`,
 		args, func(row sqldb.Scanner) (e dueEvent, err error) {
-			err = row.Scan(&e.id, &e.runID, &e.accountID, &e.url, &e.host, &e.failing, &e.place)
+			err = row.Scan(&e.id, &e.runID, &e.accountID, &e.url, &e.host, &e.failing, &e.rank)
 			return e, err
 		})
 }

@@ -53,12 +53,12 @@ func (c *Checker) Check(ctx context.Context, texts []Text) error {
 // CheckRules refuses texts that the rules do not allow with a
 // fault.ContentPolicyViolation, whose detail field is the path. It asks nobody.
 func (c *Checker) CheckRules(texts []Text) error {
-	path, refused := tooMuch(texts)
+	path, refused := exceedsLimit(texts)
 	if !refused {
 		path, refused = c.Rules.Match(texts)
 	}
 	if refused {
-		return violation(path)
+		return newViolation(path)
 	}
 	return nil
 }
@@ -81,18 +81,18 @@ func (c *Checker) Moderate(ctx context.Context, texts []Text) error {
 	case err != nil:
 		return fault.New(fault.Unavailable, "The service can't check this request right now. Try again shortly.").Because(err)
 	case refused:
-		return violation(path)
+		return newViolation(path)
 	}
 	return nil
 }
 
-func violation(path string) error {
+func newViolation(path string) error {
 	return fault.New(fault.ContentPolicyViolation, "The content policy does not allow this request.").With("field", path)
 }
 
-// tooMuch finds the text that goes beyond what can be checked. It counts as
+// exceedsLimit finds the text that goes beyond what can be checked. It counts as
 // refused: what nobody has looked at does not pass.
-func tooMuch(texts []Text) (path string, refused bool) {
+func exceedsLimit(texts []Text) (path string, refused bool) {
 	total := 0
 	for _, t := range texts {
 		if total += len(t.Value); total > maxText {
