@@ -170,7 +170,7 @@ func checkRoom(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
 // were deleted.
 func (bs *Boards) List(ctx context.Context, v Viewer, trash bool, after *Place, limit int) (all []Board, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		all, err = listBoards(ctx, tx, v.AccountID, trash, after, limit)
+		all, err = Kept(ctx, tx, v.AccountID, trash, after, limit)
 		return err
 	})
 	return all, err
@@ -201,7 +201,7 @@ func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit in
 	if err != nil {
 		return Page{}, err
 	}
-	return p, show(ctx, tx, b.AccountID, p.Nodes)
+	return p, showRefs(ctx, tx, b.AccountID, p.Nodes)
 }
 
 // findBoard gives a board of the viewer's account, deleted ones too.

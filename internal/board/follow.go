@@ -68,7 +68,7 @@ func (bs *Boards) Since(ctx context.Context, v Viewer, id string, m Mark, limit 
 			last := n.Nodes[len(n.Nodes)-1]
 			n.Mark = Mark{Revision: max(m.Revision, last.Revision-1), After: last.Revision, AfterID: last.ID}
 		}
-		return show(ctx, tx, b.AccountID, n.Nodes)
+		return showRefs(ctx, tx, b.AccountID, n.Nodes)
 	})
 	return n, err
 }

@@ -173,11 +173,6 @@ func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left 
 	return k.Tokens - spent - all[teamID].Held, true, nil
 }
 
-// AnyHard tells whether a team of the company has a hard budget.
-func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
-	return anyHard(ctx, tx, companyID)
-}
-
 // alertedIn is what was told in a month.
 func (k budgetRow) alertedIn(month string) int64 {
 	if k.month != month {

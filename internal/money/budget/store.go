@@ -55,10 +55,9 @@ func deleteBudget(ctx context.Context, tx *sqldb.Tx, teamID string) (bool, error
 	return n == 1, err
 }
 
-func anyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (hard bool, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT EXISTS (SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard)`, companyID).Scan(&hard)
-	return hard, err
+// AnyHard reports whether a team of the company has a hard budget.
+func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
+	return sqldb.Exists(ctx, tx, `SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard`, companyID)
 }
 
 // listAddresses gives at most so many of those who can be written to and have one

@@ -141,7 +141,9 @@ func listAccounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, e
 	})
 }
 
-func entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
+// Entries returns at most limit movements of an account after an id, in the order
+// of ids, which is not the order of time.
+func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), e.amount, t.created
 		FROM ledger_entry e JOIN ledger_transaction t ON t.id = e.transaction_id

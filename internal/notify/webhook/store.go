@@ -48,14 +48,16 @@ func findSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (k secretRo
 	return k, err
 }
 
-func eraseSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+// EraseSecret deletes the secret of an account.
+func EraseSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM webhook_secret WHERE account_id = $1`, accountID)
 	return err
 }
 
-// erase waits for whoever records an attempt at that moment: the events are
-// locked before their attempts are removed.
-func erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
+// Erase deletes the events of runs and their attempts. The events are locked
+// before their attempts are deleted, so that an attempt that is being recorded is
+// waited for.
+func Erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	if len(runIDs) == 0 {
 		return nil
 	}

@@ -29,8 +29,8 @@ type Text struct {
 	Value string
 }
 
-// blank tells whether there is nothing to judge.
-func (t Text) blank() bool { return strings.TrimSpace(t.Value) == "" }
+// isBlank tells whether there is nothing to judge.
+func (t Text) isBlank() bool { return strings.TrimSpace(t.Value) == "" }
 
 // maxText bounds the texts of a request together, in bytes. Callers have lower
 // limits of their own.
@@ -65,7 +65,7 @@ func (c *Checker) CheckRules(texts []Text) error {
 
 // Asks tells whether Moderate would ask the moderator about texts.
 func (c *Checker) Asks(texts []Text) bool {
-	return c.Moderator != nil && slices.ContainsFunc(texts, func(t Text) bool { return !t.blank() })
+	return c.Moderator != nil && slices.ContainsFunc(texts, func(t Text) bool { return !t.isBlank() })
 }
 
 // Moderate refuses texts that the moderator does not allow as CheckRules does. It
@@ -74,7 +74,7 @@ func (c *Checker) Moderate(ctx context.Context, texts []Text) error {
 	if !c.Asks(texts) {
 		return nil
 	}
-	path, refused, err := c.Moderator.ask(ctx, texts)
+	path, refused, err := c.Moderator.askServer(ctx, texts)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("ask the moderator: %w", err) // the caller left

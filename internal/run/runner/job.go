@@ -171,7 +171,7 @@ func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sin
 		err = wrapAccident("read the inputs", err)
 	} else {
 		out.expectResults(media.Type(tool.Output.Type), r.provenanceMark(p, j, tool))
-		err = call(ctx, p.Engine, task, out)
+		err = callEngine(ctx, p.Engine, task, out)
 	}
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errTimeout):
@@ -214,9 +214,9 @@ func wrapAccident(what string, err error) error {
 	return err
 }
 
-// call runs the engine. A panic is a failure like any other, and an engine that
+// callEngine runs the engine. A panic is a failure like any other, and an engine that
 // does not end when it is told to is left alone.
-func call(ctx context.Context, e engine.Engine, task engine.Job, out *sink) error {
+func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink) error {
 	ended := make(chan error, 1)
 	go func() {
 		var err error

@@ -187,12 +187,12 @@ func (r *Runner) Offer(ctx context.Context, engine string) {
 	}
 	select {
 	case p.offer <- struct{}{}:
-	case <-time.After(offerWait):
+	case <-time.After(offerTimeout):
 	case <-ctx.Done():
 	}
 }
 
-const offerWait = 5 * time.Second
+const offerTimeout = 5 * time.Second
 
 // Run claims and runs until ctx ends, then lets what goes on finish for a
 // while and hands back the rest.
