@@ -91,7 +91,7 @@ func TestPausedWorkerChangesNothing(t *testing.T) {
 	}
 	watch.Until(t, "the first worker to give its runs up", func() bool {
 		log := first.stderr.String()
-		return strings.Count(log, "a run was taken over by another worker")+strings.Count(log, "a run could not be ended here") == runs
+		return strings.Count(log, "run taken over by another worker")+strings.Count(log, "run could not be ended") == runs
 	})
 	after := second.runs(token, "")
 	for id, r := range before {

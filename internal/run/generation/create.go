@@ -66,7 +66,7 @@ func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
 		return err
 	})
 	if err != nil {
-		// Whether it was committed is unknown: with the same key one finds out.
+		// The commit may have happened: a request with the same key finds out.
 		if errors.Is(context.Cause(ctx), errInFlight) || d.Key != "" && sqldb.LockTimedOut(err) {
 			err = fault.New(fault.IdempotencyKeyConflict, "A request with this key is still being handled. Try again shortly.").
 				With("reason", "in_flight").After(time.Second).Because(err)
@@ -77,7 +77,7 @@ func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
 	return c, nil
 }
 
-var errInFlight = errors.New("the key is in use")
+var errInFlight = errors.New("a request with the same idempotency key is in progress")
 
 // createInTx is the one transaction of a create.
 func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a checkedDraft) (Created, error) {
@@ -173,9 +173,9 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	return Created{Run: r, Rooms: rooms}, nil
 }
 
-// chargeFiles counts the files that came with a run, and refuses a run of an
-// account that is full: its results could not be stored. It locks the account's
-// storage, which comes before its ledger.
+// chargeFiles counts the files of a create against the account's storage, and
+// refuses a create of a full account: its results could not be stored. It locks
+// the account's storage row, which comes before its ledger row.
 func (s *Service) chargeFiles(ctx context.Context, tx *sqldb.Tx, accountID string, files []ingest.Taken) (bytes int64, err error) {
 	for _, f := range files {
 		bytes += f.Asset.StoredBytes()
@@ -187,8 +187,8 @@ func (s *Service) chargeFiles(ctx context.Context, tx *sqldb.Tx, accountID strin
 	return bytes, err
 }
 
-// Busy refuses a request whose rate is used up, before its body is read. It
-// takes nothing.
+// Busy refuses a request whose rate limit is used up, before its body is read.
+// It counts nothing.
 func (s *Service) Busy(ctx context.Context, personID string) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		full, err := ratelimit.Full(ctx, tx, rateKey(personID), s.windows...)
@@ -200,10 +200,11 @@ func (s *Service) Busy(ctx context.Context, personID string) error {
 }
 
 func errTooFast(full ratelimit.Refusal) error {
-	return full.Fault("You start runs faster than is allowed. Wait a little.")
+	return full.Fault("You start runs faster than allowed. Wait and try again.")
 }
 
-// countCreate counts a create: in the rate windows, and against the runs that go on.
+// countCreate counts a create in the rate windows and checks the limit of
+// active runs.
 func (s *Service) countCreate(ctx context.Context, tx *sqldb.Tx, who principal.Principal, active int64) ([]ratelimit.Room, error) {
 	rooms, full, err := ratelimit.Admit(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
@@ -218,13 +219,13 @@ func (s *Service) countCreate(ctx context.Context, tx *sqldb.Tx, who principal.P
 	return rooms, nil
 }
 
-func errActiveCap(active int64, most int) *fault.Error {
-	return fault.New(fault.ActiveRunCap, "You have as many runs going as is allowed. Wait for one to finish.").
-		With("active", active).With("limit", most).After(time.Second)
+func errActiveCap(active int64, limit int) *fault.Error {
+	return fault.New(fault.ActiveRunCap, "You have reached the limit of active runs. Wait for one to finish.").
+		With("active", active).With("limit", limit).After(time.Second)
 }
 
-// holdPrice holds what the run may cost, within what the role may spend and what
-// the team planned to.
+// holdPrice holds the price of a run in the ledger, within the spending limit
+// of the role and the budget of the team.
 func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a checkedDraft) (ledger.Hold, error) {
 	hold, err := ledger.Reserve(ctx, tx, who.AccountID, a.price, s.Settings.MonthlyAllowance)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.InsufficientBalance {
@@ -242,16 +243,17 @@ func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	if err != nil {
 		return ledger.Hold{}, err
 	}
-	// The account is locked: what others hold stays as it is. They may have paid
-	// while we waited for it, in a month that had not begun when tx did.
+	// The account is locked, so other holds cannot change. Runs may have been settled
+	// while this transaction waited for it, in a month that had not begun when the
+	// transaction did: the clock of the database decides.
 	if left, limited, err = budgetLeft(ctx, tx, who, hold, s.DB.Now()); err == nil && limited && left < 0 {
 		err = errOverBudget(hold.Tokens, left+hold.Tokens)
 	}
 	return hold, err
 }
 
-// tooFewTokens refuses a run that the account cannot pay, and says what to do
-// about it.
+// tooFewTokens refuses a run that the account cannot pay. The message says how
+// to get tokens.
 func (s *Service) tooFewTokens(who principal.Principal, required, available int64) *fault.Error {
 	has := "your account has"
 	then := `Ask the operator of this installation for more, who has "atelier admin grant" for it.`
@@ -270,8 +272,8 @@ func (s *Service) tooFewTokens(who principal.Principal, required, available int6
 		With("required", required).With("available", available)
 }
 
-// budgetLeft is what a hard budget of the team leaves at a moment. A run that is
-// free asks for nothing of it.
+// budgetLeft returns the tokens that a hard budget of the team leaves at a
+// time. A run without a price needs none.
 func budgetLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal, h ledger.Hold, at time.Time) (left int64, limited bool, err error) {
 	if who.TeamID == "" || h.Tokens == 0 {
 		return 0, false, nil
@@ -280,11 +282,12 @@ func budgetLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal, h le
 }
 
 func errOverBudget(required, left int64) *fault.Error {
-	return fault.New(fault.InsufficientBalance, "The budget of this team does not allow that much in this month. Ask an admin of the team.").
+	return fault.New(fault.InsufficientBalance, "This run exceeds the budget of this team for this month. Ask an admin of the team.").
 		With("required", required).With("available", max(left, 0)).With("reason", "budget")
 }
 
-// spendLeft is what the person's role lets them spend of the team's tokens now.
+// spendLeft returns the tokens of the team that the person's role may spend
+// now.
 func spendLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal) (left int64, limited bool, err error) {
 	if who.Role.Spend == nil {
 		return 0, false, nil
@@ -294,12 +297,12 @@ func spendLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal) (left
 }
 
 func errOverspent(required, left int64) *fault.Error {
-	return fault.New(fault.InsufficientBalance, "Your role in this team may not spend that much now. Wait, or ask an admin of the team.").
+	return fault.New(fault.InsufficientBalance, "Your role in this team may not spend that many tokens now. Wait, or ask an admin of the team.").
 		With("required", required).With("available", left).With("reason", "spending_window")
 }
 
-// estimateDuration is how long n results of the tool take, in whole seconds; 0 where
-// nobody knows yet.
+// estimateDuration returns how long n results of the tool take, in whole
+// seconds; 0 where the tool has no history.
 func estimateDuration(t *catalog.Tool, n int64) time.Duration {
 	if t.Average == 0 {
 		return 0

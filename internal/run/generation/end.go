@@ -21,32 +21,33 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Ending is how a run ended.
+// Ending is the outcome of a run.
 type Ending struct {
 	State     run.State
-	ErrorCode string // of failed runs
-	ErrorText string
-	Results   []Made        // of succeeded ones
-	Took      time.Duration // of the attempt that succeeded
+	ErrorCode string        // of failed runs
+	ErrorText string        // of failed runs, for people
+	Results   []Made        // of succeeded runs
+	Took      time.Duration // duration of the attempt that succeeded
 }
 
-// Made is a result that lies in the store.
+// Made is a result whose bytes are stored.
 type Made struct {
 	ingest.Taken
-	Note string // for whoever sees it, "" for none
+	Note string // a remark of the tool for people; empty: none
 }
 
-// ErrOver is for a worker whose run is no longer its own.
-var ErrOver = errors.New("the run is over, or somebody else's")
+// ErrOver is returned to a worker that no longer holds the run.
+var ErrOver = errors.New("the run has ended or another worker has it")
 
-// End ends a run in one transaction: its state, its results, what its company
-// used, what it costs, what its team's budget reaches, its event and the tool's
-// history. Where r is not as the run is by now, it is ErrOver and nothing changed;
-// where its results do not fit into the account, it is StorageQuotaExceeded and
-// nothing changed either.
+// End ends a run in one transaction: its state, its results, the report of its
+// company, its settlement, the budget of its team, its webhook event and the
+// history of the tool. Where the state or attempt of the run differs from r, it
+// returns ErrOver; where the results do not fit into the account's storage,
+// StorageQuotaExceeded. Nothing has changed then.
 //
-// Files come before the state: where the outcome of a first try is unknown, a
-// second one fails on them and not with ErrOver, whose files may be dropped.
+// The rows of files are written before the state: where the outcome of a first
+// call is unknown, a second call fails on them and not with ErrOver, after
+// which a worker deletes the files.
 func (s *Service) End(ctx context.Context, r run.Run, e Ending) error {
 	if n := int64(len(e.Results)); n > r.NumResults || (e.State == run.Succeeded) != (n > 0) {
 		return fmt.Errorf("end run %s: %s with %d results of %d", r.ID, e.State, n, r.NumResults)
@@ -59,7 +60,7 @@ func (s *Service) End(ctx context.Context, r run.Run, e Ending) error {
 }
 
 func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) error {
-	if r.State == run.Queued { // it leaves the person's queue, where creates count too
+	if r.State == run.Queued { // the queue of the person changes, which creates lock too
 		if err := person.Lock(ctx, tx, r.PersonID); err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending
 			return fmt.Errorf("report run %s: %w", r.ID, err)
 		}
 	}
-	if o.TokensCharged > 0 && r.TeamID != "" { // before the ledger, whose last row everybody waits for
+	if o.TokensCharged > 0 && r.TeamID != "" { // before the ledger, whose last row all settlements lock
 		if err := s.Budgets.Charged(ctx, tx, r.TeamID); err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending
 	return nil
 }
 
-// reportOf is a run that has ended as its company's reports count it.
+// reportOf returns a run that has ended as the reports of its company count it.
 func reportOf(r run.Run, results int) report.Ended {
 	return report.Ended{
 		CompanyID:     r.CompanyID,

@@ -1,13 +1,12 @@
-// Package generation is the life of a run as its people see it: it is priced,
-// created, watched, cancelled and settled here. What runs it is elsewhere.
+// Package generation is the service of runs: it prices, creates, shows, cancels
+// and settles them. Package runner gives them to engines.
 //
-//	draft ──check──▶ accepted ──one transaction──▶ queued … ended ──one transaction──▶ settled
+//	draft ──check──▶ checked ──one transaction──▶ queued … ended ──one transaction──▶ settled
 //	                            key, rate, cap,              status, results, money,
 //	                            hold, run, queue             event, history
 //
-// Creating locks the person: everything that is counted per person is counted
-// one request at a time, on all nodes. A request that is refused has changed
-// nothing.
+// A create locks the row of its person: limits per person are counted one request
+// at a time, on all nodes. A refused request has changed nothing.
 package generation
 
 import (
@@ -31,7 +30,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Settings are what an operator decides about runs.
+// Settings are the settings of an operator about runs.
 type Settings struct {
 	InputFiles       int
 	MetadataBytes    int
@@ -48,7 +47,7 @@ type Settings struct {
 	Storage          quota.Limits
 }
 
-// Parts are what runs are made of.
+// Parts are the dependencies of a Service.
 type Parts struct {
 	DB       *sqldb.DB
 	Catalog  *catalog.Catalog
@@ -58,9 +57,11 @@ type Parts struct {
 	Budgets  *budget.Keeper
 	Links    library.Links // addresses of results in webhook events
 	Settings Settings
-	// Queued hears of every run that waits for an engine, after its commit.
+	// Queued is called for every run that waits for an engine, after its
+	// commit.
 	Queued func(engine string)
-	// Ended hears of every event that waits to be sent, after its commit.
+	// Ended is called for every webhook event that waits to be sent, after its
+	// commit.
 	Ended func()
 }
 
@@ -74,7 +75,7 @@ type Service struct {
 	arriving    *throttle.Places // creates of this node, by person
 }
 
-// New makes a service.
+// New returns a service.
 func New(p Parts) *Service {
 	return &Service{
 		Parts: p,
@@ -86,21 +87,21 @@ func New(p Parts) *Service {
 	}
 }
 
-// Expect notes that a create of a person arrives, perhaps with files that take a
-// while, until done is called. Early polls of what the person created meanwhile
-// leave room for it. It is known to this node alone: the transaction of a create
+// Expect records that a create of a person is arriving, perhaps with files that
+// take a while, until done is called. Early polls of the person leave room in
+// the rate limit for it. Only this node knows: the transaction of the create
 // decides.
 func (s *Service) Expect(personID string) (done func()) {
 	done, _ = s.arriving.Take(personID)
 	return done
 }
 
-// lookEvery is how often it is looked whether engines' servers are away.
+// lookEvery is the interval at which Watch reads which engines are unavailable.
 const lookEvery = time.Second
 
-// Watch keeps in mind which engines' servers are away, as the workers find
-// them, until ctx ends. It is a courtesy to those who poll: what cannot be
-// looked up stays as it was.
+// Watch keeps a copy of the engines whose servers are unavailable, as workers
+// report them, until ctx ends. The copy only lengthens the wait between polls,
+// so after a failed read the last one stays.
 func (s *Service) Watch(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -120,7 +121,7 @@ func (s *Service) Watch(ctx context.Context) {
 	}
 }
 
-// isUnavailable tells whether an engine's server is.
+// isUnavailable reports whether the server of an engine is unavailable.
 func (s *Service) isUnavailable(engine string) bool {
 	away := s.unavailable.Load()
 	if away == nil {
@@ -142,7 +143,7 @@ func AudienceOf(p principal.Principal) catalog.Audience {
 	}
 }
 
-// Draft is a run that somebody asks for.
+// Draft is a run that a caller requests.
 type Draft struct {
 	Principal  principal.Principal
 	ToolID     string
@@ -152,11 +153,12 @@ type Draft struct {
 	WebhookURL string
 	Metadata   string // a JSON object, compact; "" for none
 	Plugin     string
-	Files      []ingest.Taken // that came with the request, by index
-	// Key is the idempotency key, "" for none, and Fingerprint what the request
-	// is recognised by.
+	Files      []ingest.Taken // sent with the request, by index
+	// Key is the idempotency key, empty: none. Fingerprint is a hash by which a
+	// repeated request is recognised.
 	Key, Fingerprint string
 }
 
-// rateKey is what creates, and polls that come too early, are counted under.
+// rateKey is the key under which the rate limit counts creates, and polls that
+// come too early.
 func rateKey(personID string) string { return "create/person/" + personID }

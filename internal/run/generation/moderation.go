@@ -14,40 +14,40 @@ import (
 	"atelier/internal/run/run"
 )
 
-// The moderator is a server elsewhere that takes time and may cost money, so it
-// is asked only about creates that could be accepted:
+// The moderator is an external server that takes time and may cost money, so it
+// is called only for creates that could be accepted:
 //
-//	look: key, rate, cap, balance ──▶ room for n ──▶ fewer than n under way? ──▶ ask ──▶ the transaction of create
+//	read: key, rate, cap, balance ──▶ room for n ──▶ fewer than n in progress? ──▶ call ──▶ transaction of the create
 //	      ▲                                               │ no                                 │
 //	      └──────────────── one of them ended ◀───────────┴────────────────────────────────────┘
 //
 // Nothing is locked in the database meanwhile, and the transaction decides all
-// of it again. What is under way is known to this node alone: n nodes together
-// ask at most n times as often as there is room.
+// of it again. Only this node knows which creates are in progress: n nodes
+// together call the moderator at most n times as often as there is room.
 
-// moderationWait bounds how long a create waits for others of the same person.
+// moderationWait is how long a create waits for other creates of the same
+// person.
 const moderationWait = 8 * time.Second
 
-// moderations are the creates of this node that the moderator is asked about, by
-// person.
+// moderations are the creates of this node that are being moderated, by person.
 type moderations struct {
 	mu     sync.Mutex
 	people map[string]*personModeration
 }
 
-// personModeration are those of one person.
+// personModeration is the creates of one person.
 type personModeration struct {
-	users int           // of this entry, guarded by moderations
-	turn  chan struct{} // holds one token: whoever has it looks, waits for room and enters
+	users int           // creates that use this entry, guarded by moderations
+	entry chan struct{} // holds one token: the create that has it may check for room
 
 	mu    sync.Mutex
-	open  int64           // creates under way
+	open  int64           // creates in progress
 	keys  map[string]bool // their idempotency keys
 	ended chan struct{}   // closed when one of them ends
 }
 
-// underWay gives how many creates are, whether one of them has the key, and what
-// is closed when one ends.
+// underWay returns the number of creates in progress, whether one of them has
+// the key, and a channel that is closed when one ends.
 func (one *personModeration) underWay(key string) (open int64, hasKey bool, ended <-chan struct{}) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -72,14 +72,14 @@ func (one *personModeration) endCreate(key string) {
 	one.ended = make(chan struct{})
 }
 
-// joinPerson gives the entry of a person, until leave is called.
+// joinPerson returns the entry of a person, which stays until leave is called.
 func (m *moderations) joinPerson(personID string) (one *personModeration, leave func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	one = m.people[personID]
 	if one == nil {
-		one = &personModeration{turn: make(chan struct{}, 1), keys: map[string]bool{}, ended: make(chan struct{})}
-		one.turn <- struct{}{}
+		one = &personModeration{entry: make(chan struct{}, 1), keys: map[string]bool{}, ended: make(chan struct{})}
+		one.entry <- struct{}{}
 		if m.people == nil {
 			m.people = map[string]*personModeration{}
 		}
@@ -95,9 +95,9 @@ func (m *moderations) joinPerson(personID string) (one *personModeration, leave 
 	}
 }
 
-// moderateDraft asks the moderator about a draft that could be accepted. The caller
-// creates the run and then calls done. replayed is whether the draft's key has an
-// answer already: then nobody was asked.
+// moderateDraft calls the moderator for a draft that could be accepted. The
+// caller creates the run and then calls done. replayed is whether the key of
+// the draft was answered before; the moderator was not called then.
 func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, said []policy.Text) (c Created, replayed bool, done func(), err error) {
 	one, leave := s.moderations.joinPerson(d.Principal.PersonID)
 	c, replayed, err = s.waitForRoom(ctx, one, d, a)
@@ -116,19 +116,20 @@ func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, sa
 	return Created{}, false, done, nil
 }
 
-// waitForRoom waits until there is room for one more create beside those under way.
+// waitForRoom waits until there is room for one more create beside those in
+// progress.
 func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draft, a checkedDraft) (c Created, replayed bool, err error) {
 	waiting, cancel := context.WithTimeout(ctx, moderationWait)
 	defer cancel()
 	select {
-	case <-one.turn:
-		defer func() { one.turn <- struct{}{} }()
+	case <-one.entry:
+		defer func() { one.entry <- struct{}{} }()
 	case <-waiting.Done():
 		return Created{}, false, errModerationBusy(ctx)
 	}
 	for {
-		// Counted before the look: a create is then either seen in the database or
-		// counted as under way, or both.
+		// Counted before the read: a create is then either found in the database or
+		// counted as in progress, or both.
 		open, hasKey, ended := one.underWay(d.Key)
 		var room int64
 		err = s.DB.Read(waiting, func(tx *sqldb.Tx) (err error) {
@@ -147,7 +148,7 @@ func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draf
 			one.beginCreate(d.Key)
 			return Created{}, false, nil
 		}
-		select { // those behind wait as well: whoever is first looks for all
+		select { // creates behind this one wait as well: the first checks for all
 		case <-ended:
 		case <-waiting.Done():
 			return Created{}, false, errModerationBusy(ctx)
@@ -155,17 +156,17 @@ func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draf
 	}
 }
 
-// errModerationBusy is for a create that waited in vain.
+// errModerationBusy refuses a create that waited too long.
 func errModerationBusy(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // the caller left
 	}
-	return fault.New(fault.Unavailable, "The service can't check this request right now. Try again shortly.").After(time.Second)
+	return fault.New(fault.Unavailable, "The service cannot check this request right now. Try again shortly.").After(time.Second)
 }
 
-// countRoom tells how many runs like this one could be accepted now, or why none
-// could: what the transaction of a create decides, in the same order, without
-// taking or locking anything.
+// countRoom returns how many runs like this one could be accepted now, or the
+// reason why none could: the checks of the transaction of a create, in the same
+// order, without counting or locking anything.
 func (s *Service) countRoom(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a checkedDraft) (int64, error) {
 	left, full, err := ratelimit.Left(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
@@ -178,11 +179,11 @@ func (s *Service) countRoom(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	if err != nil {
 		return 0, err
 	}
-	most := int64(s.Settings.ActiveRuns)
-	if active >= most {
+	limit := int64(s.Settings.ActiveRuns)
+	if active >= limit {
 		return 0, errActiveCap(active, s.Settings.ActiveRuns)
 	}
-	room := min(int64(left), most-active)
+	room := min(int64(left), limit-active)
 	if a.price == 0 {
 		return room, nil
 	}

@@ -12,18 +12,19 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Cost is what a run would cost.
+// Cost is the price of a run.
 type Cost struct {
 	Tokens        int64 // beyond the allowance
 	FreeAllowance int64
 	PerResult     int64
 	Estimated     time.Duration
-	// Blocked says why the account could not run it now, "" where it could.
+	// Blocked is the reason why the account could not run it now; empty: it
+	// could.
 	Blocked string
 }
 
-// Price tells what a draft would cost and whether the account could run it. It
-// reserves and counts nothing.
+// Price returns the cost of a draft and whether the account could run it. It
+// holds and counts nothing.
 func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 	a, err := s.checkDraft(ctx, d, true)
 	if err != nil {
@@ -59,7 +60,7 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		case active >= int64(s.Settings.ActiveRuns):
 			c.Blocked = errActiveCap(active, s.Settings.ActiveRuns).Message
 		case full != nil:
-			c.Blocked = "The account has no room for results. Delete files first."
+			c.Blocked = "The storage of the account is full. Delete files first."
 		case !enough:
 			c.Blocked = s.tooFewTokens(d.Principal, hold.Tokens, available).Message
 		case limited && hold.Tokens > left:

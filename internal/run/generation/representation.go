@@ -78,15 +78,15 @@ type EventJSON struct {
 	Type      string    `json:"type"`
 }
 
-// timedOut is the error code of runs that took longer than their tool allows.
-const timedOut engine.Code = "TIMED_OUT"
+// TimedOut is the error code of runs that took longer than their tool allows.
+const TimedOut engine.Code = "TIMED_OUT"
 
 // retryableCodes are the codes of failed runs after which the same create can
 // succeed later. After other codes something must be changed first.
 var retryableCodes = map[engine.Code]bool{
 	engine.Unavailable: true,
 	engine.Invalid:     true,
-	timedOut:           true,
+	TimedOut:           true,
 }
 
 // EventBody returns the body of the webhook event of a run. Its links are made

@@ -15,18 +15,18 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Record is a run with everything that its people are told about it.
+// Record is a run with the data of other tables that its people see.
 type Record struct {
 	run.Run
 	Outputs  []run.Output
-	Webhook  *webhook.State // nil: none was asked for, or the run has not ended
-	Position int64          // in the queue, 0 where it does not wait
-	// RetryAfter is how long to wait before asking again. While nobody is there
-	// to make the result it is longer than what the run itself allows.
+	Webhook  *webhook.State // nil: no webhook was requested, or the run has not ended
+	Position int64          // in the queue; 0: it is not queued
+	// RetryAfter is how long a client should wait before the next poll. While
+	// the engine is unavailable it is longer than PollAfter of the run.
 	RetryAfter time.Duration
 }
 
-// Status gives a run of an account.
+// Status returns a run of an account.
 func (s *Service) Status(ctx context.Context, accountID, id string) (Record, error) {
 	r, err := run.Get(ctx, s.DB, accountID, id)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Service) StatusUnscoped(ctx context.Context, id string) (rec Record, er
 	return rec, err
 }
 
-// completeRecord adds what stands in other rows, where there can be any.
+// completeRecord reads the data of other tables, where there can be any.
 func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, err error) {
 	if r.State == run.Running || r.State.Ended() && r.State != run.Succeeded && r.WebhookURL == "" {
 		return Record{Run: r, RetryAfter: s.retryAfter(r)}, nil
@@ -101,11 +101,12 @@ func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run)
 	return all, err
 }
 
-// Poll is Status for somebody who waits. Asking sooner than the credential was
-// told to counts as a create while there is room for one. Beyond that a run's
-// first early poll is answered all the same, for clients that ask once right
-// after the create and give the run up at an error; others are refused. Nor does
-// that first one take the room of a create that is arriving.
+// Poll is Status for a client that waits for a run. A poll that comes sooner
+// than RetryAfter counts as a create while the rate limit has room. Without
+// room, the first early poll of a run is answered all the same, for clients
+// that poll once right after the create and give up at an error; later ones are
+// refused. The first early poll does not take the room of a create that is
+// arriving either.
 func (s *Service) Poll(ctx context.Context, who principal.Principal, id string) (Record, error) {
 	rec, err := s.Status(ctx, who.AccountID, id)
 	if err != nil || rec.State.Ended() {
@@ -128,15 +129,15 @@ func (s *Service) Poll(ctx context.Context, who principal.Principal, id string) 
 		case early == 1:
 			return s.leaveRoom(ctx, tx, who.PersonID, unit)
 		case full.Wait > 0:
-			return full.Fault("You ask for this run more often than it tells you to. Wait a little.")
+			return full.Fault("You poll this run more often than its retry_after_seconds allows. Wait and try again.")
 		}
 		return nil
 	})
 	return rec, err
 }
 
-// leaveRoom gives back what a first early poll took, if it took anything, where
-// creates that are arriving need it.
+// leaveRoom returns the unit of the rate limit that a first early poll took,
+// where creates that are arriving need it.
 func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit string) error {
 	arriving := s.arriving.Count(personID)
 	if arriving == 0 || unit == "" {
@@ -149,7 +150,7 @@ func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit st
 	return ratelimit.Return(ctx, tx, unit)
 }
 
-// List gives an account's runs, newest first.
+// List returns the runs of an account, newest first.
 func (s *Service) List(ctx context.Context, accountID string, f run.Filter, after *run.Place, limit int) (all []Record, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		runs, err := run.List(ctx, tx, accountID, f, after, limit)
@@ -162,8 +163,8 @@ func (s *Service) List(ctx context.Context, accountID string, f run.Filter, afte
 	return all, err
 }
 
-// Cancel ends a run, or asks whoever works on it to. was is whether it had
-// ended before.
+// Cancel ends a queued run, or requests the worker of a running one to stop.
+// was is whether the run had ended before.
 func (s *Service) Cancel(ctx context.Context, who principal.Principal, id string) (rec Record, was bool, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		r, err := run.Get(ctx, tx, who.AccountID, id)
@@ -171,10 +172,10 @@ func (s *Service) Cancel(ctx context.Context, who principal.Principal, id string
 			return err
 		}
 		if r.PersonID != who.PersonID && !who.May(company.ManageTeam) {
-			return fault.New(fault.Forbidden, "Only whoever started a run, or a manager of the team, can cancel it.").With("reason", "permission")
+			return fault.New(fault.Forbidden, "Only the person who started a run, or a manager of the team, can cancel it.").With("reason", "permission")
 		}
 		err = person.Lock(ctx, tx, r.PersonID) // always before the run
-		if errors.Is(err, person.ErrDeleted) { // whose runs have all ended
+		if errors.Is(err, person.ErrDeleted) { // all runs of a deleted person have ended
 			was = true
 			return nil
 		}

@@ -21,7 +21,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// checkedDraft is a draft that nothing is wrong with.
+// checkedDraft is a draft without problems.
 type checkedDraft struct {
 	tool   *catalog.Tool
 	filled catalog.Filled
@@ -32,8 +32,8 @@ type checkedDraft struct {
 	seed   int64
 }
 
-// checkDraft holds a draft against the tool that it is for. A draft that is only to
-// be priced may lack what is required.
+// checkDraft validates a draft against its tool. A draft that is only priced
+// may lack required inputs.
 func (s *Service) checkDraft(ctx context.Context, d Draft, pricing bool) (checkedDraft, error) {
 	tool, ok := s.Catalog.Snapshot().View(AudienceOf(d.Principal)).Tool(d.ToolID)
 	if !ok {
@@ -45,10 +45,10 @@ func (s *Service) checkDraft(ctx context.Context, d Draft, pricing bool) (checke
 	a := checkedDraft{tool: tool}
 	filled, problems := tool.Fill(d.Inputs, catalog.FillOptions{Draft: pricing, Files: len(d.Files)})
 	a.filled = filled
-	if most := s.Settings.InputFiles; len(filled.Refs) > most {
-		return checkedDraft{}, TooManyFiles(most, filled.Refs[most].Path)
-	} else if len(d.Files) > most {
-		return checkedDraft{}, TooManyFiles(most, fmt.Sprintf("files.%d", most))
+	if limit := s.Settings.InputFiles; len(filled.Refs) > limit {
+		return checkedDraft{}, TooManyFiles(limit, filled.Refs[limit].Path)
+	} else if len(d.Files) > limit {
+		return checkedDraft{}, TooManyFiles(limit, fmt.Sprintf("files.%d", limit))
 	}
 	problems = append(problems, s.findProblems(d)...)
 	resolved, more, err := s.resolveFiles(ctx, d, filled.Refs)
@@ -76,11 +76,11 @@ func (s *Service) checkDraft(ctx context.Context, d Draft, pricing bool) (checke
 var errNoTool = fault.New(fault.NotFound, "There is no such tool.")
 
 func errStaleTool(live string) error {
-	return fault.New(fault.ToolSchemaStale, "The tool changed since you read it. Fetch it again.").With("expected_tool_fields_hash", live)
+	return fault.New(fault.ToolSchemaStale, "The tool has changed since you read it. Read it again.").With("expected_tool_fields_hash", live)
 }
 
-// checkUnchanged makes sure that the tool is as the draft was checked against: another
-// node may have changed it a moment ago.
+// checkUnchanged makes sure that the tool is still the version that the draft
+// was checked against: another node may have changed it.
 func checkUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
 	live, ok, err := catalog.Live(ctx, tx, t.ID)
 	switch {
@@ -94,7 +94,7 @@ func checkUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
 	return nil
 }
 
-// findProblems are those of everything beside the inputs.
+// findProblems validates everything besides the inputs.
 func (s *Service) findProblems(d Draft) []fault.Field {
 	var all []fault.Field
 	if len(d.Metadata) > s.Settings.MetadataBytes {
@@ -112,18 +112,19 @@ func (s *Service) findProblems(d Draft) []fault.Field {
 }
 
 func newInvalid(problems []fault.Field) error {
-	e := fault.New(fault.Invalid, "Some of what you sent is not valid.")
+	e := fault.New(fault.Invalid, "Some fields of the request are invalid.")
 	e.Fields = problems
 	return e
 }
 
-// TooManyFiles is what a request with more input files than allowed gets. The path
-// is of the first that is too many.
-func TooManyFiles(most int, path string) error {
-	return fault.New(fault.TooManyInputFiles, fmt.Sprintf("A run takes at most %d input files.", most)).With("limit", most).With("path", path)
+// TooManyFiles refuses a request with more input files than allowed. The path
+// names the first file beyond the limit.
+func TooManyFiles(limit int, path string) error {
+	return fault.New(fault.TooManyInputFiles, fmt.Sprintf("A run takes at most %d input files.", limit)).With("limit", limit).With("path", path)
 }
 
-// resolveFiles finds the files that references name, for the paying account alone.
+// resolveFiles finds the files that references name, in the paying account
+// alone.
 func (s *Service) resolveFiles(ctx context.Context, d Draft, refs []catalog.Ref) (inputs []run.Input, problems []fault.Field, err error) {
 	if len(refs) == 0 {
 		return nil, nil, nil
@@ -164,7 +165,7 @@ func asNotFound(err error) *fault.Error {
 	return nil
 }
 
-// misfit tells why a field does not take a file, "" where it does.
+// misfit returns the reason why a field does not accept a file; empty: it does.
 func misfit(a asset.Asset, ref catalog.Ref) string {
 	if a.Type != ref.Media {
 		return "Must be " + mediaNames[ref.Media] + "."
@@ -177,8 +178,8 @@ func misfit(a asset.Asset, ref catalog.Ref) string {
 
 var mediaNames = map[string]string{"IMG": "a picture", "VID": "a video", "AUDIO": "a sound file", "ASSET_3D": "a 3D model"}
 
-// storedInputs are the inputs as the library shows them: values with defaults,
-// and media as they were referred to.
+// storedInputs returns the inputs as the library shows them: values with
+// defaults, and media as the caller referred to them.
 func storedInputs(f catalog.Filled) (string, error) {
 	all := make(map[string]any, len(f.Values)+len(f.Refs))
 	for key, v := range f.Values {
@@ -206,7 +207,7 @@ func storedInputs(f catalog.Filled) (string, error) {
 	return string(text), err
 }
 
-// policyTexts are what the content policy looks at.
+// policyTexts returns the texts that the content policy checks.
 func policyTexts(f catalog.Filled) []policy.Text {
 	var all []policy.Text
 	for _, t := range f.Texts {
@@ -215,8 +216,8 @@ func policyTexts(f catalog.Filled) []policy.Text {
 	return all
 }
 
-// pollAfter is how long to wait before asking again: about as long as a result
-// takes, or the longest wait where nobody is there to make it.
+// pollAfter returns the wait between polls: about as long as a result takes, or
+// the longest wait while the engine is unavailable.
 func (s *Service) pollAfter(t *catalog.Tool) time.Duration {
 	if s.isUnavailable(t.Engine.Name) {
 		return s.Settings.PollMax

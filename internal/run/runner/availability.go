@@ -13,23 +13,24 @@ import (
 	"atelier/internal/run/run"
 )
 
-// An engine's server can be away. As long as it is, nothing is claimed for it
-// here: its runs wait, and those whose tool allows no longer wait are failed.
+// The server of an engine can be unavailable. As long as it is, no runs are
+// claimed for the engine here: they wait, and those that have waited for as long
+// as their tool may run fail.
 //
-//	there ──two probes fail, or a run finds nobody──▶ away
-//	  ▲                                                │ told to all nodes,
-//	  └──────────────── a probe succeeds ──────────────┘ every few seconds
+//	available ──two probes fail, or a run cannot connect──▶ unavailable
+//	    ▲                                                        │ reported to all nodes,
+//	    └─────────────────── a probe succeeds ───────────────────┘ every few seconds
 //
-// Where another node reaches the server, it says so, and the runs wait for that
-// one as for any engine that is busy.
+// Where another node reaches the server, it reports that, and the runs wait for
+// that node as for any busy engine.
 
 const (
-	probeTime  = 10 * time.Second // that a probe may take
-	probeFirst = time.Second      // after the server was found away
-	probeLast  = 15 * time.Second // and after it was away for long
+	probeTime  = 10 * time.Second // timeout of a probe
+	probeFirst = time.Second      // the first interval after a failure
+	probeLast  = 15 * time.Second // the longest interval after failures
 )
 
-// watchServer keeps an eye on an engine's server.
+// watchServer probes the server of an engine until ctx ends.
 func (r *Runner) watchServer(ctx context.Context, p *pool, server engine.Prober) {
 	wait := probeFirst
 	failed := 0
@@ -43,7 +44,7 @@ func (r *Runner) watchServer(ctx context.Context, p *pool, server engine.Prober)
 			timer.Stop()
 			wait = probeFirst
 			failed = 1
-			r.reportAvailability(ctx, p, true, errors.New("a run found nobody"))
+			r.reportAvailability(ctx, p, true, errors.New("a run could not reach the server"))
 			continue
 		case <-timer.C:
 		}
@@ -60,14 +61,14 @@ func (r *Runner) watchServer(ctx context.Context, p *pool, server engine.Prober)
 		default:
 			failed++
 			wait = min(probeFirst<<min(failed, 10), probeLast)
-			if failed >= 2 { // once is an accident
+			if failed >= 2 { // one failure may be temporary
 				r.reportAvailability(ctx, p, true, err)
 			}
 		}
 	}
 }
 
-// probeServer asks the server. A panic is a failure like any other.
+// probeServer probes the server once. A panic counts as a failure.
 func (r *Runner) probeServer(ctx context.Context, server engine.Prober) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -79,44 +80,46 @@ func (r *Runner) probeServer(ctx context.Context, server engine.Prober) (err err
 	return server.Probe(ctx)
 }
 
-// hasReports tells whether somebody finds the server away, or did.
+// hasReports reports whether any worker has reported on the server.
 func (r *Runner) hasReports(ctx context.Context, p *pool) (is bool) {
-	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.HasReports(ctx, tx, p.name); return err }) // it is asked again soon
+	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.HasReports(ctx, tx, p.name); return err }) // the next probe reads again
 	return is
 }
 
-// reportAvailability turns the engine off or on here, and lets the other nodes know.
-func (r *Runner) reportAvailability(ctx context.Context, p *pool, away bool, why error) {
-	was := r.setAvailability(p, away, why)
+// reportAvailability records here and in the database whether the server of an
+// engine is available.
+func (r *Runner) reportAvailability(ctx context.Context, p *pool, unavailable bool, cause error) {
+	was := r.setAvailability(p, unavailable, cause)
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if away {
+		if unavailable {
 			return run.ReportUnavailable(ctx, tx, p.name, r.worker)
 		}
 		return run.ReportAvailable(ctx, tx, p.name, r.worker)
 	})
 	if err != nil && ctx.Err() == nil {
-		r.Log.Warn("runner: cannot tell that a server is away, or back", "engine", p.name, "error", err)
+		r.Log.Warn("availability not reported", "engine", p.name, "error", err)
 	}
-	if was && !away {
+	if was && !unavailable {
 		r.Notice(p.name)
 	}
 }
 
-// setAvailability turns the engine off or on here, and tells whether it was off.
-func (r *Runner) setAvailability(p *pool, away bool, why error) (was bool) {
-	was = p.unavailable.Swap(away)
+// setAvailability records here whether the server of an engine is available,
+// and returns whether it was unavailable.
+func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bool) {
+	was = p.unavailable.Swap(unavailable)
 	switch {
-	case away && !was:
-		r.Log.Warn("an engine's server is away; its runs wait", "engine", p.name, "error", why)
-	case !away && was:
-		r.Log.Info("an engine's server is back", "engine", p.name)
+	case unavailable && !was:
+		r.Log.Warn("engine server unavailable", "engine", p.name, "error", cause)
+	case !unavailable && was:
+		r.Log.Info("engine server available again", "engine", p.name)
 	}
-	r.metrics.setUnavailable(p.name, away)
+	r.metrics.setUnavailable(p.name, unavailable)
 	return was
 }
 
-// canWait tells whether a run whose engine found nobody may wait for it. It may
-// for as long as its tool may run, from its first start.
+// canWait reports whether a run that could not reach the server may wait for
+// it: for as long as its tool may run, from its first start.
 func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	if _, ok := p.Engine.(engine.Prober); !ok {
 		return false
@@ -130,19 +133,19 @@ func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	return err == nil && r.DB.Now().Sub(j.run.Started) < tool.Timeout
 }
 
-// failUnavailable ends runs that waited for a server that is away for as long as
-// their tool may run.
+// failUnavailable fails runs that have waited for an unavailable server for as
+// long as their tool may run.
 func (r *Runner) failUnavailable(ctx context.Context) (found int, err error) {
-	var away map[string]time.Time
+	var unavailable map[string]time.Time
 	var now time.Time
 	tools := map[string][]string{}
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		now = tx.Now
 		clear(tools)
-		if away, err = run.UnavailableEngines(ctx, tx); err != nil {
+		if unavailable, err = run.UnavailableEngines(ctx, tx); err != nil {
 			return err
 		}
-		for name := range away {
+		for name := range unavailable {
 			if tools[name], err = run.ListQueuedTools(ctx, tx, name); err != nil {
 				return err
 			}
@@ -152,7 +155,7 @@ func (r *Runner) failUnavailable(ctx context.Context) (found int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for name, since := range away {
+	for name, since := range unavailable {
 		for _, hash := range tools[name] {
 			for n := reapBatch; n == reapBatch; {
 				if n, err = r.failOverdue(ctx, name, hash, since, now); err != nil {
@@ -164,9 +167,9 @@ func (r *Runner) failUnavailable(ctx context.Context) (found int, err error) {
 	return 0, nil
 }
 
-// failOverdue ends runs of a tool whose wait has been too long, and says how many
-// it found. It counts from their start, when the server was there or not, or
-// from when they could have been started.
+// failOverdue fails runs of a tool that have waited too long, and returns how
+// many it found. The wait counts from the start of a run, or, for a run that
+// never started, from when the server became unavailable.
 func (r *Runner) failOverdue(ctx context.Context, name, toolHash string, since, now time.Time) (found int, err error) {
 	tool, err := r.Catalog.Version(ctx, toolHash)
 	if err != nil {
@@ -187,7 +190,7 @@ func (r *Runner) failOverdue(ctx context.Context, name, toolHash string, since, 
 	}
 	for _, one := range waiting {
 		err := r.Runs.End(ctx, one, generation.Ending{
-			State: run.Failed, ErrorCode: string(engine.Unavailable), ErrorText: "What runs this tool could not be reached in time.",
+			State: run.Failed, ErrorCode: string(engine.Unavailable), ErrorText: "The server that runs this tool could not be reached in time. Try again later.",
 		})
 		if err != nil && !errors.Is(err, generation.ErrOver) {
 			return 0, err

@@ -35,7 +35,7 @@ type job struct {
 
 func (j *job) claimOf() run.Held { return run.Held{ID: j.run.ID, Attempt: j.run.Attempt} }
 
-// runJob works on a run until it is over, one way or another.
+// runJob works on a run until it ends, is returned, or is lost.
 func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	failpoint.Hit("dispatch.after_lease")
 	ctx, stop := context.WithCancelCause(work)
@@ -60,7 +60,7 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	r.Hub.Tell(j.run.ID)
 
 	out := newSink(work, r, j)
-	if j.run.Cancel { // while it was somebody else's
+	if j.run.Cancel { // while another worker had it
 		stop(errCancelled)
 	}
 	e := r.attemptRun(ctx, p, j, out)
@@ -68,18 +68,18 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	stop(nil)
 	<-watched
 	out.closeSink(work)
-	// The end is written whatever happened to the job's own context, though not
-	// for ever: once its lease is over the run is somebody else's.
+	// The end is written even after the context of the job has ended, but only until
+	// its lease expires: another worker has the run then.
 	end, cancel := context.WithTimeout(context.WithoutCancel(work), r.Lease)
 	defer cancel()
 	switch {
 	case errors.Is(why, errLost):
 		e = generation.Ending{}
-		r.Log.Warn("a run was taken over by another worker", "run", j.run.ID, "attempt", j.run.Attempt)
+		r.Log.Warn("run taken over by another worker", "run", j.run.ID, "attempt", j.run.Attempt)
 		r.markReturned(end, j)
 	case errors.Is(why, errCancelled):
 		e = generation.Ending{State: run.Cancelled}
-	case e.State == "": // the worker stops, or the engine's server is away
+	case e.State == "": // the worker stops, or the engine's server is unavailable
 		if r.returnRun(end, j) {
 			e = generation.Ending{State: run.Cancelled}
 		}
@@ -93,7 +93,7 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	count(e, r.Now().Sub(j.claimed))
 }
 
-// watchCancel ends the job as soon as somebody on this node has cancelled its run.
+// watchCancel stops the job as soon as its run is cancelled on this node.
 func (r *Runner) watchCancel(ctx context.Context, j *job, news <-chan struct{}) {
 	for {
 		select {
@@ -109,8 +109,8 @@ func (r *Runner) watchCancel(ctx context.Context, j *job, news <-chan struct{}) 
 	}
 }
 
-// attemptRun runs the job with all its tries and says how it ended: no state
-// where it was broken off.
+// attemptRun runs the job with all its tries and returns its outcome, without a
+// state where it was interrupted.
 func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) generation.Ending {
 	for try := 0; ; try++ {
 		err := r.tryOnce(ctx, p, j, try, out)
@@ -122,28 +122,26 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 			return generation.Ending{}
 		}
 		e := engine.As(err)
-		// What is unavailable here, such as the blob store, is no server's fault.
-		theirs := e.Transient && e.Code == engine.Unavailable && !fault.Is(err, fault.Unavailable)
-		if theirs && try >= len(r.Retry) && r.canWait(ctx, p, j, err) {
-			r.Log.Info("an engine's server is away; the run waits for it", "run", j.run.ID, "engine", p.name, "cause", e.Unwrap())
+		// An unavailable part of this installation, such as the blob store, is not the
+		// fault of the engine's server.
+		serverFault := e.Transient && e.Code == engine.Unavailable && !fault.Is(err, fault.Unavailable)
+		if serverFault && try >= len(r.Retry) && r.canWait(ctx, p, j, err) {
+			r.Log.Info("engine server unavailable, run waits", "run", j.run.ID, "engine", p.name, "cause", e.Unwrap())
 			return generation.Ending{}
 		}
 		if !e.Transient || try >= len(r.Retry) {
-			// The person is told only what the engine says. The log is not told
-			// that: it may repeat what was asked for.
-			r.Log.Warn("a run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "cause", e.Unwrap())
+			// The person sees only the message of the engine. The log does not have the
+			// message: it may repeat the prompt.
+			r.Log.Warn("run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "cause", e.Unwrap())
 			return generation.Ending{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
 		}
-		r.Log.Info("an engine failed; it is tried again", "run", j.run.ID, "engine", p.name, "try", try+1, "code", string(e.Code), "cause", e.Unwrap())
+		r.Log.Info("engine failed, trying again", "run", j.run.ID, "engine", p.name, "try", try+1, "code", string(e.Code), "cause", e.Unwrap())
 		select {
 		case <-ctx.Done():
 		case <-time.After(r.Retry[try]):
 		}
 	}
 }
-
-// timedOut is the code of runs that took too long, with all their tries.
-const timedOut engine.Code = "TIMED_OUT"
 
 // tryOnce runs the job once.
 func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sink) error {
@@ -175,14 +173,15 @@ func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sin
 	}
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errTimeout):
-		return engine.Fail(timedOut, fmt.Sprintf("The tool took longer than %v.", tool.Timeout)).Because(err)
+		return engine.Fail(generation.TimedOut, fmt.Sprintf("The tool took longer than %v.", tool.Timeout)).Because(err)
 	case err == nil && out.countResults() == 0:
 		return engine.Fail(engine.Invalid, "The tool made no result.")
 	}
 	return err
 }
 
-// provenanceMark is what results say about themselves, nil for nothing.
+// provenanceMark returns the statement of origin that is embedded in results;
+// nil: none.
 func (r *Runner) provenanceMark(p *pool, j *job, tool *catalog.Tool) []byte {
 	if !r.Provenance {
 		return nil
@@ -204,18 +203,18 @@ func (r *Runner) provenanceMark(p *pool, j *job, tool *catalog.Tool) []byte {
 	return s.Packet()
 }
 
-// wrapAccident is a failure of ours, which is worth another try where the database
-// or the blob store is away.
-func wrapAccident(what string, err error) error {
-	err = fmt.Errorf("%s: %w", what, err)
+// wrapAccident wraps an internal failure. The try is repeated where the
+// database or the blob store is unavailable.
+func wrapAccident(doing string, err error) error {
+	err = fmt.Errorf("%s: %w", doing, err)
 	if fault.Is(err, fault.Unavailable) {
-		return engine.Again(engine.Unavailable, "The tool could not be run just now.").Because(err)
+		return engine.Again(engine.Unavailable, "The tool could not be run. Try again later.").Because(err)
 	}
 	return err
 }
 
-// callEngine runs the engine. A panic is a failure like any other, and an engine that
-// does not end when it is told to is left alone.
+// callEngine runs the engine. A panic counts as a failure. An engine that does
+// not return after its context has ended is no longer waited for.
 func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -238,16 +237,18 @@ func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink
 	case err := <-ended:
 		return err
 	case <-time.After(stopWait):
-		return errors.New("the engine did not end when it was told to")
+		return errors.New("the engine did not return after its context ended")
 	}
 }
 
-// stopWait is how long an engine may take to notice that it shall end.
+// stopWait is how long an engine may take to return after its context has
+// ended.
 const stopWait = 5 * time.Second
 
-// endRun ends the run, trying for as long as the lease may last: what was made
-// shall not be lost because the database was away for a moment. It gives the
-// ending, which is a failure where the results exceed the storage quota.
+// endRun ends the run. It repeats a failed write for as long as the lease may
+// last, so that results are not lost while the database is unavailable. It
+// returns the outcome, which is a failure where the results exceed the storage
+// quota.
 func (r *Runner) endRun(ctx context.Context, j *job, e generation.Ending, out *sink) generation.Ending {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		err := r.Runs.End(ctx, j.run, e)
@@ -255,17 +256,17 @@ func (r *Runner) endRun(ctx context.Context, j *job, e generation.Ending, out *s
 			return e
 		}
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.StorageQuotaExceeded && e.State == run.Succeeded {
-			// Nothing was committed. It fails without cost, and says why.
+			// Nothing was committed. The run fails without cost.
 			out.dropResults(ctx)
 			e = generation.Ending{State: run.Failed, ErrorCode: string(f.Code), ErrorText: "The results did not fit into the account's storage."}
-			r.Log.Warn("results of a run exceed the storage quota", "run", j.run.ID, "reason", f.Details["reason"])
+			r.Log.Warn("results exceed the storage quota", "run", j.run.ID, "reason", f.Details["reason"])
 			continue
 		}
 		over := errors.Is(err, generation.ErrOver)
 		if over || wait > r.Lease/2 || ctx.Err() != nil {
-			r.Log.Warn("a run could not be ended here", "run", j.run.ID, "error", err)
-			// Where the commit may have happened after all, the sweep decides
-			// which files belong to nobody.
+			r.Log.Warn("run could not be ended", "run", j.run.ID, "error", err)
+			// After a retry the first commit may have happened: the sweep then deletes
+			// the files that have no row.
 			if over && wait == 50*time.Millisecond {
 				out.dropResults(ctx)
 			}
@@ -281,13 +282,13 @@ func (r *Runner) endRun(ctx context.Context, j *job, e generation.Ending, out *s
 	}
 }
 
-// returnRun lets another worker have the run at once. It does not where the run
-// was cancelled meanwhile: nobody may come for it for long.
+// returnRun puts the run back into the queue. A run that was cancelled
+// meanwhile is not put back: it could wait long for a worker.
 func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 	var ok bool
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ok, err = run.Requeue(ctx, tx, j.claimOf(), run.Returned); return err })
 	if err != nil {
-		r.Log.Warn("a run could not be handed back; another worker takes it once its lease ends", "run", j.run.ID, "error", err)
+		r.Log.Warn("run could not be returned, its lease must expire", "run", j.run.ID, "error", err)
 	}
 	if ok || err != nil {
 		return false
@@ -296,16 +297,16 @@ func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 	return err == nil && now.Cancel && now.Attempt == j.run.Attempt
 }
 
-// markReturned says that this worker lives although it has lost a run: the run did
-// not kill it, so that does not count against the run.
+// markReturned records that this worker lives although it has lost a run: the
+// loss does not count as a death of the worker.
 func (r *Runner) markReturned(ctx context.Context, j *job) {
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.MarkReturned(ctx, tx, j.claimOf()) })
 	if err != nil {
-		r.Log.Warn("a lost run counts as a worker's death although the worker lives", "run", j.run.ID, "error", err)
+		r.Log.Warn("lost run counts as the death of its worker", "run", j.run.ID, "error", err)
 	}
 }
 
-// loadInputs gives a job's values and files.
+// loadInputs returns the values and files of a job.
 func (r *Runner) loadInputs(ctx context.Context, j *job) (values map[string]any, files map[string][]engine.File, err error) {
 	if values, err = decodeValues(j.run.Inputs); err != nil {
 		return nil, nil, fmt.Errorf("inputs of run: %w", err)
@@ -365,7 +366,7 @@ func nativeNumber(v any) any {
 		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
 			return n
 		}
-		f, _ := v.Float64() // it was written by us
+		f, _ := v.Float64() // the text was marshalled by this service
 		return f
 	case []any:
 		for i := range v {

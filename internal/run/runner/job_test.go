@@ -145,8 +145,8 @@ func TestFailures(t *testing.T) {
 			panic("secret")
 		}, "ENGINE_FAILED", "could not finish"},
 		"nothing":           {"many", func(context.Context, engine.Job, engine.Sink) error { return nil }, "OUTPUT_INVALID", "no result"},
-		"an empty file":     {"many", raw(nil), "OUTPUT_INVALID", "no result"},
-		"garbage":           {"many", raw([]byte{0, 1, 2, 3}), "OUTPUT_INVALID", "no result"},
+		"an empty file":     {"many", raw(nil), "OUTPUT_INVALID", "is invalid"},
+		"garbage":           {"many", raw([]byte{0, 1, 2, 3}), "OUTPUT_INVALID", "is invalid"},
 		"half a picture":    {"many", raw(generationtest.PNG(1)[:60]), "OUTPUT_INVALID", "no result"},
 		"words":             {"many", raw([]byte("Here is your picture.")), "OUTPUT_INVALID", "no result"},
 		"a sound":           {"many", raw(generationtest.WAV()), "OUTPUT_INVALID", "no result"},

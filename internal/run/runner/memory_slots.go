@@ -11,15 +11,15 @@ import (
 	"atelier/internal/engine"
 )
 
-// maxOutside bounds how many jobs of a pool may be at work, or wait, without a
-// place of it.
+// maxOutside is the number of jobs of a pool that may work, or wait, without a
+// slot of it.
 const maxOutside = 64
 
-// poolSlot is where a job counts: in its pool, or outside of it. Jobs with large
-// pictures wait for memory and work outside, on the few places that the budget
-// has for them, so that the pool goes on with the runs of others.
+// poolSlot is the slot of a job: in its pool, or outside of it. Jobs with large
+// pictures wait for memory and work outside, in the few lanes that the memory
+// budget has for them, so that the pool continues with the runs of others.
 type poolSlot struct {
-	places  chan struct{}
+	slots   chan struct{}
 	outside chan struct{}
 
 	mu    sync.Mutex
@@ -27,7 +27,7 @@ type poolSlot struct {
 	left  bool
 }
 
-// moveOutside gives the place in the pool to others, unless too many have done so.
+// moveOutside frees the slot in the pool, unless too many jobs have done so.
 func (s *poolSlot) moveOutside() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,13 +36,13 @@ func (s *poolSlot) moveOutside() {
 	}
 	select {
 	case s.outside <- struct{}{}:
-		<-s.places
+		<-s.slots
 		s.moved = true
 	default:
 	}
 }
 
-// release is for the end of the job.
+// release frees the slot at the end of the job.
 func (s *poolSlot) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,30 +50,31 @@ func (s *poolSlot) release() {
 	if s.moved {
 		<-s.outside
 	} else {
-		<-s.places
+		<-s.slots
 	}
 }
 
-// reserveMemory waits for memory for a job until its time is over, or the worker stops.
+// reserveMemory waits for memory for a job until its time is over, or the
+// worker stops.
 func (r *Runner) reserveMemory(ctx context.Context, j *job, out *sink, bytes int64) (release func(), err error) {
 	lane := memory.Tool
 	if bytes > memory.LargeBytes {
 		lane = memory.LargeTool
 		j.slot.moveOutside()
 	}
-	got := make(chan struct{})
-	defer close(got)
+	acquired := make(chan struct{})
+	defer close(acquired)
 	go func() {
 		select {
-		case <-got:
-		case <-r.stopping: // others can have it now
+		case <-acquired:
+		case <-r.stopping: // another worker can have the run now
 			j.stop(errStopping)
 		}
 	}()
 	hold, err := r.Memory.Acquire(ctx, memory.Request{Owner: j.run.PersonID, Bytes: bytes, Lane: lane})
 	if errors.Is(err, memory.ErrNeverFits) {
 		const mega = 1 << 20
-		text := fmt.Sprintf("This is too large for the server: the tool would take %d MB of memory, and %d MB can be had.", bytes/mega+1, r.Memory.Most(lane)/mega)
+		text := fmt.Sprintf("This input is too large for the server: the tool needs %d MB of memory, and the limit is %d MB.", bytes/mega+1, r.Memory.Most(lane)/mega)
 		return nil, engine.Fail(engine.Failed, text)
 	}
 	if err != nil {
@@ -83,7 +84,7 @@ func (r *Runner) reserveMemory(ctx context.Context, j *job, out *sink, bytes int
 	return func() {
 		out.setReservation(nil)
 		if lane == memory.LargeTool {
-			debug.FreeOSMemory() // before the memory counts as free, it has to be
+			debug.FreeOSMemory() // the memory must be free before it counts as free
 		}
 		hold.Release()
 	}, nil

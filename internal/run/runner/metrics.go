@@ -10,7 +10,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// metrics are what Prometheus is told. Engines are few.
+// metrics are the Prometheus metrics of a runner. Engines are few.
 type metrics struct {
 	running *prometheus.GaugeVec
 	ended   *prometheus.CounterVec
@@ -19,11 +19,11 @@ type metrics struct {
 	places  *prometheus.GaugeVec
 }
 
-// elsewhere is the outcome of a run that goes on at another node.
+// elsewhere is the outcome of a run that continues on another node.
 const elsewhere = "elsewhere"
 
-// newMetrics makes the metrics of a node with these pools. All begin at zero:
-// what appears only later makes rates and alerts miss the first one.
+// newMetrics returns the metrics of a node with these pools. All begin at zero:
+// a series that appears later makes rates and alerts miss its first value.
 func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics {
 	m := &metrics{
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -58,8 +58,8 @@ func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics
 	return m
 }
 
-// countRun counts a run until the function that it gives is called with how the
-// work on it ended; no state is for one that goes on elsewhere.
+// countRun counts a run until end is called with its outcome; an outcome
+// without a state is a run that continues elsewhere.
 func (m *metrics) countRun(engine string) (end func(e generation.Ending, took time.Duration)) {
 	m.running.WithLabelValues(engine).Inc()
 	return func(e generation.Ending, took time.Duration) {
@@ -75,7 +75,7 @@ func (m *metrics) countRun(engine string) (end func(e generation.Ending, took ti
 	}
 }
 
-// setUnavailable notes whether an engine's server is.
+// setUnavailable records whether the server of an engine is unavailable.
 func (m *metrics) setUnavailable(engine string, is bool) {
 	n := 0.0
 	if is {

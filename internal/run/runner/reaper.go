@@ -10,10 +10,11 @@ import (
 	"atelier/internal/run/run"
 )
 
-// reapBatch is how many lost runs are looked at in one go.
+// reapBatch is how many runs are read at once.
 const reapBatch = 100
 
-// reapRuns takes over runs whose worker died, and ends those that nobody takes.
+// reapRuns requeues runs whose worker died, and fails those that no worker
+// claims.
 func (r *Runner) reapRuns(ctx context.Context) error {
 	for _, batch := range []func(context.Context) (int, error){r.requeueExpired, r.failWaiting, r.failUnavailable, r.failUnserved} {
 		for n := reapBatch; n == reapBatch; {
@@ -26,7 +27,8 @@ func (r *Runner) reapRuns(ctx context.Context) error {
 	return nil
 }
 
-// requeueExpired puts lost runs into the queue again, and says how many it found.
+// requeueExpired puts lost runs back into the queue, and returns how many it
+// found.
 func (r *Runner) requeueExpired(ctx context.Context) (found int, err error) {
 	var over []run.Run
 	requeued := map[string]bool{}
@@ -60,7 +62,7 @@ func (r *Runner) requeueExpired(ctx context.Context) (found int, err error) {
 		r.Notice(name)
 	}
 	for _, one := range over {
-		e := generation.Ending{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "What runs this tool died each time that it was tried. It is not tried again."}
+		e := generation.Ending{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "The worker of this run died at every attempt. The run is not tried again."}
 		if one.Cancel {
 			e = generation.Ending{State: run.Cancelled}
 		}
@@ -71,12 +73,12 @@ func (r *Runner) requeueExpired(ctx context.Context) (found int, err error) {
 	return found, nil
 }
 
-// remoteDeaths is how many times as many workers may die with a run whose work
-// goes on at a model server: they only waited for it, and the next one takes it
-// up, where giving up would throw away what may have been paid for.
+// remoteDeaths multiplies the number of workers that may die with a run whose
+// work continues at a model server: the workers only waited for it, the next
+// one resumes it, and giving up would waste work that may have been paid for.
 const remoteDeaths = 10
 
-// maxDeaths is how many workers may die with a run.
+// maxDeaths returns how many workers may die with a run.
 func (r *Runner) maxDeaths(one run.Run) int64 {
 	if one.EngineState != "" {
 		return remoteDeaths * int64(r.Attempts)
@@ -84,7 +86,8 @@ func (r *Runner) maxDeaths(one run.Run) int64 {
 	return int64(r.Attempts)
 }
 
-// failWaiting ends runs that waited too long, and says how many it found.
+// failWaiting fails runs that have waited for MaxWait, and returns how many it
+// found.
 func (r *Runner) failWaiting(ctx context.Context) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -96,7 +99,7 @@ func (r *Runner) failWaiting(ctx context.Context) (found int, err error) {
 	}
 	for _, one := range waiting {
 		err := r.Runs.End(ctx, one, generation.Ending{
-			State: run.Failed, ErrorCode: string(engine.Unavailable), ErrorText: "Nothing was free to run this tool in time.",
+			State: run.Failed, ErrorCode: string(engine.Unavailable), ErrorText: "No worker was free to run this tool in time. Try again later.",
 		})
 		if err != nil && !errors.Is(err, generation.ErrOver) {
 			return 0, err

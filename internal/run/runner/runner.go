@@ -1,18 +1,18 @@
 // Package runner gives queued runs to engines.
 //
-// Every engine has a pool of places. As long as one is free, the runner claims
-// the next run for it, hands the job to the engine, stores what comes out, and
-// ends the run. What it knows is only a copy: it renews its leases, and drops
-// a run as soon as the database says that it is somebody else's, cancelled, or
-// over.
+// Every engine has a pool of slots. While a slot is free, the runner claims the
+// next run, passes the job to the engine, stores the results and ends the run.
+// Its memory is only a copy: it renews its leases, and drops a run as soon as the
+// database says that another worker has it, that it is cancelled, or that it has
+// ended.
 //
-//	created here ──▶ Notice ──▶ pool ──claim──▶ engine ──▶ intake ──▶ generation.End
-//	created there ─▶ ticket ─┘   ▲
-//	once a second ───────────────┘
+//	created here ────────▶ Notice ──▶ pool ──claim──▶ engine ──▶ ingest ──▶ generation.End
+//	created elsewhere ─▶ ticket ─┘     ▲
+//	once a second ─────────────────────┘
 //
-// On PostgreSQL, where a node has no free place for a run that was created on
-// it, a ticket in the queue tells the others: there is work for this engine. A
-// ticket that is lost costs a second, since every node looks by itself as well.
+// On PostgreSQL, where a node has no free slot for a run that was created on it,
+// a ticket in the queue notifies the other nodes. A lost ticket costs a second,
+// since every node looks for work by itself as well.
 package runner
 
 import (
@@ -43,7 +43,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Parts are what a runner works with.
+// Parts are the dependencies of a Runner.
 type Parts struct {
 	DB      *sqldb.DB
 	Blobs   blob.Store
@@ -51,43 +51,44 @@ type Parts struct {
 	Catalog *catalog.Catalog
 	Runs    *generation.Service
 	Hub     *pubsub.Hub
-	Pools   map[string]engine.Pool // by the name that manifests have
-	Memory  *memory.Budget         // of the engines that ship; nil: nobody counts
+	Pools   map[string]engine.Pool // by the name of the engine in manifests
+	Memory  *memory.Budget         // shared by the built-in engines; nil: not counted
 	Log     *slog.Logger
 	Metrics prometheus.Registerer // nil: none
 	Now     func() time.Time
-	// Address makes an address that answers with an input of a run, for the
-	// person whose run it is; nil: none.
+	// Address returns a URL that serves an input of a run to the person who
+	// started it; nil: none.
 	Address func(a asset.Asset, personID string) string
 	Settings
 }
 
-// Settings are what an operator decides about running.
+// Settings are the settings of an operator about running.
 type Settings struct {
-	// Lease is how long a run is left to a worker that gives no sign of life.
+	// Lease is how long a run stays with a worker that does not renew its
+	// lease.
 	Lease time.Duration
-	// Retry is how long to wait after each failure that may be over at the next
-	// try; a run has len(Retry)+1 tries.
+	// Retry is how long to wait after each failure that may be temporary; a run
+	// has len(Retry)+1 tries.
 	Retry []time.Duration
-	// Attempts is how many workers may die with a run before it is given up.
+	// Attempts is how many workers may die with a run before it fails.
 	Attempts int
-	// Probe is how often engines' servers are asked whether they are there.
+	// Probe is the interval between two probes of an engine's server.
 	Probe time.Duration
 	// MaxWait is how long a run may wait for an engine.
 	MaxWait time.Duration
 	// Drain is how long running jobs may go on when the runner has to stop.
 	Drain time.Duration
-	// OutputBytes bounds one result.
+	// OutputBytes is the maximum size of one result.
 	OutputBytes int64
-	// Provenance writes into results what made them, and Prompts what was asked
-	// for, too.
+	// Provenance embeds a statement of origin in results; Prompts includes the
+	// prompt in it.
 	Provenance, Prompts bool
 }
 
-// Runner runs runs. Run may be called once.
+// Runner runs queued runs. Run may be called once.
 type Runner struct {
 	Parts
-	worker  string // a name of its own for this process
+	worker  string // the unique name of this process
 	pools   map[string]*pool
 	metrics *metrics
 
@@ -97,41 +98,41 @@ type Runner struct {
 
 	stopping chan struct{} // closed when no more runs are claimed
 
-	served  atomic.Bool   // it was said which engines are here
-	began   time.Time     // when Run did
-	unknown chan struct{} // a run was created here whose engine is not
+	served  atomic.Bool   // the engines of this node have been reported
+	began   time.Time     // when Run was called
+	unknown chan struct{} // signals a run that was created here for an engine that this node lacks
 }
 
-// pool is an engine's places in this process.
+// pool is the slots of an engine in this process.
 type pool struct {
 	engine.Pool
 	name string
-	// wake is for work that was created here, offer for tickets: a ticket waits
-	// until somebody is idle.
+	// wake signals runs that were created here, offer receives tickets: a
+	// ticket waits until a slot is free.
 	wake  chan struct{}
 	offer chan struct{}
-	// outside is for jobs that have left their place, see seat.
+	// outside bounds the jobs that have left their slot, see poolSlot.
 	outside chan struct{}
 
 	free             atomic.Bool   // a place is
 	unavailable      atomic.Bool   // the engine's server is
-	foundUnavailable chan struct{} // it was just found so
+	foundUnavailable chan struct{} // signals that a run found the server unavailable
 }
 
-// The reasons for which a job's context ends.
+// The causes for which the context of a job ends.
 var (
 	errCancelled = errors.New("cancelled")
-	errLost      = fmt.Errorf("the lease is gone: %w", engine.ErrElsewhere)
-	errStopping  = fmt.Errorf("the worker stops: %w", engine.ErrElsewhere)
-	errTimeout   = errors.New("the tool's time is over")
+	errLost      = fmt.Errorf("lease lost: %w", engine.ErrElsewhere)
+	errStopping  = fmt.Errorf("worker stopping: %w", engine.ErrElsewhere)
+	errTimeout   = errors.New("the tool timed out")
 )
 
 const (
-	lookEvery = time.Second     // for work and for cancellations that nobody told us of
+	lookEvery = time.Second     // for work and for cancellations without a notification
 	reapEvery = 5 * time.Second // for runs whose worker died
 )
 
-// New makes a runner.
+// New returns a runner.
 func New(p Parts) *Runner {
 	p.Probe = cmp.Or(p.Probe, probeLast)
 	r := &Runner{
@@ -156,14 +157,14 @@ func New(p Parts) *Runner {
 	return r
 }
 
-// Notice hears of a run that was queued on this node. It tells whether this
-// node may take it soon: false means that others should be told.
+// Notice is called for a run that was queued on this node. It reports whether
+// this node may claim it soon: false means that other nodes should be notified.
 func (r *Runner) Notice(engine string) bool {
 	p := r.pools[engine]
 	if p == nil {
 		select {
 		case r.unknown <- struct{}{}:
-		default: // it is looked for already
+		default: // a signal is pending already
 		}
 		return false
 	}
@@ -173,13 +174,13 @@ func (r *Runner) Notice(engine string) bool {
 	select {
 	case p.wake <- struct{}{}:
 		return p.free.Load()
-	default: // it was woken already and has not come to it: it may take that one only
+	default: // a signal is pending: the pool may claim that run only
 		return false
 	}
 }
 
-// Offer waits until a place for the engine is free here and looks for work
-// then. It gives up after a while: a ticket is only a hint.
+// Offer waits until a slot for the engine is free here, and looks for work
+// then. It returns after a while in any case: a ticket is only a hint.
 func (r *Runner) Offer(ctx context.Context, engine string) {
 	p := r.pools[engine]
 	if p == nil {
@@ -194,17 +195,17 @@ func (r *Runner) Offer(ctx context.Context, engine string) {
 
 const offerTimeout = 5 * time.Second
 
-// Run claims and runs until ctx ends, then lets what goes on finish for a
-// while and hands back the rest.
+// Run claims and runs until ctx ends. Then running jobs may continue for Drain,
+// and the rest are returned to the queue.
 func (r *Runner) Run(ctx context.Context) error {
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	var jobs sync.WaitGroup
-	keep, release := context.WithCancel(work) // leases are kept until the last job is done
+	keep, release := context.WithCancel(work) // leases are renewed until the last job is done
 	group, ctx := errgroup.WithContext(ctx)
 	r.renewed = r.Now()
 	r.began = r.DB.Now()
-	group.Go(func() error { r.repeatEvery(ctx, serveEvery, "say which engines are here", r.reportServed); return nil })
+	group.Go(func() error { r.repeatEvery(ctx, serveEvery, "report engines", r.reportServed); return nil })
 	group.Go(func() error { r.watchUnserved(ctx); return nil })
 	for _, p := range r.pools {
 		group.Go(func() error { r.feedPool(ctx, work, p, &jobs); return nil })
@@ -212,13 +213,13 @@ func (r *Runner) Run(ctx context.Context) error {
 			group.Go(func() error { r.watchServer(ctx, p, server); return nil })
 		}
 	}
-	group.Go(func() error { r.repeatEvery(ctx, reapEvery, "take over lost runs", r.reapRuns); return nil })
+	group.Go(func() error { r.repeatEvery(ctx, reapEvery, "requeue lost runs", r.reapRuns); return nil })
 	group.Go(func() error {
-		r.repeatEvery(ctx, abandonEvery, "end what nobody waits for", r.abandonRemoteWork)
+		r.repeatEvery(ctx, abandonEvery, "abandon remote work", r.abandonRemoteWork)
 		return nil
 	})
 	var keeping sync.WaitGroup
-	keeping.Go(func() { r.repeatEvery(keep, lookEvery, "look after runs", r.checkCancelled) })
+	keeping.Go(func() { r.repeatEvery(keep, lookEvery, "check for cancelled runs", r.checkCancelled) })
 	keeping.Go(func() { r.repeatEvery(keep, max(r.Lease/3, time.Millisecond), "renew leases", r.renewLeases) })
 	err := group.Wait()
 	close(r.stopping)
@@ -235,13 +236,13 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// repeatEvery does something again and again until ctx ends.
-func (r *Runner) repeatEvery(ctx context.Context, span time.Duration, what string, do func(context.Context) error) {
+// repeatEvery calls do at an interval until ctx ends.
+func (r *Runner) repeatEvery(ctx context.Context, span time.Duration, task string, do func(context.Context) error) {
 	tick := time.NewTicker(span)
 	defer tick.Stop()
 	for {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
-			r.Log.Warn("runner: cannot "+what, "error", err)
+			r.Log.Warn("runner: cannot "+task, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -251,15 +252,15 @@ func (r *Runner) repeatEvery(ctx context.Context, span time.Duration, what strin
 	}
 }
 
-// feedPool keeps a pool's places busy.
+// feedPool keeps the slots of a pool busy.
 func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) {
-	places := make(chan struct{}, p.Parallel)
+	slots := make(chan struct{}, p.Parallel)
 	defer p.free.Store(false)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case places <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
@@ -276,7 +277,7 @@ func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGro
 			j, ok = r.claimNext(ctx, p)
 		}
 		p.free.Store(false)
-		j.slot = &poolSlot{places: places, outside: p.outside}
+		j.slot = &poolSlot{slots: slots, outside: p.outside}
 		jobs.Go(func() {
 			defer j.slot.release()
 			r.runJob(work, p, j)
@@ -284,8 +285,9 @@ func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGro
 	}
 }
 
-// claimNext takes the next run, if there is one. It is not broken off in the
-// middle, or the run would wait for the end of a lease that nobody knows of.
+// claimNext claims the next run, if there is one. It ignores the end of ctx in
+// the middle: the run would otherwise wait until a lease expires that no worker
+// uses.
 func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
 	if ctx.Err() != nil || p.unavailable.Load() {
 		return nil, false
@@ -302,13 +304,13 @@ func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
 		return err
 	})
 	if err != nil {
-		r.Log.Warn("runner: cannot claim a run", "engine", p.name, "error", err)
+		r.Log.Warn("claim failed", "engine", p.name, "error", err)
 		return nil, false
 	}
 	return j, j != nil
 }
 
-// checkCancelled ends the jobs whose runs were cancelled, here or elsewhere.
+// checkCancelled stops the jobs whose runs were cancelled, on any node.
 func (r *Runner) checkCancelled(ctx context.Context) error {
 	jobs := r.currentJobs()
 	if len(jobs) == 0 {
@@ -324,8 +326,8 @@ func (r *Runner) checkCancelled(ctx context.Context) error {
 	return err
 }
 
-// renewLeases keeps the leases. Where that fails for as long as a lease lasts, the
-// runs may be somebody else's, and the jobs are dropped.
+// renewLeases renews the leases of all jobs. Where that fails for as long as a
+// lease lasts, other workers may have the runs, and the jobs are stopped.
 func (r *Runner) renewLeases(ctx context.Context) error {
 	jobs := r.currentJobs()
 	if len(jobs) == 0 {
@@ -357,7 +359,8 @@ func (r *Runner) renewLeases(ctx context.Context) error {
 	return err
 }
 
-// currentJobs are what runs here now. While nothing does, there is no lease to renew.
+// currentJobs returns the jobs of this process. While there are none, no lease
+// needs renewal.
 func (r *Runner) currentJobs() []*job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -367,15 +370,15 @@ func (r *Runner) currentJobs() []*job {
 	return slices.Collect(maps.Keys(r.current))
 }
 
-// stopOver drops the jobs that the database says are over. They must have been
-// here before it was asked: of those that came since it says nothing.
+// stopOver stops the jobs whose claim the database no longer has. The jobs must
+// have existed before the database was read.
 func stopOver(jobs []*job, held []run.Held) {
-	ours := make(map[string]run.Held, len(held))
+	claims := make(map[string]run.Held, len(held))
 	for _, h := range held {
-		ours[h.ID] = h
+		claims[h.ID] = h
 	}
 	for _, j := range jobs {
-		switch h, ok := ours[j.run.ID]; {
+		switch h, ok := claims[j.run.ID]; {
 		case !ok || h.Attempt != j.run.Attempt:
 			j.stop(errLost)
 		case h.Cancel:

@@ -22,34 +22,34 @@ import (
 	"atelier/internal/run/run"
 )
 
-// sink takes what an engine makes of one run. What it is told about progress
-// reaches the database now and then, in the background.
+// sink receives the results and the progress of one job. Progress is written to
+// the database at intervals, in the background.
 type sink struct {
 	r *Runner
 	j *job
 
 	mu       sync.Mutex
 	want     media.Type
-	mark     []byte // what results say about themselves
+	mark     []byte // statement of origin for results
 	taken    []generation.Made
 	progress *int64
-	picture  []byte       // a preview to be stored
-	moved    bool         // something is to be told
-	key      string       // of the preview that is shown
-	stored   []string     // keys of previews that are to be deleted
-	shown    int          // how many there were
-	closed   bool         // the engine should have ended
-	note     string       // the engine's last
-	hold     *memory.Hold // what the engine has reserved
+	picture  []byte       // preview to be stored
+	moved    bool         // there is progress to be written
+	key      string       // blob key of the newest preview
+	stored   []string     // blob keys of previews that must be deleted
+	shown    int          // number of previews so far
+	closed   bool         // no more results are accepted
+	note     string       // the newest state of the engine
+	hold     *memory.Hold // memory reservation of the engine
 
 	stop chan struct{}
 	done chan struct{}
 }
 
-// reportEvery is how often a run's progress is written down at most.
+// reportEvery is the shortest interval between two writes of progress.
 const reportEvery = 500 * time.Millisecond
 
-// maxPreview is the largest preview that is shown.
+// maxPreview is the largest preview in bytes.
 const maxPreview = 1 << 20
 
 func newSink(ctx context.Context, r *Runner, j *job) *sink {
@@ -99,7 +99,7 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	case late:
 		return errLate
 	case full:
-		return nil // more than was asked for is not kept, and not paid
+		return nil // further results are neither stored nor charged
 	}
 	one, err := s.r.Intake.Take(ctx, r.Data, ingest.Want{
 		MaxBytes: s.r.OutputBytes,
@@ -111,12 +111,12 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	})
 	if err != nil {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Unavailable {
-			return engine.Fail(engine.Invalid, "The tool made something that is no result: "+f.Message).Because(err)
+			return engine.Fail(engine.Invalid, "The result of the tool is invalid: "+f.Message).Because(err)
 		}
 		return wrapAccident("store a result", err)
 	}
 	s.mu.Lock()
-	// Others may have come first while this one was stored.
+	// Other results may have been added while this one was stored.
 	late = s.closed
 	full = s.isFull()
 	if !late && !full {
@@ -136,10 +136,11 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	return nil
 }
 
-// Leave writes the note down at once: the engine goes on when it is safe.
+// Leave stores the state of the engine at once: the engine continues when it is
+// committed.
 func (s *sink) Leave(ctx context.Context, note string) error {
 	if len(note) > engine.MaxNote {
-		return fmt.Errorf("a note of %d bytes, at most %d are kept", len(note), engine.MaxNote)
+		return fmt.Errorf("engine state of %d bytes, the limit is %d", len(note), engine.MaxNote)
 	}
 	var ours bool
 	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
@@ -148,7 +149,7 @@ func (s *sink) Leave(ctx context.Context, note string) error {
 	})
 	switch {
 	case err != nil:
-		return wrapAccident("keep a note", err)
+		return wrapAccident("store the engine state", err)
 	case !ours:
 		return errLate
 	}
@@ -158,27 +159,28 @@ func (s *sink) Leave(ctx context.Context, note string) error {
 	return nil
 }
 
-// engineState is what the tries so far left.
+// engineState returns the state that the tries so far have stored.
 func (s *sink) engineState() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.note
 }
 
-// errLate is for an engine that goes on after its end.
-var errLate = errors.New("the run is over")
+// errLate is returned to an engine that continues after its run has ended.
+var errLate = errors.New("the run has ended")
 
-// setReservation remembers what the engine has reserved: its results are read with it.
+// setReservation remembers the memory reservation of the engine: its results
+// are read within it.
 func (s *sink) setReservation(h *memory.Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold = h
 }
 
-// isFull tells whether there are as many results as were asked for.
+// isFull reports whether there are as many results as requested.
 func (s *sink) isFull() bool { return int64(len(s.taken)) >= s.j.run.NumResults }
 
-// expectResults says what the results have to be, and what is written into them.
+// expectResults sets the medium of results and the statement of origin.
 func (s *sink) expectResults(t media.Type, mark []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +194,7 @@ func (s *sink) countResults() int {
 	return len(s.taken)
 }
 
-// closeResults gives the results, and takes no more.
+// closeResults returns the results and accepts no more.
 func (s *sink) closeResults() []generation.Made {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +202,7 @@ func (s *sink) closeResults() []generation.Made {
 	return s.taken
 }
 
-// dropResults gives up what was taken so far.
+// dropResults deletes the results so far.
 func (s *sink) dropResults(ctx context.Context) {
 	s.mu.Lock()
 	taken := s.taken
@@ -213,7 +215,7 @@ func (s *sink) dropResults(ctx context.Context) {
 	}
 }
 
-// reportProgress writes down what has changed until the sink is closed.
+// reportProgress writes changed progress at intervals until the sink is closed.
 func (s *sink) reportProgress(ctx context.Context) {
 	defer close(s.done)
 	tick := time.NewTicker(reportEvery)
@@ -224,7 +226,7 @@ func (s *sink) reportProgress(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := s.writeProgress(ctx); err != nil {
-				s.r.Log.Debug("progress of a run was not written", "run", s.j.run.ID, "error", err)
+				s.r.Log.Debug("progress not written", "run", s.j.run.ID, "error", err)
 			}
 		}
 	}
@@ -267,7 +269,8 @@ func (s *sink) writeProgress(ctx context.Context) error {
 	return nil
 }
 
-// closeSink takes no more, ends the reports and takes the last preview away.
+// closeSink accepts no more results, stops the reports and deletes the last
+// preview.
 func (s *sink) closeSink(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
@@ -278,7 +281,7 @@ func (s *sink) closeSink(ctx context.Context) {
 	defer cancel()
 	for _, key := range s.stored {
 		if err := s.r.Blobs.Delete(ctx, key); err != nil {
-			s.r.Log.Debug("a preview was left for the sweep", "run", s.j.run.ID, "error", err)
+			s.r.Log.Debug("preview left for the sweep", "run", s.j.run.ID, "error", err)
 		}
 	}
 }

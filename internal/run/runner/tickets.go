@@ -10,18 +10,18 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Relay tells other nodes of work that this one cannot take at once. It works
-// on nodes that have no runner as well.
+// Relay notifies other nodes of runs that this node cannot claim at once. It
+// works on nodes without a runner as well.
 type Relay struct {
 	db      *sqldb.DB
 	jobs    queue.Queue
 	log     *slog.Logger
-	notice  func(engine string) bool // this node's own runner, nil for none
+	notice  func(engine string) bool // of the runner of this node; nil: none
 	pending chan string
 }
 
-// NewRelay makes a relay; notice is the Notice of this node's runner, nil where
-// it has none.
+// NewRelay returns a relay. notice is the Notice method of the runner of this
+// node, nil where it has none.
 func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engine string) bool) *Relay {
 	return &Relay{
 		db:      db,
@@ -32,14 +32,14 @@ func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engi
 	}
 }
 
-// Queued hears of every run that was queued on this node.
+// Queued is called for every run that was queued on this node.
 func (l *Relay) Queued(engine string) {
 	if l.notice != nil && l.notice(engine) || l.db.Pool() == nil {
 		return
 	}
 	select {
 	case l.pending <- engine:
-	default: // every node looks by itself once a second
+	default: // every node looks for work once a second
 	}
 }
 
@@ -74,15 +74,15 @@ func (l *Relay) Run(ctx context.Context) {
 			return nil
 		})
 		if err != nil && ctx.Err() == nil {
-			l.log.Warn("runner: no tickets could be sent; other nodes find the work by themselves", "error", err)
+			l.log.Warn("tickets not sent", "error", err)
 		}
 	}
 }
 
-// TicketKind is the kind of the jobs that spread work over nodes.
+// TicketKind is the kind of the queue jobs that notify nodes of work.
 const TicketKind = "run-ticket"
 
-// Tickets handles the tickets of other nodes.
+// Tickets returns the handler of the tickets of other nodes.
 func (r *Runner) Tickets() queue.Handler {
 	return queue.Handler{
 		Kind: TicketKind, Timeout: time.Minute, Parallel: max(len(r.pools), 1),

@@ -13,22 +13,22 @@ import (
 	"atelier/internal/run/run"
 )
 
-// A manifest can name an engine that no node has. Nobody would ever take its
-// runs, so they fail at once instead of waiting for MaxWait. Every runner says
-// which engines it has, and whoever takes a run shows it:
+// A manifest can name an engine that no node has. Its runs fail at once instead
+// of waiting for MaxWait. Every runner reports which engines it has, and a worker
+// that claims a run has its engine:
 //
-//	nobody ever had it           ──▶ its runs fail at once
-//	somebody had it, and is gone ──▶ its runs wait for servedFor: a node that
-//	                                 restarts, or is replaced, comes back
+//	no node ever had it           ──▶ its runs fail at once
+//	a node had it and has stopped ──▶ its runs wait for servedFor: a node that
+//	                                  restarts, or is replaced, comes back
 //
-// A runner that has been here for less than that cannot tell who is gone: after
-// an outage all nodes come back, one after the other.
+// A runner that started less than servedFor ago does not know which nodes have
+// stopped: after an outage all nodes come back, one after the other.
 const (
 	serveEvery = time.Minute
 	servedFor  = 10 * time.Minute
 )
 
-// reportServed says which engines this node has.
+// reportServed reports which engines this node has.
 func (r *Runner) reportServed(ctx context.Context) error {
 	names := slices.Collect(maps.Keys(r.pools))
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.ReportServed(ctx, tx, names) })
@@ -38,8 +38,8 @@ func (r *Runner) reportServed(ctx context.Context) error {
 	return err
 }
 
-// watchUnserved ends runs as soon as they are created here for an engine that
-// this node does not have. Those of other nodes are found by reap.
+// watchUnserved fails runs as soon as they are created here for an engine that
+// this node does not have. The reaper finds those of other nodes.
 func (r *Runner) watchUnserved(ctx context.Context) {
 	for {
 		select {
@@ -48,14 +48,14 @@ func (r *Runner) watchUnserved(ctx context.Context) {
 		case <-r.unknown:
 		}
 		if _, err := r.failUnserved(ctx); err != nil && ctx.Err() == nil {
-			r.Log.Warn("runner: cannot end runs that nobody takes", "error", err)
+			r.Log.Warn("runs without an engine not failed", "error", err)
 		}
 	}
 }
 
-// failUnserved ends runs for engines that no node has.
+// failUnserved fails runs for engines that no node has.
 func (r *Runner) failUnserved(ctx context.Context) (found int, err error) {
-	if !r.served.Load() { // our own would be among them
+	if !r.served.Load() { // the engines of this node would be among them
 		return 0, nil
 	}
 	var names []string
@@ -79,13 +79,13 @@ func (r *Runner) failUnserved(ctx context.Context) (found int, err error) {
 			ended += n
 		}
 		if ended > 0 {
-			r.Log.Warn("no node has an engine; its runs were failed", "engine", name, "runs", ended)
+			r.Log.Warn("no node has the engine, its runs failed", "engine", name, "runs", ended)
 		}
 	}
 	return 0, nil
 }
 
-// failQueued ends runs that wait for an engine, and says how many it found.
+// failQueued fails queued runs of an engine, and returns how many it found.
 func (r *Runner) failQueued(ctx context.Context, name string) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -99,7 +99,7 @@ func (r *Runner) failQueued(ctx context.Context, name string) (found int, err er
 		err := r.Runs.End(ctx, one, generation.Ending{
 			State:     run.Failed,
 			ErrorCode: string(engine.Unavailable),
-			ErrorText: "Nothing here runs this tool. Tell the operator.",
+			ErrorText: "No server of this installation runs this tool. Tell the operator.",
 		})
 		if err != nil && !errors.Is(err, generation.ErrOver) {
 			return 0, err
