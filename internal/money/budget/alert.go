@@ -15,10 +15,10 @@ import (
 	"atelier/internal/people/company"
 )
 
-// maxMails bounds how many people one alert is mailed to.
+// maxMails is the number of people who get a mail about an alert at most.
 const maxMails = 100
 
-// maxShown bounds the names in a mail, in bytes.
+// maxShown is the maximum length of names in a mail, in bytes.
 const maxShown = 120
 
 // Event is the body of the webhook event about a budget: the schema BudgetEvent of
@@ -40,21 +40,21 @@ type Alert struct {
 	Tokens           int64  `json:"tokens"` // the budget
 }
 
-// Charged tells of what a team's budget has reached by a run that was just
-// charged and counted, in the transaction that ends it. For a team without a
-// budget it is one look.
+// Charged alerts people about the threshold that a team's budget has reached by
+// a run that was just charged and counted, in the transaction that ends the
+// run. For a team without a budget it is one query.
 func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error {
-	// Whoever comes second sees what the first has added, on whatever day.
+	// Of two transactions the second reads the additions of the first, on any day.
 	b, err := readBudget(ctx, tx, teamID, tx.Dialect.ForUpdate)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("watch budget: %w", err)
+		return fmt.Errorf("check budget: %w", err)
 	}
 	month, spent, err := report.Spent(ctx, tx, b.companyID, teamID, tx.Now)
 	if err != nil {
-		return fmt.Errorf("watch budget: %w", err)
+		return fmt.Errorf("check budget: %w", err)
 	}
 	before := b.alertedIn(month)
 	now := reachedThreshold(spent, b.Tokens)
@@ -62,7 +62,7 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 		return nil
 	}
 	if err := setAlerted(ctx, tx, teamID, month, now); err != nil {
-		return fmt.Errorf("watch budget: %w", err)
+		return fmt.Errorf("check budget: %w", err)
 	}
 	return k.publishAlert(ctx, tx, b, before, Alert{
 		CompanyID:        b.companyID,
@@ -75,8 +75,8 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 	})
 }
 
-// publishAlert writes an event for each threshold above before, up to that of the
-// alert, and a mail about the last.
+// publishAlert adds an event for each threshold above before, up to that of the
+// alert, and sends a mail about the last.
 func (k *Keeper) publishAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, before int64, a Alert) error {
 	for _, t := range thresholds {
 		if b.WebhookURL == "" || t <= before || t > a.ThresholdPercent {
@@ -86,10 +86,10 @@ func (k *Keeper) publishAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, be
 		one.ThresholdPercent = t
 		body, err := json.Marshal(Event{Type: "budget.reached", Timestamp: tx.Now.UTC().Truncate(time.Second), Data: one})
 		if err != nil {
-			return fmt.Errorf("tell of budget: %w", err)
+			return fmt.Errorf("alert about budget: %w", err)
 		}
 		if err := webhook.AddNotice(ctx, tx, webhook.Notice{AccountID: a.TeamID, URL: b.WebhookURL, Body: body}); err != nil {
-			return fmt.Errorf("tell of budget: %w", err)
+			return fmt.Errorf("alert about budget: %w", err)
 		}
 	}
 	if b.WebhookURL != "" {
@@ -111,7 +111,7 @@ func (k *Keeper) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Ale
 		m := k.composeMail(b, a, c.Name)
 		m.To = address
 		if m.Check() != nil {
-			continue // an address that cannot be written to must not keep the run from ending
+			continue // an invalid address must not keep the run from ending
 		}
 		if err := k.Post.Send(ctx, tx, m); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (k *Keeper) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Ale
 	return nil
 }
 
-// composeMail is the mail about an alert, to nobody yet.
+// composeMail returns the mail about an alert, without a recipient.
 func (k *Keeper) composeMail(b budgetRow, a Alert, companyName string) mail.Message {
 	team := sanitize.Line(a.TeamName, maxShown)
 	text := fmt.Sprintf("The team “%s” of “%s” has spent %d of the %d tokens of its budget for %s. That is %d %%.\n",
@@ -135,8 +135,8 @@ func (k *Keeper) composeMail(b budgetRow, a Alert, companyName string) mail.Mess
 	return mail.Message{Subject: fmt.Sprintf("%d %% of the budget of %s is spent", a.ThresholdPercent, team), Text: text}
 }
 
-// listRecipients are the addresses of those who manage what the company pays or
-// the team. An address that nobody has proven to be theirs gets nothing.
+// listRecipients returns the verified addresses of the people who manage the
+// billing of the company or the team.
 func listRecipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]string, error) {
 	roles, err := company.Roles(ctx, tx, companyID)
 	if err != nil {
@@ -159,7 +159,7 @@ func listRecipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string)
 	}
 	all, err := listAddresses(ctx, tx, companyID, billing, teamID, managing, maxMails)
 	if err != nil {
-		return nil, fmt.Errorf("tell of budget: %w", err)
+		return nil, fmt.Errorf("alert about budget: %w", err)
 	}
 	return all, nil
 }

@@ -1,22 +1,23 @@
-// Package budget holds what teams plan to spend, and tells their people how far
-// it is spent.
+// Package budget stores the monthly budgets of teams, and alerts people when parts
+// of them are spent.
 //
-// A budget is a number of tokens in a calendar month by the company's clock.
-// What counts against it is what runs that ended in the month were charged,
-// which package report sums up. When 50, 80 and 100 % are reached, the budget's
-// webhook gets an event for each, and those who manage the team or what the
-// company pays get one mail. A hard budget refuses runs besides.
+// A budget is a number of tokens per calendar month in the company's time zone.
+// The charges of runs that ended in the month count against it; package report
+// sums them up. At 50, 80 and 100 % the webhook of the budget gets an event, and
+// the people who manage the team or the billing of the company get one mail. A
+// hard budget refuses further runs.
 //
-//	run ends ──Charged──▶ told: 0 ▶ 50 ▶ 80 ▶ 100   notices and mail, same transaction
+//	run ends ──Charged──▶ alerted: 0 ▶ 50 ▶ 80 ▶ 100   events and mail, same transaction
 //	                        ▲ │
-//	                        └─┘ a new month; Set, where a higher budget was reached less
+//	                        └─┘ a new month, or Set with a higher budget
 //
-// The row says which month it speaks of and how much was told in it. Whoever
-// has added to the team's sum locks it, and then looks at what was spent: of
-// two, the second sees what both have added. Months move on and never back.
+// The row has the month and the highest threshold that was alerted in it. A
+// transaction that has added to the sum of the team locks the row before it reads
+// the sum: of two, the second reads the additions of both. Months move forward
+// only.
 //
-// Who sets a budget keeps all runs of the company from ending meanwhile, so
-// that none misses it and it misses none.
+// While a budget is set, no run of the company can end, so that each is counted
+// against either the old or the new budget.
 package budget
 
 import (
@@ -34,43 +35,43 @@ import (
 	"atelier/internal/people/company"
 )
 
-// thresholds are the parts in percent that people are told of.
+// thresholds are the parts in percent at which people are alerted.
 var thresholds = []int64{50, 80, 100}
 
 const maxTokens = int64(1e15)
 
-// Draft is what a team plans.
+// Draft is the part of a budget that people set.
 type Draft struct {
-	Tokens     int64 // in a month
-	Hard       bool  // what goes beyond is refused
+	Tokens     int64 // per month
+	Hard       bool  // runs beyond the budget are refused
 	WebhookURL string
 }
 
-// Budget is what a team planned, and how it stands.
+// Budget is the budget of a team and how much of it is spent.
 type Budget struct {
 	TeamID string
 	Draft
-	Month   string // this one, as in 2026-11
-	Spent   int64  // in it
+	Month   string // the current month, as in 2026-11
+	Spent   int64  // tokens, in the month
 	Percent int64  // of the tokens, rounded down
-	Told    int64  // the highest part in percent that was told of in it
+	Told    int64  // the highest threshold that was alerted in the month
 
 	Created, Updated time.Time
 }
 
-// Keeper sets budgets and watches them. It is safe for concurrent use.
+// Keeper sets budgets and sends alerts. It is safe for concurrent use.
 type Keeper struct {
 	Post  mailqueue.Office
 	Guard *webhook.Guard
-	// Wake hears of notices that wait to be sent, after their commit.
+	// Wake is called for events that wait to be sent, after their commit.
 	Wake func()
-	// AppURL is how mail names this installation.
+	// AppURL is the address of this installation in mails.
 	AppURL string
 }
 
 var errNone = fault.New(fault.NotFound, "This team has no budget.")
 
-// Of gives a team's budget.
+// Of returns the budget of a team.
 func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 	k, err := readBudget(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -88,9 +89,9 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 	return b, nil
 }
 
-// Set gives a team a budget, or another one. What the new one has reached
-// already and nobody was told of is told now; what was told and is no longer
-// reached is told again when it is.
+// Set sets the budget of a team. Thresholds that the new budget has reached
+// already and that were not alerted are alerted now; alerted thresholds that it
+// has not reached are alerted again when it does.
 func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) (Budget, error) {
 	if err := k.checkDraft(d); err != nil {
 		return Budget{}, err
@@ -124,7 +125,7 @@ func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) 
 }
 
 func (k *Keeper) checkDraft(d Draft) error {
-	problems := fault.New(fault.Invalid, "This is not a budget that can be kept.")
+	problems := fault.New(fault.Invalid, "The budget is invalid.")
 	if d.Tokens < 1 || d.Tokens > maxTokens {
 		problems = problems.Field("tokens", "Tokens are a whole number from 1 to 1,000,000,000,000,000.")
 	}
@@ -139,7 +140,7 @@ func (k *Keeper) checkDraft(d Draft) error {
 	return nil
 }
 
-// Remove takes a team's budget away.
+// Remove deletes the budget of a team.
 func Remove(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 	found, err := deleteBudget(ctx, tx, teamID)
 	if err != nil {
@@ -151,9 +152,10 @@ func Remove(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 	return nil
 }
 
-// Left is what a hard budget leaves to the runs of a team at a moment: what was
-// charged in its month and what is held for runs that go on are taken off. It is
-// below zero where more is. Teams without a hard budget are not limited.
+// Left returns the tokens that a hard budget leaves to the runs of a team at a
+// time: without the charges of the month and the tokens held for active runs.
+// It is negative where more is charged and held. Teams without a hard budget
+// are not limited.
 func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left int64, limited bool, err error) {
 	k, err := readBudget(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && !k.Hard {
@@ -173,7 +175,7 @@ func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left 
 	return k.Tokens - spent - all[teamID].Held, true, nil
 }
 
-// alertedIn is what was told in a month.
+// alertedIn returns the highest threshold that was alerted in a month.
 func (k budgetRow) alertedIn(month string) int64 {
 	if k.month != month {
 		return 0
@@ -181,12 +183,12 @@ func (k budgetRow) alertedIn(month string) int64 {
 	return k.alerted
 }
 
-// percentOf is how much of tokens is spent, rounded down.
+// percentOf returns the spent part of tokens in percent, rounded down.
 func percentOf(spent, tokens int64) int64 {
 	return spent/tokens*100 + spent%tokens*100/tokens // the plain product could overflow
 }
 
-// reachedThreshold is the highest threshold that is, 0 for none.
+// reachedThreshold returns the highest threshold that is reached, 0 for none.
 func reachedThreshold(spent, tokens int64) (highest int64) {
 	for _, t := range thresholds {
 		if percentOf(spent, tokens) >= t {

@@ -459,14 +459,14 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 		w.plan(100)
 		w.spend(79)
 		for damage, want := range map[string]string{
-			`UPDATE budget SET month = '2026-13'`:                   "a budget speaks of a month",
-			`UPDATE budget SET month = '2026-00'`:                   "a budget speaks of a month",
-			`UPDATE budget SET month = 'November'`:                  "a budget speaks of a month",
-			`UPDATE budget SET month = '2026.11'`:                   "a budget speaks of a month",
-			`UPDATE budget SET tokens = 1000000000000001, told = 0`: "a budget is of a number that can be set",
-			`UPDATE budget SET webhook_url = 'http://a.example'`:    "a budget's webhook is reached with https",
-			`UPDATE budget SET told = 80`:                           "people are told of no more than the team ever spent",
-			`UPDATE budget SET tokens = 159`:                        "people are told of no more than the team ever spent",
+			`UPDATE budget SET month = '2026-13'`:                   "a budget has a valid month",
+			`UPDATE budget SET month = '2026-00'`:                   "a budget has a valid month",
+			`UPDATE budget SET month = 'November'`:                  "a budget has a valid month",
+			`UPDATE budget SET month = '2026.11'`:                   "a budget has a valid month",
+			`UPDATE budget SET tokens = 1000000000000001, told = 0`: "the tokens of a budget are within the limits",
+			`UPDATE budget SET webhook_url = 'http://a.example'`:    "the webhook of a budget uses https",
+			`UPDATE budget SET told = 80`:                           "no threshold is alerted that the team never reached",
+			`UPDATE budget SET tokens = 159`:                        "no threshold is alerted that the team never reached",
 			`UPDATE budget SET updated = created - 1`:               "a budget was made before it was changed",
 		} {
 			found := w.Damage(budget.Checks, damage)

@@ -2,5 +2,6 @@ package budget
 
 import "atelier/internal/base/seal"
 
-// Sealed are budgets: how much, and whether they refuse what goes beyond.
+// Sealed is the table of budgets: their tokens and whether they refuse runs
+// beyond them.
 var Sealed = seal.Table{Name: "budget", Key: []string{"team_id"}, Columns: []string{"tokens", "hard", "webhook_url"}}

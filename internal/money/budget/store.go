@@ -8,7 +8,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// budgetRow is the row of a budget, with what its team is called and whose it is.
+// budgetRow is the row of a budget with the name and the company of its team.
 type budgetRow struct {
 	Draft
 	month               string
@@ -17,8 +17,8 @@ type budgetRow struct {
 	companyID, teamName string
 }
 
-// readBudget finds the budget of a team that is not removed; lock is added to the
-// query of its row.
+// readBudget returns the budget of a team that is not removed; lock is appended
+// to the query of its row.
 func readBudget(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k budgetRow, err error) {
 	var created, updated sqldb.Time
 	err = tx.QueryRow(ctx, `
@@ -31,7 +31,7 @@ func readBudget(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k budge
 	return k, err
 }
 
-// putBudget makes a budget or replaces all of it but when it was made.
+// putBudget inserts a budget, or replaces all of it except its creation time.
 func putBudget(ctx context.Context, tx *sqldb.Tx, teamID string, k budgetRow) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO budget (team_id, tokens, hard, webhook_url, month, told, created, updated) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
@@ -44,7 +44,7 @@ func putBudget(ctx context.Context, tx *sqldb.Tx, teamID string, k budgetRow) er
 	return Sealed.Renew(ctx, tx, `team_id = $1`, teamID)
 }
 
-// setAlerted records what is told.
+// setAlerted records the highest threshold that was alerted in a month.
 func setAlerted(ctx context.Context, tx *sqldb.Tx, teamID, month string, told int64) error {
 	_, err := tx.Exec(ctx, `UPDATE budget SET month = $2, told = $3 WHERE team_id = $1`, teamID, month, told)
 	return err
@@ -60,10 +60,10 @@ func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) 
 	return sqldb.Exists(ctx, tx, `SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard`, companyID)
 }
 
-// listAddresses gives at most so many of those who can be written to and have one
-// of the roles, in the company or in the team, each once.
-func listAddresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []string, teamID string, teamRoles []string, most int) ([]string, error) {
-	args := []any{companyID, teamID, most}
+// listAddresses returns at most limit verified addresses of people with one of
+// the roles, in the company or in the team, each once.
+func listAddresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []string, teamID string, teamRoles []string, limit int) ([]string, error) {
+	args := []any{companyID, teamID, limit}
 	in := func(names []string) string {
 		list := "''" // no role is called that
 		for _, name := range names {
@@ -85,17 +85,17 @@ func listAddresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []
 
 // Checks are the invariants of this package.
 var Checks = []sqldb.Check{{
-	Name: "a budget speaks of a month",
+	Name: "a budget has a valid month",
 	Query: `SELECT 'budget ' || team_id FROM budget
 		WHERE length(month) <> 7 OR month NOT BETWEEN '2000-01' AND '9999-12' OR substr(month, 5, 1) <> '-' OR substr(month, 6) NOT BETWEEN '01' AND '12'`,
 }, {
-	Name:  "a budget is of a number that can be set",
+	Name:  "the tokens of a budget are within the limits",
 	Query: `SELECT 'budget ' || team_id FROM budget WHERE tokens NOT BETWEEN 1 AND 1000000000000000`,
 }, {
-	Name:  "a budget's webhook is reached with https",
+	Name:  "the webhook of a budget uses https",
 	Query: `SELECT 'budget ' || team_id FROM budget WHERE webhook_url <> '' AND substr(webhook_url, 1, 8) <> 'https://'`,
 }, {
-	Name: "people are told of no more than the team ever spent",
+	Name: "no threshold is alerted that the team never reached",
 	Query: `SELECT 'budget ' || b.team_id FROM budget b
 		WHERE b.told * b.tokens > 100 * (SELECT coalesce(sum(r.tokens_charged), 0) FROM run r WHERE r.account_id = b.team_id)`,
 }, {

@@ -11,15 +11,15 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Hold is what is reserved for a run.
+// Hold is the tokens and the allowance held for a run.
 type Hold struct {
 	Tokens, Allowance int64
-	// Month is whose allowance it is, as in 2026-11; empty where none is held.
+	// Month is the month of the allowance, as in 2026-11; empty: none is held.
 	Month string
 }
 
-// Reserve holds a price for a run: first what the month's free allowance still
-// has, then tokens. An account that has too few gets a
+// Reserve holds the price of a run: first from the free allowance of the month,
+// then in tokens. An account with too few tokens gets a
 // fault.InsufficientBalance, and nothing has changed. The account stays locked
 // until the transaction ends.
 func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAllowance int64) (Hold, error) {
@@ -52,8 +52,8 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 	return h, nil
 }
 
-// Quote says what Reserve would do, without doing it or locking anything: what
-// it would hold, whether the account has enough, and the tokens that it has.
+// Quote returns the hold that Reserve would make, whether the account has
+// enough tokens, and the tokens that it has. It changes and locks nothing.
 func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAllowance int64) (h Hold, enough bool, available int64, err error) {
 	if err := checkPayable(accountID, price); err != nil {
 		return Hold{}, false, 0, err
@@ -62,7 +62,7 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 	if err != nil {
 		return Hold{}, false, 0, fmt.Errorf("quote: %w", err)
 	}
-	var a account // one that nothing was moved to yet
+	var a account // the zero account: no movement yet
 	if len(found) == 1 {
 		a = found[0]
 	}
@@ -70,10 +70,10 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 	return h, enough, a.posted - a.held, nil
 }
 
-// Settle ends a hold, once per run. The charge, at most what is held, is paid
-// from the allowance first and then in tokens; the rest of both is given back,
-// of the allowance only while its month lasts. It says what was paid of each. A
-// run that was settled before gets an error, and nothing has changed.
+// Settle ends the hold of a run, once. The charge, at most the hold, is paid
+// from the allowance first and then in tokens; the rest of both is released, of
+// the allowance only during its month. It returns the tokens and the allowance
+// paid. A run that is settled already gets an error, and nothing has changed.
 func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, charge int64) (tokens, allowance int64, err error) {
 	if runID == "" || h.Tokens < 0 || h.Allowance < 0 || h.Tokens > maxTokens || h.Allowance > maxTokens ||
 		(h.Month == "") != (h.Allowance == 0) || charge < 0 || charge > h.Tokens+h.Allowance {
@@ -88,7 +88,7 @@ func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, 
 }
 
 func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, tokens, allowance int64) error {
-	if err := openAccount(ctx, tx, accountID); err != nil { // a run that is free may be the first thing an account has
+	if err := openAccount(ctx, tx, accountID); err != nil { // the settlement of a free run may be the first movement
 		return err
 	}
 	if _, err := lockAccount(ctx, tx, accountID); err != nil {
@@ -103,14 +103,14 @@ func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Ho
 		tokens:    -tokens,
 		allowance: allowance,
 	}
-	// The record comes before the account's row changes, so that a second
-	// settlement ends here and leaves no trace even if somebody commits it.
+	// The transaction is recorded before the account's row changes, so that a second
+	// settlement ends here and changes nothing even if it is committed.
 	fresh, err := recordMovement(ctx, tx, m)
 	if err != nil {
 		return err
 	}
 	if !fresh {
-		return errors.New("it is settled already")
+		return errors.New("the run is settled already")
 	}
 	ok, err := releaseHold(ctx, tx, accountID, h, tokens, allowance)
 	if err != nil {
@@ -122,8 +122,8 @@ func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Ho
 	return bookEntries(ctx, tx, m)
 }
 
-// planHold divides a price between the allowance and the tokens of the account, and
-// says whether it has as many.
+// planHold divides a price between the allowance and the tokens of the account,
+// and reports whether it has enough tokens.
 func (a account) planHold(now time.Time, price, monthlyAllowance int64) (h Hold, enough bool) {
 	b := a.balanceAt(now, monthlyAllowance)
 	h.Allowance = min(price, b.FreeAllowanceLeft)
@@ -134,10 +134,11 @@ func (a account) planHold(now time.Time, price, monthlyAllowance int64) (h Hold,
 	return h, h.Tokens <= b.Tokens
 }
 
-// checkPayable refuses prices and accounts that only a mistake of ours can bring.
+// checkPayable refuses prices and accounts that only a programming error can
+// produce.
 func checkPayable(accountID string, price int64) error {
 	if price < 0 || price > maxTokens {
-		return fmt.Errorf("ledger: a price of %d", price)
+		return fmt.Errorf("ledger: invalid price %d", price)
 	}
 	return checkOwned(accountID)
 }

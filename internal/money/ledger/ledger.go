@@ -1,26 +1,27 @@
-// Package ledger keeps the tokens of accounts.
+// Package ledger stores the tokens of accounts in double entry.
 //
-// It is double-entry: a transaction moves tokens from one account to another,
-// its entries sum to zero, and neither is ever changed. An account's row holds
-// the sum of its entries (posted) and what is reserved of it (held); tokens that
-// come from or go to the outside have a system account on the other side, the
-// only kind that may be below zero.
+// A transaction moves tokens from one account to another, its entries sum to
+// zero, and neither is ever changed. The row of an account has the sum of its
+// entries (posted) and the tokens held for runs (held). Tokens that come from
+// outside or leave have a system account on the other side, the only kind of
+// account that may be below zero.
 //
 //	system:grants ──grant, signup, top_up──▶ account ──settle──▶ system:revenue
 //
-// A run holds its price from its beginning: first what is left of the month's
-// free allowance, then tokens. Both are a column of the account's row and no
-// movement. When the run ends, its one settlement pays for what was delivered
-// and gives the rest of the hold back.
+// A run holds its price when it is created: first from the free allowance of the
+// month, then in tokens. Both are columns of the account's row; no transaction is
+// recorded. When the run ends, one settlement charges for the delivered results
+// and releases the rest of the hold.
 //
 //	Reserve   held + tokens                  allowance_used + allowance
 //	Settle    held - tokens, posted - paid   allowance_used - unused
 //
-// allowance_used belongs to the month beside it, which only ever moves on.
+// allowance_used belongs to the month in allowance_month, which only moves forward.
 //
-// Every transaction locks the account's row first and the system's, which all
-// share, last. Move tokens once in a database transaction: a second move would
-// lock another account while it holds the system's row.
+// Every database transaction locks the account's row first and the system
+// account's row, which all share, last. Move tokens once in a database
+// transaction: a second move would lock another account after the system
+// account.
 package ledger
 
 import (
@@ -36,16 +37,17 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Kind is why tokens moved. Kinds are stored for good: add, never rename.
+// Kind is the reason for a movement of tokens. Kinds are stored: add, never
+// rename.
 type Kind string
 
 // The kinds of movements.
 const (
-	Granted  Kind = "grant"  // the operator gave or took back
-	SignedUp Kind = "signup" // what a new account begins with
+	Granted  Kind = "grant"  // the operator granted or took back tokens
+	SignedUp Kind = "signup" // the first tokens of a new account
 	ToppedUp Kind = "top_up" // the free top-up, claimed
 	Settled  Kind = "settle" // a run ended; also where it costs nothing
-	Expired  Kind = "expire" // whom the account belonged to is no more
+	Expired  Kind = "expire" // the owner of the account was deleted
 )
 
 const (
@@ -57,19 +59,20 @@ const (
 	allowanceForm = "2006-01"
 )
 
-// Balance is what an account has.
+// Balance is the balance of an account.
 type Balance struct {
-	// Tokens can be spent now: what is held is taken off already.
+	// Tokens can be spent now: held tokens are not included.
 	Tokens int64
-	// Held is reserved for what is still running.
+	// Held is held for runs that have not ended.
 	Held int64
-	// FreeAllowanceLeft is free until the month ends (UTC).
+	// FreeAllowanceLeft can be used for free until the month ends (UTC).
 	FreeAllowanceLeft int64
 }
 
-// Grant gives tokens to an account, or takes them back where tokens is below
-// zero, and says what can then be spent. An account comes into being with its
-// first movement. The note is made one clean line and cut to 500 characters.
+// Grant gives tokens to an account, or takes them back where tokens is
+// negative, and returns the tokens that can be spent then. The row of an
+// account is created with its first movement. The note is sanitized to one line
+// of at most 500 bytes.
 func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
 	if tokens == 0 || tokens < -maxTokens || tokens > maxTokens {
 		return 0, fault.New(fault.Invalid, "Tokens are a whole number other than 0, at most 1,000,000,000,000 either way.").On("tokens")
@@ -80,7 +83,8 @@ func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, ki
 	return moveTokens(ctx, tx, accountID, tokens, kind, note)
 }
 
-// Clear takes back all that an account can spend, and says how much that was.
+// Clear takes back all tokens that an account can spend, and returns their
+// number.
 func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note string) (tokens int64, err error) {
 	if err := checkOwned(accountID); err != nil {
 		return 0, err
@@ -97,18 +101,18 @@ func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note 
 	return tokens, err
 }
 
-// Entry is one movement as an account sees it.
+// Entry is a movement of tokens from the view of one account.
 type Entry struct {
 	ID      string // of the transaction
 	Kind    Kind
 	Note    string
 	RunID   string // of a settlement
-	Tokens  int64  // to the account; below zero from it
+	Tokens  int64  // to the account; negative: from it
 	Created time.Time
 }
 
-// TopUp gives an account the free top-up, once in a window: of any number of
-// claims at once, one succeeds. It says what can then be spent.
+// TopUp gives an account the free top-up, once in a window: of several claims
+// at once, one succeeds. It returns the tokens that can be spent then.
 func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, window time.Duration) (balance int64, err error) {
 	if tokens < 1 || tokens > maxTokens || window <= 0 {
 		return 0, fmt.Errorf("top up: %d tokens each %v", tokens, window)
@@ -125,14 +129,14 @@ func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, wi
 		if err != nil {
 			return 0, err
 		}
-		return 0, fault.New(fault.Forbidden, "This account was topped up already. Try again later.").
+		return 0, fault.New(fault.Forbidden, "This account has claimed its top-up already. Try again later.").
 			With("reason", "window").After(next.Sub(tx.Now))
 	}
 	return moveTokens(ctx, tx, accountID, tokens, ToppedUp, "")
 }
 
-// TopUpAt says whether an account can claim the top-up now, and from when on it
-// can: the zero time where it never has.
+// TopUpAt reports whether an account can claim the top-up now, and from when on
+// it can; the zero time where it never has.
 func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Duration) (next time.Time, available bool, err error) {
 	last, err := toppedUp(ctx, tx, accountID)
 	if err != nil {
@@ -145,8 +149,8 @@ func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Du
 	return next, !next.After(tx.Now), nil
 }
 
-// Balances gives what accounts have, of which each has a monthly allowance
-// besides. An account that nothing was moved to yet has that alone.
+// Balances returns the balances of accounts by id. An account without movements
+// has the monthly allowance alone.
 func Balances(ctx context.Context, tx *sqldb.Tx, ids []string, monthlyAllowance int64) (map[string]Balance, error) {
 	all := make(map[string]Balance, len(ids))
 	for _, id := range ids {
@@ -170,9 +174,10 @@ func (a account) balanceAt(now time.Time, monthlyAllowance int64) Balance {
 	return Balance{Tokens: a.posted - a.held, Held: a.held, FreeAllowanceLeft: max(max(monthlyAllowance, 0)-used, 0)}
 }
 
-// allowanceAt is the month that counts, and what was used in it. The month moves
-// on but never back: who began just before midnight and waited for somebody who
-// began after must not make the new month's allowance whole again.
+// allowanceAt returns the month that counts and the allowance used in it. The
+// month moves forward only: a transaction that began just before midnight and
+// waited for one that began after must not reset the allowance of the new
+// month.
 func (a account) allowanceAt(now time.Time) (month string, used int64) {
 	month = now.UTC().Format(allowanceForm)
 	if a.allowanceMonth < month {
@@ -181,15 +186,15 @@ func (a account) allowanceAt(now time.Time) (month string, used int64) {
 	return a.allowanceMonth, a.allowanceUsed
 }
 
-// checkOwned refuses what is nobody's account.
+// checkOwned refuses ids that are not those of a person or a team.
 func checkOwned(accountID string) error {
 	if accountID == "" || strings.HasPrefix(accountID, systemPrefix) {
-		return errors.New("ledger: " + accountID + " is nobody's account")
+		return errors.New("ledger: " + accountID + " is not the account of a person or a team")
 	}
 	return nil
 }
 
-// openAccount makes the account's row where it is new.
+// openAccount creates the row of an account where there is none.
 func openAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	if err := checkOwned(accountID); err != nil {
 		return err
@@ -200,14 +205,14 @@ func openAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	return nil
 }
 
-// moveTokens takes tokens from the system's account to one that is open.
+// moveTokens moves tokens from the system account to an account that is open.
 func moveTokens(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
 	balance, ok, err := postTokens(ctx, tx, accountID, tokens)
 	if err != nil {
 		return 0, fmt.Errorf("move tokens: %w", err)
 	}
 	if !ok {
-		return 0, fault.New(fault.InsufficientBalance, "The account has fewer tokens than that.").
+		return 0, fault.New(fault.InsufficientBalance, "The account has too few tokens.").
 			With("required", -tokens).With("available", balance)
 	}
 	m := movement{

@@ -10,17 +10,17 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// VerifySeals tells of every transaction whose seal does not fit it and its
-// entries. Those without one must be those that old names, what Old gave when
-// seals began.
-func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, tell func(problem string)) error {
+// VerifySeals reports every transaction whose seal does not match it and its
+// entries. The transactions without a seal must be those that old names: the
+// value that Old returned when seals were introduced.
+func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(problem string)) error {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
 		switch {
 		case seal == "":
 			unsealed.addSeal(m.sealedHash(tx, created))
 		case !hmac.Equal([]byte(seal), []byte(m.sealedHash(tx, created))):
-			tell("ledger_transaction " + m.id + " is not as it was sealed")
+			report("ledger_transaction " + m.id + " is not as it was sealed")
 		}
 		return nil
 	})
@@ -28,13 +28,13 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, tell func(proble
 		return fmt.Errorf("verify the seals of the ledger: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(unsealed.String()), []byte(old)) != 1 {
-		tell("ledger_transaction: those without a seal are not those from before there were seals")
+		report("ledger_transaction: those without a seal are not those from before there were seals")
 	}
 	return nil
 }
 
-// Old names the transactions without a seal as they are, "" where there are
-// none. The table refuses changes, so they cannot be given one.
+// Old returns a digest of the transactions without a seal, empty where there
+// are none. The table refuses changes, so they cannot be sealed later.
 func Old(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
@@ -46,14 +46,14 @@ func Old(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return unsealed.String(), err
 }
 
-// Sum is what an account got otherwise than by runs.
+// Sum is the tokens that an account got otherwise than by runs.
 type Sum struct {
 	Granted int64 // tokens, by the operator
 	TopUps  int64 // how many
 }
 
-// unsealedSet is a set of rows: how many, and the sum of their seals, which does not
-// depend on their order.
+// unsealedSet is a digest of rows: their number and the XOR of their seals,
+// which does not depend on their order.
 type unsealedSet struct {
 	count int
 	sum   [32]byte

@@ -17,8 +17,9 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// postTokens adds tokens to the account, or takes them, unless that leaves it below
-// zero. The balance is what can be spent then, or could be all along.
+// postTokens adds tokens to the account, or takes them, unless the balance
+// would be below zero. It returns the tokens that can be spent then, or without
+// the change.
 func postTokens(ctx context.Context, tx *sqldb.Tx, id string, tokens int64) (balance int64, ok bool, err error) {
 	err = tx.QueryRow(ctx, `
 		UPDATE ledger_account SET posted = posted + $1 WHERE id = $2 AND posted - held + $1 >= 0
@@ -38,16 +39,16 @@ type movement struct {
 	runID           string // of a settlement, else empty
 	system, account string
 	tokens          int64 // to the account
-	allowance       int64 // what a settlement used of it
+	allowance       int64 // used by a settlement
 }
 
-// sealedHash gives the keyed hash of the movement, both of its sides included.
+// sealedHash returns the keyed hash of the movement with both of its sides.
 func (m movement) sealedHash(tx *sqldb.Tx, created int64) string {
 	return tx.Seal("ledger_transaction", m.id, string(m.kind), m.note, m.runID, m.system, m.account,
 		strconv.FormatInt(m.tokens, 10), strconv.FormatInt(m.allowance, 10), strconv.FormatInt(created, 10))
 }
 
-// recordMovement writes the transaction down, unless its run has one already.
+// recordMovement inserts the transaction, unless its run has one already.
 func recordMovement(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO ledger_transaction (id, kind, note, created, run_id, seal) VALUES ($1, $2, $3, $4, nullif($5, ''), $6)
@@ -56,8 +57,8 @@ func recordMovement(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, 
 	return n == 1, err
 }
 
-// bookEntries writes down what was done to the account, and does the other side. It
-// comes to the system's row last: everybody waits there.
+// bookEntries inserts the entries and updates the system account. The row of
+// the system account is locked last: all movements wait for it.
 func bookEntries(ctx context.Context, tx *sqldb.Tx, m movement) error {
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, $2, 0, '', 0)
@@ -69,15 +70,15 @@ func bookEntries(ctx context.Context, tx *sqldb.Tx, m movement) error {
 	return err
 }
 
-// lockAccount gives the account's row, which nobody else changes until the
-// transaction ends.
+// lockAccount returns the row of the account and locks it until the transaction
+// ends.
 func lockAccount(ctx context.Context, tx *sqldb.Tx, id string) (a account, err error) {
 	err = a.scanFrom(tx.QueryRow(ctx, accountQuery+` WHERE id = $1`+tx.Dialect.ForUpdate, id))
 	return a, err
 }
 
-// holdTokens reserves tokens and has the account's allowance at month and used, unless
-// it is no longer as it was found or has too few tokens.
+// holdTokens holds tokens and sets the used allowance of a month, unless the
+// account has changed since it was read or has too few tokens.
 func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month string, used int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE ledger_account SET held = held + $1, allowance_month = $2, allowance_used = $3
@@ -86,9 +87,9 @@ func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, mo
 	return n == 1, err
 }
 
-// releaseHold ends a hold: the tokens that are paid go, the others are free again,
-// and so is what was not used of the allowance if the account still counts that
-// month. It does nothing where the account does not hold as much.
+// releaseHold ends a hold: the paid tokens leave the account, the others are
+// released, and so is the unused allowance while the account still counts its
+// month. It changes nothing where the account does not hold as much.
 func releaseHold(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, allowance int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE ledger_account SET posted = posted - $1, held = held - $2,
@@ -98,7 +99,7 @@ func releaseHold(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, a
 	return n == 1, err
 }
 
-// claimTopUp marks the account as topped up now unless it was in the window.
+// claimTopUp records a top-up now, unless there was one within the window.
 func claimTopUp(ctx context.Context, tx *sqldb.Tx, id string, window time.Duration) (claimed bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE ledger_account SET topped_up = $1 WHERE id = $2 AND (topped_up IS NULL OR topped_up <= $3)`,
 		sqldb.At(tx.Now), id, sqldb.At(tx.Now.Add(-window)))
@@ -156,7 +157,7 @@ func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit i
 		})
 }
 
-// Sums gives them by account.
+// Sums returns the sums by account.
 func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
 	all := map[string]Sum{}
 	err := tx.Each(ctx, `
@@ -176,8 +177,8 @@ func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
 	return all, err
 }
 
-// eachMovement reads every transaction with its entries as it was booked. One with
-// other than two sides has no seal that fits.
+// eachMovement reads every transaction with its entries. One with other than
+// two entries has no matching seal.
 func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, created int64, seal string) error) error {
 	return tx.Each(ctx, `
 		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), t.created, t.seal,
@@ -195,7 +196,7 @@ func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, crea
 			return err
 		}
 		if sides != 2 {
-			m.account = "" // nobody's
+			m.account = "" // matches no seal
 		}
 		return found(m, created, seal)
 	})

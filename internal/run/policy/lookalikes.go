@@ -1,9 +1,8 @@
 package policy
 
-// lookalikes are letters that are drawn like Latin ones, after case folding and
-// decomposition. No two letters of one alphabet share a place here, so that
-// patterns in that alphabet still mean what they say; those that would are in
-// faux.
+// lookalikes are letters that look like Latin ones, after case folding and
+// decomposition. No two letters of one alphabet map to the same letter, so that
+// patterns in that alphabet keep their meaning; those that would are in faux.
 var lookalikes = map[rune]string{
 	// Cyrillic
 	'а': "a", 'в': "b", 'с': "c", 'ԁ': "d", 'е': "e", 'є': "e", 'ҽ': "e", 'ԍ': "g", 'н': "h", 'һ': "h", 'і': "i", 'ј': "j", 'к': "k", 'ӏ': "l",
@@ -27,7 +26,7 @@ var lookalikes = map[rune]string{
 }
 
 // faux are letters that can be taken for Latin ones, the likeliest first: by
-// their small or their capital form, or turned round.
+// their small or capital form, or turned round.
 var faux = map[rune]string{
 	'η': "nh", 'ν': "vn", 'υ': "uy", 'μ': "um", 'ω': "w", 'γ': "y", 'σ': "osc", 'π': "n", 'θ': "o",
 	'ь': "b", 'г': "r", 'з': "e", 'и': "un", 'п': "n", 'ш': "w", 'я': "r", 'э': "e", 'ц': "u", 'ѳ': "o",

@@ -14,38 +14,38 @@ import (
 	"time"
 )
 
-// maxAnswer is more than any moderator has to say.
+// maxAnswer is the maximum size in bytes of an answer.
 const maxAnswer = 1 << 20
 
-// Options are where a moderator is and how it knows us.
+// Options are the endpoint and the credentials of a moderator.
 type Options struct {
 	// URL is the endpoint itself, as in https://api.example.com/v1/moderations.
 	URL string
 	// Key is sent as a bearer token; empty: none.
 	Key string
-	// Model is sent along; empty: the moderator's own choice.
+	// Model is sent in the request; empty: the endpoint's default.
 	Model string
-	// Timeout bounds a question and its answer: 10 s.
+	// Timeout bounds a request and its answer: 10 s.
 	Timeout time.Duration
 }
 
-// Moderator asks an HTTP endpoint of the shape that OpenAI's moderation has. It
-// is safe for concurrent use.
+// Moderator calls an HTTP endpoint in the format of OpenAI's moderation. It is
+// safe for concurrent use.
 type Moderator struct {
 	options Options
 	client  *http.Client
 }
 
-// NewModerator makes a moderator without talking to it.
+// NewModerator returns a moderator. It does not connect.
 func NewModerator(o Options) (*Moderator, error) {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil:
-		return nil, errors.New("moderator: the address is no http:// or https:// URL without a user") // the text may hold a password
+		return nil, errors.New("moderator: the address must be an http:// or https:// URL without a user") // the text may hold a password
 	case strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return nil, errors.New("moderator: the key has characters that no header carries")
+		return nil, errors.New("moderator: the key has characters that are invalid in a header")
 	case o.Timeout < 0:
-		return nil, fmt.Errorf("moderator: a timeout of %v", o.Timeout)
+		return nil, fmt.Errorf("moderator: invalid timeout %v", o.Timeout)
 	}
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &Moderator{options: o, client: &http.Client{
@@ -58,30 +58,31 @@ func NewModerator(o Options) (*Moderator, error) {
 			IdleConnTimeout:     30 * time.Second,
 		},
 		Timeout: o.Timeout,
-		// What people wrote goes where the operator said, and nowhere else.
+		// Texts are sent to the configured endpoint only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// askServer gives the path of the first text that the moderator flags. Blank texts are
-// not sent: there is nothing to judge, and some endpoints refuse them.
+// askServer returns the path of the first text that the moderator flags. Blank
+// texts are not sent: there is nothing to judge, and some endpoints refuse
+// them.
 func (m *Moderator) askServer(ctx context.Context, texts []Text) (path string, flagged bool, err error) {
-	var question struct {
+	var request struct {
 		Input []string `json:"input"`
 		Model string   `json:"model,omitempty"`
 	}
 	var paths []string
 	for _, t := range texts {
 		if !t.isBlank() {
-			question.Input = append(question.Input, t.Value)
+			request.Input = append(request.Input, t.Value)
 			paths = append(paths, t.Path)
 		}
 	}
 	if len(paths) == 0 {
 		return "", false, nil
 	}
-	question.Model = m.options.Model
-	body, err := json.Marshal(question)
+	request.Model = m.options.Model
+	body, err := json.Marshal(request)
 	if err != nil {
 		return "", false, err
 	}

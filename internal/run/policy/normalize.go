@@ -8,19 +8,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Texts are made alike in two steps.
+// Texts are normalized in two steps.
 //
-// fold is for patterns and texts both: compatibility forms, case, accents and
-// everything that is not seen fall away, and letters that look like a Latin one
-// become that one. What is left of a letter is one reading that always holds.
+// foldText is for patterns and texts both: it removes compatibility forms, case,
+// accents and invisible characters, and replaces letters that look like a Latin
+// one by that one. This reading always holds.
 //
-// Other disguises have readings that only may hold: a Greek η can stand for n or
-// h, a 1 for i or l. They stay as they are, and readings says what else they can
-// be; the phrases try all of it, regular expressions the first and the last
+// Other disguises have readings that may hold: a Greek η can stand for n or h, a
+// 1 for i or l. They stay, and readingsOf returns the letters that they can stand
+// for. Phrases try all readings, regular expressions the first and the last
 // reading of letters.
 
-// foldText makes a text plain. It keeps the order of what it keeps, and every kind
-// of space is one space.
+// foldText normalizes a text. It keeps the order of characters, and every kind
+// of space becomes one space.
 func foldText(s string) string {
 	s = norm.NFKD.String(strings.ToValidUTF8(s, ""))
 	s = norm.NFKD.String(cases.Fold().String(s)) // folding composes a few
@@ -60,8 +60,8 @@ func foldText(s string) string {
 	return b.String()
 }
 
-// cherokeeCapital gives the letter that Cherokee letters fold to. The library
-// swaps capitals and small ones there.
+// cherokeeCapital returns the letter that a Cherokee letter folds to: the
+// library swaps capital and small letters there.
 func cherokeeCapital(r rune) rune {
 	switch {
 	case r >= '\uab70' && r <= '\uabbf':
@@ -72,8 +72,9 @@ func cherokeeCapital(r rune) rune {
 	return r
 }
 
-// isInvisible tells what leaves no mark of its own: accents, controls, characters
-// without width, blanks that count as letters, and what stands for broken text.
+// isInvisible reports whether a character has no mark of its own: accents,
+// controls, characters without width, blanks that count as letters, and
+// replacement characters.
 func isInvisible(r rune) bool {
 	if r <= '~' {
 		return r < ' '
@@ -85,7 +86,7 @@ func isInvisible(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Cc, unicode.Co)
 }
 
-// isWordRune tells what words are made of.
+// isWordRune reports whether a character is part of a word.
 func isWordRune(r rune) bool {
 	if r <= '~' {
 		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9'
@@ -93,13 +94,13 @@ func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mc, r)
 }
 
-// isUnspaced tells the letters of scripts that put no space between words. Each
-// is taken for a word of its own.
+// isUnspaced reports whether a letter belongs to a script without spaces
+// between words. Each such letter counts as a word.
 func isUnspaced(r rune) bool {
 	return r >= '\u0e00' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// The views are what the marks between letters can be. A text is looked at in
+// views are the ways to read the marks between letters. A text is checked in
 // each.
 var views = []func(rune) rune{separateMarks, readMarks, dropMarks}
 
@@ -111,7 +112,7 @@ func separateMarks(r rune) rune {
 	return ' '
 }
 
-// readMarks has marks that can be read as letters be letters: "b@d".
+// readMarks keeps marks that can be read as letters: "b@d".
 func readMarks(r rune) rune {
 	if _, ok := leet[r]; ok {
 		return r
@@ -119,7 +120,7 @@ func readMarks(r rune) rune {
 	return separateMarks(r)
 }
 
-// dropMarks has marks count for nothing: "bo-mb".
+// dropMarks removes marks: "bo-mb".
 func dropMarks(r rune) rune {
 	if r == ' ' || isWordRune(r) {
 		return r
@@ -127,8 +128,8 @@ func dropMarks(r rune) rune {
 	return -1
 }
 
-// readingsOf are what a character can stand for besides itself, digits only where
-// they are among letters.
+// readingsOf returns the letters that a character can stand for besides itself;
+// digits have readings only among letters.
 func readingsOf(r rune, digits bool) string {
 	if r >= 'a' && r <= 'z' {
 		return ""
@@ -142,7 +143,7 @@ func readingsOf(r rune, digits bool) string {
 	return faux[r]
 }
 
-// firstReading settles the letters that have several, as lastReading does.
+// firstReading replaces letters that have several readings by the first one.
 func firstReading(s string) string {
 	return strings.Map(func(r rune) rune {
 		if all := faux[r]; all != "" {
@@ -152,6 +153,7 @@ func firstReading(s string) string {
 	}, s)
 }
 
+// lastReading replaces letters that have several readings by the last one.
 func lastReading(s string) string {
 	return strings.Map(func(r rune) rune {
 		if all := faux[r]; all != "" {
@@ -161,8 +163,8 @@ func lastReading(s string) string {
 	}, s)
 }
 
-// joinLetters writes words whose letters stand singly as words, and all else with
-// one space between: "a b o m b" is "abomb".
+// joinLetters joins words of single letters, and separates all others by one
+// space: "a b o m b" becomes "abomb".
 func joinLetters(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -177,7 +179,7 @@ func joinLetters(s string) string {
 	return b.String()
 }
 
-// wordScanner walks over the words of a text that a view has made.
+// wordScanner iterates over the words of a text in one of the views.
 type wordScanner struct {
 	text       string
 	start, end int

@@ -10,16 +10,16 @@ type phrases struct{ nodes []node }
 
 type node struct {
 	next map[rune]int32
-	ends bool // a phrase does here
+	ends bool // a phrase ends here
 }
 
 func (p *phrases) isEmpty() bool { return len(p.nodes) == 0 }
 
-// addPhrase takes a phrase in.
+// addPhrase adds a phrase to the tree.
 func (p *phrases) addPhrase(phrase string) error {
 	text := foldText(phrase)
 	if strings.ContainsFunc(text, func(r rune) bool { return !isWordRune(r) && !strings.ContainsRune(" -'’", r) }) {
-		return errors.New("a phrase is words only; write anything else as a /regular expression/")
+		return errors.New("a phrase consists of words only; write other patterns as a /regular expression/")
 	}
 	text = strings.Map(separateMarks, text)
 	if p.isEmpty() {
@@ -41,7 +41,7 @@ func (p *phrases) addPhrase(phrase string) error {
 	return nil
 }
 
-// childNode gives the node after r, a new one if need be.
+// childNode returns the node after r, which it adds where there is none.
 func (p *phrases) childNode(at int32, r rune) int32 {
 	if next, ok := p.nodes[at].next[r]; ok {
 		return next
@@ -55,17 +55,17 @@ func (p *phrases) childNode(at int32, r rune) int32 {
 	return next
 }
 
-// position is where in the tree a text can be: before a word, or, split, after a
-// letter that stands alone, where only another such letter may follow.
+// position is a position of a text in the tree: before a word, or, split, after
+// a single letter, where only another single letter may follow.
 type position struct {
 	node  int32
 	split bool
 }
 
-// findPhrase says where in a text that a view has made a phrase ends. It walks over the
-// words once and keeps every place that it can be at. They are few: a place
-// fixes all the letters that led to it, so no two lead to the same, and none is
-// deeper than the longest phrase.
+// findPhrase returns where a phrase ends in a text in one of the views. It
+// walks over the words once with every possible position. They are few: a
+// position fixes all the letters that led to it, so no two lead to the same
+// one, and none is deeper than the longest phrase.
 func (p *phrases) findPhrase(text string) (end int, found bool) {
 	var now, then []position
 	var reached, before []int32

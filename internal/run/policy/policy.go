@@ -1,15 +1,15 @@
-// Package policy holds texts against the operator's content policy.
+// Package policy checks texts against the content policy of the operator.
 //
 //	texts ──▶ Rules: deny patterns of a file ──▶ Moderator, if any ──▶ allowed
 //	              └──────────── refused ◀────────────┘
 //
-// Rules see every text alone and all of them together, normalised so that the
-// usual disguises fall away (see normal.go). They are a net for what is plainly
-// forbidden; judgement is the moderator's.
+// Rules see every text alone and all of them together, normalized so that the
+// usual disguises are removed (see normalize.go). They catch what is plainly
+// forbidden; the moderator judges the rest.
 //
-// A refusal names the field and nothing else, always in the same words: it must
-// not tell which rule to write around. A moderator that does not answer, or not
-// as it should, lets nothing through.
+// A refusal names the field and nothing else, always in the same words, so that
+// it does not reveal which rule to avoid. Where a moderator does not answer, or
+// its answer is invalid, the request is refused.
 package policy
 
 import (
@@ -23,26 +23,27 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Text is something a person wrote, and where in the request it stands.
+// Text is a text that a person wrote, and its path in the request.
 type Text struct {
 	Path  string // inputs.prompt
 	Value string
 }
 
-// isBlank tells whether there is nothing to judge.
+// isBlank reports whether the text has nothing to judge.
 func (t Text) isBlank() bool { return strings.TrimSpace(t.Value) == "" }
 
-// maxText bounds the texts of a request together, in bytes. Callers have lower
-// limits of their own.
+// maxText is the maximum size in bytes of all texts of a request together.
+// Callers have lower limits.
 const maxText = 1 << 20
 
-// Checker holds texts against the rules and then asks the moderator.
+// Checker checks texts against the rules and then with the moderator.
 type Checker struct {
 	Rules     *Rules     // nil: none
 	Moderator *Moderator // nil: none
 }
 
-// Check holds texts against the rules, and asks the moderator where there is one.
+// Check checks texts against the rules, and with the moderator where there is
+// one.
 func (c *Checker) Check(ctx context.Context, texts []Text) error {
 	if err := c.CheckRules(texts); err != nil {
 		return err
@@ -51,7 +52,8 @@ func (c *Checker) Check(ctx context.Context, texts []Text) error {
 }
 
 // CheckRules refuses texts that the rules do not allow with a
-// fault.ContentPolicyViolation, whose detail field is the path. It asks nobody.
+// fault.ContentPolicyViolation, whose detail field is the path. It does not
+// call the moderator.
 func (c *Checker) CheckRules(texts []Text) error {
 	path, refused := exceedsLimit(texts)
 	if !refused {
@@ -63,13 +65,13 @@ func (c *Checker) CheckRules(texts []Text) error {
 	return nil
 }
 
-// Asks tells whether Moderate would ask the moderator about texts.
+// Asks reports whether Moderate would call the moderator.
 func (c *Checker) Asks(texts []Text) bool {
 	return c.Moderator != nil && slices.ContainsFunc(texts, func(t Text) bool { return !t.isBlank() })
 }
 
-// Moderate refuses texts that the moderator does not allow as CheckRules does. It
-// is a fault.Unavailable where the moderator cannot be asked.
+// Moderate refuses texts that the moderator does not allow, as CheckRules does.
+// It returns a fault.Unavailable where the moderator cannot be reached.
 func (c *Checker) Moderate(ctx context.Context, texts []Text) error {
 	if !c.Asks(texts) {
 		return nil
@@ -77,9 +79,9 @@ func (c *Checker) Moderate(ctx context.Context, texts []Text) error {
 	path, refused, err := c.Moderator.askServer(ctx, texts)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("ask the moderator: %w", err) // the caller left
+		return fmt.Errorf("ask the moderator: %w", err) // the caller disconnected
 	case err != nil:
-		return fault.New(fault.Unavailable, "The service can't check this request right now. Try again shortly.").Because(err)
+		return fault.New(fault.Unavailable, "The service cannot check this request right now. Try again shortly.").Because(err)
 	case refused:
 		return newViolation(path)
 	}
@@ -90,8 +92,8 @@ func newViolation(path string) error {
 	return fault.New(fault.ContentPolicyViolation, "The content policy does not allow this request.").With("field", path)
 }
 
-// exceedsLimit finds the text that goes beyond what can be checked. It counts as
-// refused: what nobody has looked at does not pass.
+// exceedsLimit returns the text that exceeds the size that can be checked. It
+// counts as refused: a text that was not checked does not pass.
 func exceedsLimit(texts []Text) (path string, refused bool) {
 	total := 0
 	for _, t := range texts {
@@ -105,7 +107,7 @@ func exceedsLimit(texts []Text) (path string, refused bool) {
 //go:embed default.rules
 var defaultRules string
 
-// Default gives the rules that ship with the program.
+// Default returns the built-in rules.
 func Default() *Rules {
 	r, err := Parse(strings.NewReader(defaultRules))
 	if err != nil {

@@ -17,24 +17,25 @@ const (
 	maxLine = 1000    // bytes
 )
 
-// Rules are deny patterns. They do not change, and are safe for concurrent use.
+// Rules are deny patterns. They are immutable and safe for concurrent use.
 type Rules struct {
 	phrases phrases
 	regexps *regexp.Regexp // all of them at once; nil: none
 
-	// long lets one long text at a time be looked at: it takes a while, and
-	// nobody shall have all processors with it.
+	// long admits one long text at a time: checking it takes a while, and one
+	// caller must not occupy all processors.
 	long sync.Mutex
 }
 
-// longText is from where on texts are looked at one request at a time.
+// longText is the size in bytes above which texts are checked one request at a
+// time.
 const longText = 16 << 10
 
-// Parse reads rules, one on each line; blank lines and those that begin with #
-// say nothing. A rule is a phrase, whose words must stand in a text one after
-// the other and whole, or a regular expression between slashes (RE2 syntax). Both
-// are normalised as texts are, regular expressions but for their classes: a
-// class sees small letters without accents. The error names every bad line.
+// Parse reads rules, one per line; blank lines and lines that begin with # are
+// ignored. A rule is a phrase, whose words must follow one another whole, or a
+// regular expression between slashes (RE2 syntax). Both are normalized as texts
+// are, except the character classes of regular expressions: a class sees small
+// letters without accents. The error names every invalid line.
 func Parse(r io.Reader) (*Rules, error) {
 	file, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -80,11 +81,11 @@ func Parse(r io.Reader) (*Rules, error) {
 	return rules, nil
 }
 
-// plainRegexp makes a line with a regular expression one over normalised text.
+// plainRegexp returns the expression of a line, for normalized text.
 func plainRegexp(line string) (string, error) {
 	source, closed := strings.CutSuffix(line[1:], "/")
 	if !closed || source == "" {
-		return "", errors.New("a regular expression stands between two slashes")
+		return "", errors.New("a regular expression must be between two slashes")
 	}
 	tree, err := syntax.Parse(source, syntax.Perl|syntax.FoldCase)
 	if err != nil {
@@ -96,13 +97,13 @@ func plainRegexp(line string) (string, error) {
 		return "", err
 	}
 	if compiled.MatchString("") {
-		return "", errors.New("this matches a text without anything in it")
+		return "", errors.New("the expression matches an empty text")
 	}
 	return expression, nil
 }
 
-// plainLiterals normalises the fixed texts of an expression and takes its names
-// away, which must differ among expressions that are joined.
+// plainLiterals normalizes the literals of an expression and removes the names
+// of groups, which would collide when expressions are joined.
 func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 	for i, sub := range e.Sub {
 		e.Sub[i] = plainLiterals(sub)
@@ -118,10 +119,10 @@ func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 	return e
 }
 
-// Match looks for a rule that the texts break: each alone, and all together,
-// since a phrase may be spread over several. It gives the path of the text that
-// completes it. Texts too long to be looked at are refused. The time it takes
-// grows with the length of the texts and no faster.
+// Match finds a rule that the texts break: each text alone, and all together,
+// since a phrase may be spread over several. It returns the path of the text
+// that completes it. Texts that are too long are refused. The time grows
+// linearly with the length of the texts.
 func (r *Rules) Match(texts []Text) (path string, refused bool) {
 	if path, refused = exceedsLimit(texts); refused || r == nil {
 		return path, refused
@@ -145,7 +146,7 @@ func (r *Rules) Match(texts []Text) (path string, refused bool) {
 	return texts[at].Path, true
 }
 
-// matchFolded gives the index of the text that completes a rule.
+// matchFolded returns the index of the text that completes a rule.
 func (r *Rules) matchFolded(folded []string) (at int, found bool) {
 	if !r.phrases.isEmpty() {
 		for _, view := range views {
@@ -171,7 +172,7 @@ func (r *Rules) matchFolded(folded []string) (at int, found bool) {
 	return r.matchExpressions(last)
 }
 
-// matchExpressions is match for the regular expressions.
+// matchExpressions is matchFolded for the regular expressions.
 func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 	for _, form := range []func(string) string{
 		func(s string) string { return s },
@@ -179,7 +180,7 @@ func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 		func(s string) string { return joinLetters(strings.Map(separateMarks, s)) },
 	} {
 		if len(texts) > 1 {
-			for i, s := range texts { // alone, for the sake of ^ and $
+			for i, s := range texts { // alone, so that ^ and $ work
 				if r.regexps.MatchString(form(s)) {
 					return i, true
 				}
@@ -194,13 +195,13 @@ func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 	return 0, false
 }
 
-// joinedText is texts made one.
+// joinedText is several texts joined to one.
 type joinedText struct {
 	text string
 	ends []int // of each
 }
 
-// textAt says in which of the texts something ends.
+// textAt returns the index of the text in which an offset lies.
 func (j joinedText) textAt(end int) int {
 	for i, e := range j.ends {
 		if end <= e {
@@ -210,7 +211,7 @@ func (j joinedText) textAt(end int) int {
 	return len(j.ends) - 1
 }
 
-// joinTexts gives the texts one after the other, as words apart and as parts of a
+// joinTexts joins the texts in order, as separate words and as parts of one
 // word.
 func joinTexts(texts []string, form func(string) string) []joinedText {
 	between := []string{" ", ""}

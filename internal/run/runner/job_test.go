@@ -147,10 +147,10 @@ func TestFailures(t *testing.T) {
 		"nothing":           {"many", func(context.Context, engine.Job, engine.Sink) error { return nil }, "OUTPUT_INVALID", "no result"},
 		"an empty file":     {"many", raw(nil), "OUTPUT_INVALID", "is invalid"},
 		"garbage":           {"many", raw([]byte{0, 1, 2, 3}), "OUTPUT_INVALID", "is invalid"},
-		"half a picture":    {"many", raw(generationtest.PNG(1)[:60]), "OUTPUT_INVALID", "no result"},
-		"words":             {"many", raw([]byte("Here is your picture.")), "OUTPUT_INVALID", "no result"},
-		"a sound":           {"many", raw(generationtest.WAV()), "OUTPUT_INVALID", "no result"},
-		"a picture of text": {"words", raw(generationtest.PNG(1)), "OUTPUT_INVALID", "no result"},
+		"half a picture":    {"many", raw(generationtest.PNG(1)[:60]), "OUTPUT_INVALID", "is invalid"},
+		"words":             {"many", raw([]byte("Here is your picture.")), "OUTPUT_INVALID", "is invalid"},
+		"a sound":           {"many", raw(generationtest.WAV()), "OUTPUT_INVALID", "is invalid"},
+		"a picture of text": {"words", raw(generationtest.PNG(1)), "OUTPUT_INVALID", "is invalid"},
 		"a flood": {"words", func(ctx context.Context, _ engine.Job, out engine.Sink) error {
 			return out.Output(ctx, engine.Result{Data: endless{}})
 		}, "OUTPUT_INVALID", "too large"},
