@@ -1,23 +1,20 @@
-// Package board is what accounts pin down and arrange: boards, and the nodes on
-// them.
+// Package board stores boards, on which accounts pin and arrange nodes.
 //
-// Every change of a board, or of what is on it, begins with one conditional
-// update of the board's row, which takes the next revision. It decides whether
-// the change is meant for the board as it is, and lets one writer at a time
-// come after it: what follows in the transaction sees no others. A node carries
-// the revision of its last change, so what has happened since some revision is
-// the nodes with a greater one.
+// Every change of a board, or of its nodes, begins with one conditional update of
+// the board's row, which takes the next revision. It decides whether the change
+// is meant for the current board, and locks out other writers: the rest of the
+// transaction runs alone. A node has the revision of its last change, so the
+// changes since a revision are the nodes with a greater one.
 //
 //	live ──delete──▶ in the trash ──Keep──▶ removed for good
 //	  ▲                   │
 //	  └──────restore──────┘
 //
-// A node that was deleted stays for a day as a row that holds nothing, for those
-// who follow the board. When such rows are removed the board remembers up to
-// which revision it has forgotten.
+// A deleted node stays for a day as an empty row, for clients that follow the
+// board. When such rows are removed, the board remembers up to which revision.
 //
-// What a node refers to belongs to the same account and may go at any time: the
-// node stays and says that it is missing.
+// A node may refer to an upload, a result or a run of the same account, which may
+// be deleted at any time: the node stays and is marked as missing.
 package board
 
 import (
@@ -36,53 +33,57 @@ import (
 )
 
 const (
-	// MaxNodes is how many nodes a board can have.
+	// MaxNodes is the maximum number of nodes of a board.
 	MaxNodes = 5000
-	// MaxBoards is how many boards an account can have, not counting deleted ones.
+	// MaxBoards is the maximum number of boards of an account, not counting
+	// deleted ones.
 	MaxBoards = 1000
-	// maxName is how many characters the name of a board can have.
+	// maxName is the maximum length of the name of a board, in characters.
 	maxName = 200
 )
 
-// Boards are the boards of an installation.
+// Boards is the service of boards.
 type Boards struct {
 	DB  *sqldb.DB
-	Hub *pubsub.Hub // hears of every change, by the board's id
-	// Keep is how long a deleted board can be restored, 0 for ever.
+	Hub *pubsub.Hub // notified of every change, by the board's id
+	// Keep is how long a deleted board can be restored; 0: forever.
 	Keep time.Duration
 }
 
-// Viewer is who asks, for which account. That the person may is settled.
+// Viewer is the caller and the account of a board. The caller has been
+// authorized for the account.
 type Viewer struct {
 	PersonID  string
-	AccountID string // the person's or a team's id
-	Manager   bool   // may remove what others made
+	AccountID string // the id of the person or of a team
+	Manager   bool   // may delete boards of others
 }
 
-// mayRemove tells whether the viewer may delete a board and bring it back.
+// mayRemove returns an error unless the viewer may delete and restore the
+// board.
 func (v Viewer) mayRemove(b Board) error {
 	if v.PersonID == b.PersonID || v.Manager {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "Only who made this board, or who manages the team, can delete or restore it.").With("reason", "permission")
+	return fault.New(fault.Forbidden, "Only the creator of this board, or a manager of the team, can delete or restore it.").With("reason", "permission")
 }
 
 // Board is a board without its nodes.
 type Board struct {
 	ID        string
 	AccountID string
-	PersonID  string // who made it
+	PersonID  string // the creator
 	Name      string
 	Revision  int64
-	Nodes     int64 // how many
+	Nodes     int64 // number of nodes
 	Created   time.Time
 	Updated   time.Time
-	Deleted   time.Time // zero: it is not
+	Deleted   time.Time // zero: it is not deleted
 
+	// forgotten is the revision up to which rows of deleted nodes were removed.
 	forgotten int64
 }
 
-// Team is the team that the board belongs to, "" for the personal account.
+// Team returns the team that the board belongs to; empty: a personal account.
 func (b Board) Team() string {
 	if b.AccountID == b.PersonID {
 		return ""
@@ -90,28 +91,28 @@ func (b Board) Team() string {
 	return b.AccountID
 }
 
-// Place is where a page ended.
+// Place is the position at which a page ended.
 type Place struct {
 	Created time.Time
 	ID      string
 }
 
-// Match says at which revisions a change may be made. The zero Match says at
-// any.
+// Match lists the revisions at which a change may be made. The zero Match
+// allows any.
 type Match struct {
 	Strict    bool // only at one of Revisions
 	Revisions []int64
 }
 
-// errNoBoard is one answer for boards of others, for those that were deleted
-// and for those that never were.
+// errNoBoard is the answer for boards of other accounts, for deleted boards and
+// for boards that do not exist.
 var errNoBoard = fault.New(fault.NotFound, "There is no such board.")
 
 func errRevision(revision int64) error {
-	return fault.New(fault.Conflict, "The board has changed since. Get it anew, and look whether the change still makes sense.").With("revision", revision)
+	return fault.New(fault.Conflict, "The board has changed since you read it. Read it again and check whether your change still makes sense.").With("revision", revision)
 }
 
-// checkName gives the name of a board as it is kept.
+// checkName validates the name of a board and returns it trimmed.
 func checkName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	switch {
@@ -125,7 +126,7 @@ func checkName(name string) (string, error) {
 	return name, nil
 }
 
-// Create makes an empty board.
+// Create creates an empty board.
 func (bs *Boards) Create(ctx context.Context, v Viewer, name string) (b Board, err error) {
 	if name, err = checkName(name); err != nil {
 		return Board{}, err
@@ -148,8 +149,8 @@ func (bs *Boards) Create(ctx context.Context, v Viewer, name string) (b Board, e
 	return b, err
 }
 
-// checkRoom refuses one more board where the account has as many as it may. Whoever
-// adds one waits here for others who do.
+// checkRoom refuses one more board where the account has MaxBoards.
+// Transactions that add boards wait for each other here.
 func checkRoom(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
 	there, err := lockAccount(ctx, tx, v)
 	if err != nil {
@@ -165,9 +166,8 @@ func checkRoom(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
 	return err
 }
 
-// List gives at most limit boards of the account, newest first: those after a
-// place, or the first; and where it is the trash that is asked for, those that
-// were deleted.
+// List returns at most limit boards of the account after a position, newest
+// first: the deleted ones where trash is set.
 func (bs *Boards) List(ctx context.Context, v Viewer, trash bool, after *Place, limit int) (all []Board, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		all, err = Kept(ctx, tx, v.AccountID, trash, after, limit)
@@ -179,11 +179,11 @@ func (bs *Boards) List(ctx context.Context, v Viewer, trash bool, after *Place, 
 // Page is some nodes of a board, in order.
 type Page struct {
 	Nodes []Node
-	More  bool // there are others after them
+	More  bool // more nodes follow
 }
 
-// Get gives a board and at most limit of its nodes, those added first coming
-// first: those after a place, or the first. Where texts are long there are fewer.
+// Get returns a board and at most limit of its nodes after a position, oldest
+// first. Where texts are long there are fewer.
 func (bs *Boards) Get(ctx context.Context, v Viewer, id string, after *Place, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findLive(ctx, tx, v, id); err != nil {
@@ -195,7 +195,7 @@ func (bs *Boards) Get(ctx context.Context, v Viewer, id string, after *Place, li
 	return b, p, err
 }
 
-// readPage reads nodes with what they show.
+// readPage reads nodes with the data that they refer to.
 func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) (Page, error) {
 	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	if err != nil {
@@ -204,7 +204,7 @@ func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit in
 	return p, showRefs(ctx, tx, b.AccountID, p.Nodes)
 }
 
-// findBoard gives a board of the viewer's account, deleted ones too.
+// findBoard returns a board of the account, deleted ones included.
 func findBoard(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard
@@ -216,6 +216,7 @@ func findBoard(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, e
 	return b, err
 }
 
+// findLive returns a board of the account that is not deleted.
 func findLive(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error) {
 	b, err := findBoard(ctx, tx, v, id)
 	if err == nil && !b.Deleted.IsZero() {
@@ -224,8 +225,8 @@ func findLive(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, er
 	return b, err
 }
 
-// takeRevision takes the board's next revision, or says why the change can't be made.
-// From here on nobody else can change the board.
+// takeRevision takes the next revision of the board, or returns the reason why
+// the change cannot be made. It locks the board.
 func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v Viewer, id string, m Match) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard
@@ -246,8 +247,7 @@ func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v Viewer, id s
 	return Board{}, err
 }
 
-// Rename gives a board another name. It comes back with at most limit of its
-// nodes.
+// Rename renames a board, and returns it with at most limit of its nodes.
 func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name string, limit int) (b Board, p Page, err error) {
 	if name, err = checkName(name); err != nil {
 		return Board{}, Page{}, err
@@ -266,8 +266,8 @@ func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name
 	return b, p, err
 }
 
-// Delete puts a board into the trash, for who made it and for managers of the
-// account.
+// Delete moves a board to the trash. Its creator and managers of the account
+// may do so.
 func (bs *Boards) Delete(ctx context.Context, v Viewer, id string, m Match) error {
 	return bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		b, err := findLive(ctx, tx, v, id)
@@ -284,9 +284,9 @@ func (bs *Boards) Delete(ctx context.Context, v Viewer, id string, m Match) erro
 	})
 }
 
-// Restore takes a board out of the trash, for who could have deleted it. One
-// that is not there stays as it is. It comes back with at most limit of its
-// nodes.
+// Restore takes a board out of the trash. The same people as for Delete may do
+// so. A board that is not in the trash stays unchanged. It is returned with at
+// most limit of its nodes.
 func (bs *Boards) Restore(ctx context.Context, v Viewer, id string, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findBoard(ctx, tx, v, id); err != nil {
@@ -304,7 +304,7 @@ func (bs *Boards) Restore(ctx context.Context, v Viewer, id string, limit int) (
 			}
 			tx.AfterCommit(func() { bs.Hub.Tell(id) })
 		}
-		// Another may have been quicker, or it is gone for good by now.
+		// Another transaction may have restored it, or removed it for good.
 		if b, err = findLive(ctx, tx, v, id); err != nil {
 			return err
 		}

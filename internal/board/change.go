@@ -11,30 +11,29 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// MaxChanges is how many nodes one call can change.
+// MaxChanges is the maximum number of nodes that one call can change.
 const MaxChanges = 1000
 
-// Changes are what is to happen to nodes of a board.
+// Changes are the requested changes to the nodes of a board.
 type Changes struct {
 	Create []Draft
 	Update []Update
 	Delete []string
 }
 
-// Changed is what happened to nodes, in the order in which it was asked for.
+// Changed is the result of changes, in the order of the request.
 type Changed struct {
-	Revision         int64 // the board's from now on
+	Revision         int64 // of the board after the change
 	Created, Updated []Node
 	Deleted          []string
 }
 
-// errNoNode is one answer for nodes that were deleted and for those that never
-// were.
+// errNoNode is the answer for deleted nodes and for nodes that do not exist.
 var errNoNode = fault.New(fault.NotFound, "There is no such node on this board.")
 
 var errTooMuch = fault.New(fault.Invalid, "The texts of these nodes are too long for one call. Change fewer of them at once.").On("body")
 
-// Change adds, changes and deletes nodes in one step, all of it or nothing.
+// Change adds, changes and deletes nodes in one step: all or nothing.
 func (bs *Boards) Change(ctx context.Context, v Viewer, boardID string, m Match, c Changes) (Changed, error) {
 	if n := len(c.Create) + len(c.Update) + len(c.Delete); n < 1 || n > MaxChanges {
 		return Changed{}, fault.New(fault.Invalid, fmt.Sprintf("A call changes 1 to %d nodes.", MaxChanges)).On("body")
@@ -42,7 +41,7 @@ func (bs *Boards) Change(ctx context.Context, v Viewer, boardID string, m Match,
 	return bs.changeNodes(ctx, v, boardID, m, c, false)
 }
 
-// Add adds a node. The revision is the board's from now on, as it is below.
+// Add adds a node. Its revision is that of the board after the change.
 func (bs *Boards) Add(ctx context.Context, v Viewer, boardID string, m Match, d Draft) (Node, error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Create: []Draft{d}}, true)
 	if err != nil {
@@ -60,7 +59,7 @@ func (bs *Boards) Set(ctx context.Context, v Viewer, boardID string, m Match, u 
 	return done.Updated[0], nil
 }
 
-// Remove takes a node off a board.
+// Remove deletes a node of a board.
 func (bs *Boards) Remove(ctx context.Context, v Viewer, boardID string, m Match, nodeID string) (revision int64, err error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Delete: []string{nodeID}}, true)
 	return done.Revision, err
@@ -82,19 +81,19 @@ func (bs *Boards) changeNodes(ctx context.Context, v Viewer, boardID string, m M
 	return done, nil
 }
 
-// changeWriter is a change in the transaction that makes it, which holds the board.
+// changeWriter applies changes in the transaction that has locked the board.
 type changeWriter struct {
 	tx      *sqldb.Tx
 	board   Board
 	changes Changes
-	single  bool // one node, which the caller named by itself
+	single  bool // the call is about one node, named in its path
 
 	problems []fault.Field
-	put      []Node // those to be created, then those to be changed
+	put      []Node // new nodes, then changed ones
 	gone     []Node
 }
 
-// pathOf is how problems name a part of the changes.
+// pathOf returns the path of a part of the changes for problems.
 func (w *changeWriter) pathOf(list string, i int, field string) string {
 	switch {
 	case w.single && field == "":
@@ -123,9 +122,9 @@ func (w *changeWriter) applyChanges(ctx context.Context) (Changed, error) {
 		return Changed{}, err
 	}
 	if len(w.problems) > 0 {
-		f := fault.New(fault.Invalid, "These changes can't be made.")
+		f := fault.New(fault.Invalid, "The changes are invalid.")
 		if w.single {
-			f = fault.New(fault.Invalid, "This node can't be as it was asked for.")
+			f = fault.New(fault.Invalid, "The node is invalid.")
 		}
 		f.Fields = w.problems
 		return Changed{}, f
@@ -138,8 +137,8 @@ func (w *changeWriter) applyChanges(ctx context.Context) (Changed, error) {
 	return Changed{Revision: w.board.Revision, Created: created, Updated: updated, Deleted: w.changes.Delete}, nil
 }
 
-// createNodes makes the nodes that are to be added. A microsecond lies between one
-// and the next, so that lists have them in the order in which they were given.
+// createNodes prepares the nodes to add. Their creation times differ by a
+// microsecond, so that lists have them in the order of the request.
 func (w *changeWriter) createNodes() {
 	for i, d := range w.changes.Create {
 		n := Node{
@@ -157,7 +156,7 @@ func (w *changeWriter) createNodes() {
 	}
 }
 
-// alterNodes makes what becomes of nodes that are there.
+// alterNodes prepares the changes and deletions of existing nodes.
 func (w *changeWriter) alterNodes(ctx context.Context) error {
 	var ids []string
 	for _, u := range w.changes.Update {
@@ -169,7 +168,7 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 		return err
 	}
 	named := map[string]bool{}
-	take := func(id, path string) (n Node, ok bool) {
+	find := func(id, path string) (n Node, ok bool) {
 		n, ok = there[id]
 		switch {
 		case named[id]:
@@ -183,9 +182,9 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 	}
 	for i, u := range w.changes.Update {
 		if u.Change == (Change{}) {
-			w.addProblem(w.pathOf("update", i, ""), "Say what is to change.")
+			w.addProblem(w.pathOf("update", i, ""), "At least one field to change is required.")
 		}
-		n, ok := take(u.ID, w.pathOf("update", i, "id"))
+		n, ok := find(u.ID, w.pathOf("update", i, "id"))
 		if w.single && !ok {
 			return errNoNode
 		}
@@ -197,7 +196,7 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 		w.put = append(w.put, n)
 	}
 	for i, id := range w.changes.Delete {
-		n, ok := take(id, w.pathOf("delete", i, ""))
+		n, ok := find(id, w.pathOf("delete", i, ""))
 		if w.single && !ok {
 			return errNoNode
 		}
@@ -214,13 +213,13 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 	return nil
 }
 
-// resolveRefs looks up what the nodes refer to. What was there before may be
-// missing by now, what is said anew may not.
+// resolveRefs looks up the data that the nodes refer to. An existing reference
+// may be missing by now, a new one may not.
 func (w *changeWriter) resolveRefs(ctx context.Context) error {
 	if err := showRefs(ctx, w.tx, w.board.AccountID, w.put); err != nil {
 		return err
 	}
-	const message = "There is no such thing in this account."
+	const message = "The account has no item with this id."
 	for i, d := range w.changes.Create {
 		if w.put[i].Missing && d.Ref != "" {
 			w.addProblem(w.pathOf("create", i, "ref"), message)
@@ -234,7 +233,8 @@ func (w *changeWriter) resolveRefs(ctx context.Context) error {
 	return nil
 }
 
-// storeNodes writes all of it. New nodes come last, on top of what is there then.
+// storeNodes writes all changes. New nodes come last, above the nodes that
+// exist then.
 func (w *changeWriter) storeNodes(ctx context.Context, created, updated []Node) error {
 	if err := putNodes(ctx, w.tx, w.board.ID, updated); err != nil {
 		return err
@@ -254,7 +254,7 @@ func (w *changeWriter) storeNodes(ctx context.Context, created, updated []Node) 
 	return addNodes(ctx, w.tx, w.board.ID, len(created)-len(w.gone))
 }
 
-// stackNodes gives those new nodes a place above all others that have none.
+// stackNodes gives new nodes without a z a z above all others.
 func (w *changeWriter) stackNodes(ctx context.Context, created []Node) error {
 	top, err := highestZ(ctx, w.tx, w.board.ID)
 	for i, d := range w.changes.Create {

@@ -8,29 +8,29 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Mark is how far somebody knows a board.
+// Mark is how far a client knows a board.
 type Mark struct {
-	// Revision is the one up to which all is known.
+	// Revision is the revision up to which the client knows everything.
 	Revision int64
-	// Of what came later, what is known goes up to the node AfterID in the
-	// revision After. Zero: nothing.
+	// Of later changes the client knows those up to the node AfterID in the
+	// revision After. Zero: none.
 	After   int64
 	AfterID string
 }
 
-// News are what somebody does not know yet about a board.
+// News is the changes of a board since a mark.
 type News struct {
 	Board Board
-	// Lost tells that some of it is no longer known: the board must be read anew.
+	// Lost reports that some changes are no longer known: the client must read
+	// the board again.
 	Lost bool
-	// Page is some of the nodes that have changed, deleted ones among them.
+	// Page is some of the changed nodes, deleted ones included.
 	Page
-	// Mark is how far one knows the board with these.
+	// Mark is how far a client with these changes knows the board.
 	Mark Mark
 }
 
-// Revision is where a board is: the short way to learn that nothing has
-// happened.
+// Revision returns the current revision of a board: a cheap check for changes.
 func (bs *Boards) Revision(ctx context.Context, v Viewer, id string) (int64, error) {
 	if !ids.Valid(id) {
 		return 0, errNoBoard
@@ -42,10 +42,10 @@ func (bs *Boards) Revision(ctx context.Context, v Viewer, id string) (int64, err
 	return n, err
 }
 
-// Since gives at most limit nodes that have changed since a mark, in the order
-// of their last changes: the mark that comes with them is one to begin from
-// whatever happens meanwhile. A node that changes again comes later again. Of a
-// board in the trash it gives the board alone.
+// Since returns at most limit nodes that have changed since a mark, in the
+// order of their last changes. A client can always continue from the mark in
+// the result. A node that changes again comes again. Of a board in the trash it
+// returns the board alone.
 func (bs *Boards) Since(ctx context.Context, v Viewer, id string, m Mark, limit int) (n News, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		b, err := findBoard(ctx, tx, v, id)
@@ -53,8 +53,8 @@ func (bs *Boards) Since(ctx context.Context, v Viewer, id string, m Mark, limit 
 			return err
 		}
 		n = News{Board: b, Mark: Mark{Revision: b.Revision}}
-		// Where the board never was, somebody knows another: an older copy of the
-		// database may have taken its place.
+		// A revision that the board never had comes from another copy of the database,
+		// such as before a restore.
 		if n.Lost = m.Revision < b.forgotten || m.Revision > b.Revision; n.Lost || !b.Deleted.IsZero() {
 			return nil
 		}

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Kind is what a node shows.
+// Kind is the kind of a node.
 type Kind string
 
 // The kinds of nodes.
@@ -24,24 +24,25 @@ const (
 )
 
 const (
-	// maxText is how many characters a node can say.
+	// maxText is the maximum length of a text, in characters.
 	maxText = 10_000
-	// pageText is how many bytes of text a page of nodes has, give or take the
-	// last one: a page must fit into memory many times, and through a slow line.
+	// pageText is the size of the texts of a page of nodes in bytes, up to one
+	// more text: many pages must fit into memory, and one through a slow
+	// connection.
 	pageText = 1 << 20
-	// changeText is how many bytes of text the nodes can have that one call
-	// changes.
+	// changeText is the maximum size in bytes of the texts of the nodes that
+	// one call changes.
 	changeText = 4 << 20
-	// far is how far from the middle a node can lie.
+	// far is the maximum distance of a node from the origin.
 	far = 1_000_000_000
 )
 
-// Box is where a node lies.
+// Box is the position and the size of a node.
 type Box struct {
 	X, Y, Width, Height float64
 }
 
-// Node is something on a board.
+// Node is an item on a board.
 type Node struct {
 	ID      string
 	Kind    Kind
@@ -50,12 +51,12 @@ type Node struct {
 	Box     Box
 	Z       int64
 	Created time.Time
-	// Revision is that of the board when the node last changed.
+	// Revision is the revision of the board when the node last changed.
 	Revision int64
-	Deleted  time.Time // zero: it is not
+	Deleted  time.Time // zero: it is not deleted
 
-	// What follows is looked up at each read.
-	Missing bool           // what it refers to is gone
+	// The following fields are read from other tables each time.
+	Missing bool           // the item that it refers to was deleted
 	Item    *library.Shown // of results and uploads
 	Status  string         // of runs
 }
@@ -69,14 +70,14 @@ type Draft struct {
 	Z    *int64 // nil: on top of all others
 }
 
-// Change is what is to change about a node. What is nil stays as it is.
+// Change is a change of a node. Nil fields stay unchanged.
 type Change struct {
 	Ref, Text           *string
 	X, Y, Width, Height *float64
 	Z                   *int64
 }
 
-// Update is a change of a node.
+// Update is the change of the node with an id.
 type Update struct {
 	ID string
 	Change
@@ -99,8 +100,8 @@ func setIfGiven[T any](to, from *T) {
 	}
 }
 
-// checkValues reports what is wrong with a node that its own values show. Whether
-// what it refers to is there is not asked.
+// checkValues reports the problems of the values of a node. References are not
+// looked up.
 func (n *Node) checkValues(problem func(field, message string)) {
 	switch n.Kind {
 	case Text:
@@ -109,7 +110,7 @@ func (n *Node) checkValues(problem func(field, message string)) {
 		}
 	case Result, Upload, Generation:
 		if n.Ref == "" {
-			problem("ref", "Say what the node shows.")
+			problem("ref", "A reference is required: the id of the item that the node shows.")
 		}
 	default:
 		problem("kind", "Must be LIBRARY_REF, UPLOAD_REF, TEXT or GENERATION.")
@@ -127,7 +128,7 @@ func (n *Node) checkValues(problem func(field, message string)) {
 		if v := *at.value; math.IsNaN(v) || v < at.least || v > far {
 			problem(at.field, map[bool]string{true: "Must be a number from 0 to a billion.", false: "Must be a number of at most a billion either way."}[at.least == 0])
 		} else if v == 0 {
-			*at.value = 0 // without its sign, which not every database keeps
+			*at.value = 0 // without its sign, which not every database stores
 		}
 	}
 	if n.Z < -far || n.Z > far {
@@ -135,10 +136,10 @@ func (n *Node) checkValues(problem func(field, message string)) {
 	}
 }
 
-// plainText tells whether both databases can keep s.
+// plainText reports whether both databases can store s.
 func plainText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// showRefs looks up what nodes of an account's board refer to.
+// showRefs reads the data that nodes of an account's board refer to.
 func showRefs(ctx context.Context, tx *sqldb.Tx, accountID string, nodes []Node) error {
 	refs := map[Kind][]string{}
 	for _, n := range nodes {

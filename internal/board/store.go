@@ -24,11 +24,11 @@ func scanBoard(row sqldb.Scanner) (b Board, err error) {
 	return b, err
 }
 
-// lockAccount makes those who add boards to an account wait for each other, and
-// tells whether it is there. The person comes first, as in all transactions
-// that lock one; a team is written to and not selected, since that does not
-// hold up those who only refer to it.
-func lockAccount(ctx context.Context, tx *sqldb.Tx, v Viewer) (there bool, err error) {
+// lockAccount makes transactions that add boards to an account wait for each
+// other, and reports whether the account exists. The person is locked first, as
+// in all transactions that lock one; a team is updated and not selected, since
+// that does not block transactions that only refer to it.
+func lockAccount(ctx context.Context, tx *sqldb.Tx, v Viewer) (exists bool, err error) {
 	var id string
 	err = tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1 AND deleted IS NULL`+tx.Dialect.ForUpdate, v.PersonID).Scan(&id)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -77,7 +77,7 @@ func readRevision(ctx context.Context, db *sqldb.DB, accountID, id string) (n in
 	return n, err
 }
 
-// advanceRevision takes the next revision where the board is as m says.
+// advanceRevision takes the next revision where the board matches m.
 func advanceRevision(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Board, error) {
 	query := `UPDATE board SET revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NULL`
 	args := []any{id, accountID, sqldb.At(tx.Now)}
@@ -99,7 +99,7 @@ func markDeleted(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-// restoreBoard restores a board that nobody else has restored.
+// restoreBoard restores a board that is still deleted.
 func restoreBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE board SET deleted = NULL, revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NOT NULL`,
@@ -107,20 +107,20 @@ func restoreBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-// addNodes changes how many nodes a board has. The table is the last to refuse
-// more than there may be.
+// addNodes changes the number of nodes of a board. A constraint of the table
+// bounds it.
 func addNodes(ctx context.Context, tx *sqldb.Tx, id string, n int) error {
 	_, err := tx.Exec(ctx, `UPDATE board SET nodes = nodes + $2 WHERE id = $1`, id, n)
 	return err
 }
 
-// lockSome gives the ids of at most limit boards of an account, and lets nobody
-// change them: a node that is added meanwhile would not be seen.
+// lockSome returns the ids of at most limit boards of an account and locks
+// them: a node that is added meanwhile would be missed.
 func lockSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id LIMIT $2`+tx.Dialect.ForUpdate, []any{accountID, int64(limit)}, sqldb.Column[string])
 }
 
-// removeBoard removes a board for good. The caller holds its row.
+// removeBoard removes a board for good. The caller has locked its row.
 func removeBoard(ctx context.Context, tx *sqldb.Tx, id string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1`, id); err != nil {
 		return err
@@ -129,8 +129,8 @@ func removeBoard(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// oldestDeleted gives a board that was deleted before a time, "" for none, and
-// holds its row.
+// oldestDeleted returns and locks a board that was deleted before a time;
+// empty: none.
 func oldestDeleted(ctx context.Context, tx *sqldb.Tx, before time.Time) (id string, err error) {
 	err = tx.QueryRow(ctx, `SELECT id FROM board WHERE deleted IS NOT NULL AND deleted < $1 ORDER BY deleted LIMIT 1`+tx.Dialect.SkipLocked, before.UnixMicro()).Scan(&id)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -151,8 +151,8 @@ func scanNode(row sqldb.Scanner) (n Node, err error) {
 	return n, err
 }
 
-// pageOf reads nodes until there are limit of them, or their texts have so many
-// bytes. The query gives one more, which tells that there are more.
+// pageOf reads nodes until there are limit of them, or their texts exceed a
+// size. The query returns one more row, which shows that more follow.
 func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, bytes int) (p Page, err error) {
 	enough := errors.New("enough")
 	err = tx.Each(ctx, query, args, func(row sqldb.Scanner) error {
@@ -180,15 +180,15 @@ func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Place,
 	return pageOf(ctx, tx, query+` ORDER BY created, id LIMIT $2`, args, limit, pageText)
 }
 
-// nodesSince gives nodes that come after a mark in the order of changes, deleted
-// ones too.
+// nodesSince returns nodes after a mark in the order of changes, deleted ones
+// included.
 func nodesSince(ctx context.Context, tx *sqldb.Tx, boardID string, m Mark, limit int) (Page, error) {
 	return pageOf(ctx, tx, `
 		SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND (revision, id) > ($2, $3) ORDER BY revision, id LIMIT $4`,
 		[]any{boardID, m.After, m.AfterID, limit + 1}, limit, pageText)
 }
 
-// nodesByID gives those nodes that a board has.
+// nodesByID returns the nodes with these ids that a board has.
 func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, nodeIDs []string) (map[string]Node, error) {
 	var valid []string
 	for _, id := range nodeIDs {
@@ -211,17 +211,17 @@ func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, nodeIDs []stri
 	return all, err
 }
 
-// highestZ is how high a board's highest node lies, -1 where it has none.
+// highestZ returns the highest z of the nodes of a board; -1: no nodes.
 func highestZ(ctx context.Context, tx *sqldb.Tx, boardID string) (z int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT coalesce(max(z), -1) FROM board_node WHERE board_id = $1 AND deleted IS NULL`, boardID).Scan(&z)
 	return z, err
 }
 
-// putSizes are how many nodes one statement writes: few texts, and few
-// statements for many nodes.
+// putSizes are the numbers of nodes that one statement writes: few different
+// statements, and few statements for many nodes.
 var putSizes = []int{100, 10, 1}
 
-// putNodes writes nodes whole, new ones and others.
+// putNodes inserts or replaces nodes.
 func putNodes(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) error {
 	for _, size := range putSizes {
 		for len(nodes) >= size {
@@ -252,8 +252,8 @@ func putSome(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) er
 	return err
 }
 
-// oldestTombstone gives the board of the node that was deleted first, before a
-// time, "" for none.
+// oldestTombstone returns the board of the node that was deleted first, before
+// a time; empty: none.
 func oldestTombstone(ctx context.Context, tx *sqldb.Tx, before time.Time) (boardID string, err error) {
 	err = tx.QueryRow(ctx, `SELECT board_id FROM board_node WHERE deleted IS NOT NULL AND deleted < $1 ORDER BY deleted LIMIT 1`, before.UnixMicro()).Scan(&boardID)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -262,8 +262,8 @@ func oldestTombstone(ctx context.Context, tx *sqldb.Tx, before time.Time) (board
 	return boardID, err
 }
 
-// tombstonesUpTo gives the revision up to which there are about n deleted nodes
-// to remove, 0 where others have removed them by now.
+// tombstonesUpTo returns the revision up to which about n deleted nodes can be
+// removed, 0 where another node of the installation has removed them.
 func tombstonesUpTo(ctx context.Context, tx *sqldb.Tx, boardID string, before time.Time, n int) (revision int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT coalesce(max(t.revision), 0) FROM (

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// tombstoneAge is for how long it is known which nodes were deleted.
+	// tombstoneAge is how long the rows of deleted nodes are kept.
 	tombstoneAge = 24 * time.Hour
 	batch        = 200
 )
 
-// Sweep removes for good what was deleted long enough ago. It may run on
-// several nodes at once, and may be killed at any point.
+// Sweep removes boards and nodes for good that were deleted long enough ago. It
+// may run on several nodes at once, and may be killed at any point.
 func (bs *Boards) Sweep(ctx context.Context) error {
 	if err := bs.repeatBatches(ctx, removeTombstonesOfOne); err != nil {
 		return fmt.Errorf("sweep deleted nodes: %w", err)
@@ -36,8 +36,8 @@ func (bs *Boards) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// repeatBatches does something as long as there is more of it, each time in a
-// transaction of its own.
+// repeatBatches calls do, each time in its own transaction, until there is no
+// more.
 func (bs *Boards) repeatBatches(ctx context.Context, do func(context.Context, *sqldb.Tx) (more bool, err error)) error {
 	for {
 		var more bool
@@ -51,7 +51,8 @@ func (bs *Boards) repeatBatches(ctx context.Context, do func(context.Context, *s
 	}
 }
 
-// removeTombstonesOfOne removes some deleted nodes of one board, and has the board say so.
+// removeTombstonesOfOne removes some deleted nodes of one board, and records
+// the revision in the board.
 func removeTombstonesOfOne(ctx context.Context, tx *sqldb.Tx) (more bool, err error) {
 	before := tx.Now.Add(-tombstoneAge)
 	id, err := oldestTombstone(ctx, tx, before)
@@ -62,8 +63,8 @@ func removeTombstonesOfOne(ctx context.Context, tx *sqldb.Tx) (more bool, err er
 	if err != nil {
 		return false, err
 	}
-	// The board first: whoever follows it must not find the rows gone before it
-	// says so, and a writer is waited for.
+	// The board first: a client that follows it must not miss the rows before the
+	// board records that, and a writer is waited for.
 	if err := setForgotten(ctx, tx, id, upTo); err != nil {
 		return false, err
 	}

@@ -4,11 +4,11 @@ import "time"
 
 const day = int64(24 * time.Hour / time.Microsecond)
 
-// dayOf is the day, since 1970, that a moment lies in by a clock. Moments are
+// dayOf returns the day since 1970 of a moment in a time zone. Moments are
 // microseconds since 1970 in UTC.
 //
-// Days follow one another: where a clock is put back over midnight, the evening
-// that comes again belongs to the new day.
+// Days never go backwards: where a clock is set back over midnight, the
+// repeated evening belongs to the new day.
 func dayOf(moment int64, loc *time.Location) int64 {
 	t := time.UnixMicro(moment).In(loc)
 	d := calendarDay(t)
@@ -18,16 +18,16 @@ func dayOf(moment int64, loc *time.Location) int64 {
 	return d
 }
 
-// calendarDay is the day that a calendar shows.
+// calendarDay returns the calendar day of a time.
 func calendarDay(t time.Time) int64 {
 	y, m, d := t.Date()
 	return floorDiv(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).UnixMicro(), day)
 }
 
-// dayStart is the first moment of a day, or of the next that there is: clocks
-// have left out midnights, and whole days.
+// dayStart returns the first moment of a day, or of the next existing day: time
+// zones have skipped midnights and whole days.
 func dayStart(d int64, loc *time.Location) int64 {
-	// No clock is further from UTC than this.
+	// No time zone is further from UTC than this.
 	const far = 26 * int64(time.Hour/time.Microsecond)
 	before := d*day - far
 	after := d*day + far
@@ -41,31 +41,31 @@ func dayStart(d int64, loc *time.Location) int64 {
 	return after
 }
 
-// dayName is a day as people write it.
+// dayName returns a day in the form 2026-11-15.
 func dayName(d int64) string { return time.UnixMicro(d * day).UTC().Format(time.DateOnly) }
 
-// dayNamed is the day with a name.
+// dayNamed parses the form of dayName.
 func dayNamed(name string) (int64, error) {
 	t, err := time.Parse(time.DateOnly, name)
 	return floorDiv(t.UnixMicro(), day), err
 }
 
-// monthOf is the calendar month that a moment lies in by a clock: its name, its
-// first day and the one after its last.
+// monthOf returns the calendar month of a time in a time zone: its name, its
+// first day and the day after its last.
 func monthOf(t time.Time, loc *time.Location) (name string, first, end int64) {
 	y, m, _ := time.UnixMicro(dayOf(t.UnixMicro(), loc) * day).UTC().Date()
 	begin := time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
 	return begin.Format("2006-01"), calendarDay(begin), calendarDay(begin.AddDate(0, 1, 0))
 }
 
-// stretch is a time in which a clock does not change.
+// stretch is a span of time in which the offset of a time zone does not change.
 type stretch struct {
 	until  int64 // the moment after it
 	offset int64 // microseconds ahead of UTC
 	first  int64 // no moment of it lies in an earlier day
 }
 
-// clockStretches cover the time from a moment to another.
+// clockStretches returns the stretches between two moments.
 func clockStretches(from, until int64, loc *time.Location) (all []stretch) {
 	for from <= until {
 		t := time.UnixMicro(from).In(loc)

@@ -11,13 +11,14 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// quarter is a slot of the grain quarter.
+// quarter is the length of a slot of the grain quarter.
 const quarter = int64(15 * time.Minute / time.Microsecond)
 
-// filter narrows a query to those with certain ids. Empty ones match all.
+// filter narrows a query to certain ids. Empty ids match all.
 type filter struct{ teamID, toolID, personID string }
 
-// filterOf finds out whom a query means; ok is false for nobody.
+// filterOf returns the filter of a query; ok is false where no person has the
+// address.
 func filterOf(ctx context.Context, tx *sqldb.Tx, q Query) (f filter, ok bool, err error) {
 	f = filter{teamID: q.TeamID, toolID: q.ToolID}
 	if q.Email == "" {
@@ -30,7 +31,7 @@ func filterOf(ctx context.Context, tx *sqldb.Tx, q Query) (f filter, ok bool, er
 	return f, err == nil, err
 }
 
-// plan says which rows answer a query.
+// plan lists the rows that answer a query.
 type plan struct {
 	companyID string
 	filter
@@ -38,7 +39,7 @@ type plan struct {
 	pieces []piece
 }
 
-// source is where a piece is read.
+// source is the table and grain from which a piece is read.
 type source int
 
 const (
@@ -47,11 +48,11 @@ const (
 	ofRuns
 )
 
-// piece is a part of a plan, which never overlaps with another.
+// piece is a part of a plan. Pieces do not overlap.
 type piece struct {
 	of          source
 	from, until int64 // slots, or moments of runs
-	day         int64 // of all that is in it, unless it has days itself
+	day         int64 // of all runs in the piece, unless it is read by days
 }
 
 func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, error) {
@@ -63,7 +64,7 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 	if err != nil {
 		return plan{}, err
 	}
-	// Most ask until now: then no part of today has to be taken apart.
+	// Most queries end now: then no part of today has to be split.
 	open := q.Until.IsZero()
 	if !open {
 		since, err := endedSince(ctx, tx, q.CompanyID, toMicroseconds(q.Until))
@@ -77,34 +78,34 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 	return p, nil
 }
 
-// grainFor is the coarsest grain that tells all that is asked for.
+// grainFor returns the coarsest grain that has all requested dimensions.
 func grainFor(by []Dimension, f filter) string {
-	var told []Dimension
+	var needed []Dimension
 	for _, d := range Dimensions[1:] {
-		asked := slices.Contains(by, d)
+		wanted := slices.Contains(by, d)
 		switch d {
 		case Team:
-			asked = asked || f.teamID != ""
+			wanted = wanted || f.teamID != ""
 		case Person:
-			asked = asked || f.personID != ""
+			wanted = wanted || f.personID != ""
 		case Tool:
-			asked = asked || f.toolID != ""
+			wanted = wanted || f.toolID != ""
 		}
-		if asked {
-			told = append(told, d)
+		if wanted {
+			needed = append(needed, d)
 		}
 	}
-	switch len(told) {
+	switch len(needed) {
 	case 0:
 		return "day"
 	case 1:
-		return string(told[0])
+		return string(needed[0])
 	}
 	return "all"
 }
 
-// splitPieces cuts a time into whole days and what is left of others. In an open one
-// nothing has ended after it.
+// splitPieces splits a span of time into whole days and the partial days at its
+// ends. In an open span no run has ended after it.
 func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters bool) (all []piece) {
 	begin := max(toMicroseconds(from), 0)
 	end := toMicroseconds(until)
@@ -133,8 +134,8 @@ func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters 
 	return all
 }
 
-// splitPartialDay cuts a part of a day into whole quarters, where there are sums of them,
-// and what is left.
+// splitPartialDay splits a part of a day into whole quarters, where there are
+// sums of them, and the rest.
 func splitPartialDay(from, until, day int64, quarters bool) (all []piece) {
 	runs := func(from, until int64) {
 		if from < until {

@@ -1,16 +1,16 @@
-// Package report sums up what companies use.
+// Package report sums up the usage of companies.
 //
 //	run ends ──Add──▶ report_sum   one row in each grain, in the same transaction
 //	                     │
-//	     whole days ─────┤ the grain that tells what is asked for, and no more
+//	     whole days ─────┤ the coarsest grain that has the requested dimensions
 //	     parts of a day ─┤ the grain quarter, or the runs themselves
 //	                     ▼
 //	                   Usage, Total
 //
-// A run counts when it ends, as the ledger does. A day is one by the company's
-// clock; another clock has all its rows counted anew (SetZone). Whoever adds a
-// run holds the company's row of report_zone, so that nobody counts anew
-// meanwhile.
+// A run counts when it ends, as in the ledger. Days are those of the company's
+// time zone; a new time zone recounts all rows (SetZone). A transaction that adds
+// a run has a shared lock on the company's row of report_zone, so that no recount
+// runs meanwhile.
 package report
 
 import (
@@ -31,7 +31,7 @@ type Ended struct {
 	Status                              string // succeeded, failed or cancelled
 	Results                             int64
 	TokensCharged, AllowanceUsed        int64
-	Started                             time.Time // zero: it never did
+	Started                             time.Time // zero: it never started
 	Finished                            time.Time
 }
 
@@ -43,7 +43,7 @@ type Count struct {
 	Took                               time.Duration // whole milliseconds
 }
 
-// Dimension is something to group by.
+// Dimension is a criterion to group by.
 type Dimension string
 
 // The dimensions.
@@ -56,19 +56,20 @@ const (
 	Credential Dimension = "credential"
 )
 
-// Dimensions lists them all.
+// Dimensions lists all dimensions.
 var Dimensions = []Dimension{Day, Team, Person, Tool, Plugin, Credential}
 
-// Query says which runs of a company are meant. Empty parts mean all.
+// Query selects runs of a company. Empty fields select all.
 type Query struct {
 	CompanyID   string
-	From, Until time.Time // finished from, and before
+	From, Until time.Time // by the end of the run; Until is exclusive
 	TeamID      string
 	ToolID      string
-	Email       string // of the person, in any case
+	Email       string // of the person, case-insensitive
 }
 
-// Row is the sum of a group. Only what it was grouped by is filled in.
+// Row is the sum of a group. Only the fields of the requested dimensions are
+// set.
 type Row struct {
 	Day                      string // 2026-11-15, by the company's clock
 	TeamID, TeamName         string
@@ -76,7 +77,7 @@ type Row struct {
 	ToolID                   string
 	Plugin                   string
 	Credential, CredentialID string
-	CredentialName           string // of an access token, or the kind of a device's plugin; "" where it is no more
+	CredentialName           string // of an access token, or the kind of a device's plugin; empty: it was deleted
 	Count
 }
 
@@ -92,30 +93,30 @@ type Run struct {
 	Asked, Results             int64
 	TokensCharged              int64
 	AllowanceUsed              int64
-	Created, Started, Finished time.Time // Started is zero where it never did
+	Created, Started, Finished time.Time // Started is zero where it never started
 }
 
-// Place is where a page of runs ended.
+// Place is the position at which a page of runs ended.
 type Place struct {
 	Finished time.Time
 	ID       string
 }
 
-// Add counts a run that has just ended, in the transaction that ends it. Where
-// several rows are locked they are locked in one order, the busiest last.
+// Add counts a run that has just ended, in the transaction that ends it. Rows
+// are locked in one order, the busiest last.
 func Add(ctx context.Context, tx *sqldb.Tx, e Ended) error {
 	loc, err := shareZone(ctx, tx, e.CompanyID)
 	if err != nil {
-		return fmt.Errorf("clock of company %s: %w", e.CompanyID, err)
+		return fmt.Errorf("time zone of company %s: %w", e.CompanyID, err)
 	}
 	return addCounts(ctx, tx, e, dayOf(e.Finished.UnixMicro(), loc))
 }
 
-// Usage gives at most limit rows, grouped by the dimensions in their order, and
-// sorted likewise: those after the row with these keys, or the first.
+// Usage returns at most limit rows after the row with these keys, grouped and
+// sorted by the dimensions in their order.
 func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []string, limit int) ([]Row, error) {
 	if len(by) == 0 {
-		return nil, errors.New("report usage: grouped by nothing")
+		return nil, errors.New("report usage: no dimension to group by")
 	}
 	p, err := planFor(ctx, tx, q, by)
 	if err != nil || len(p.pieces) == 0 {
@@ -124,7 +125,7 @@ func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []s
 	return listUsage(ctx, tx, p, by, after, limit)
 }
 
-// Keys are what a row is sorted by, for the page that comes after it.
+// Keys returns the sort keys of a row, for the next page.
 func (r Row) Keys(by []Dimension) []string {
 	var keys []string
 	for _, d := range by {
@@ -146,7 +147,7 @@ func (r Row) Keys(by []Dimension) []string {
 	return keys
 }
 
-// Total sums up all that a query means.
+// Total returns the sum over all runs of a query.
 func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
 	p, err := planFor(ctx, tx, q, nil)
 	if err != nil || len(p.pieces) == 0 {
@@ -155,8 +156,8 @@ func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
 	return sumTotal(ctx, tx, p)
 }
 
-// Runs gives at most limit runs, those that ended last first: those after a
-// place, or the first.
+// Runs returns at most limit runs after a position, those that ended last
+// first.
 func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Place, limit int) ([]Run, error) {
 	f, ok, err := filterOf(ctx, tx, q)
 	if err != nil || !ok {
@@ -165,8 +166,9 @@ func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Place, limit int) (
 	return listRuns(ctx, tx, q, f, after, limit)
 }
 
-// Spent is what a team was charged in the calendar month that a moment lies in by
-// the company's clock, and that month, as in 2026-11. What tx has added counts.
+// Spent returns the tokens that a team was charged in the calendar month of a
+// time in the company's time zone, and that month, as in 2026-11. Additions of
+// tx count.
 func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.Time) (month string, tokens int64, err error) {
 	loc, err := Zone(ctx, tx, companyID)
 	if err != nil {
@@ -177,13 +179,13 @@ func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.
 	return month, tokens, err
 }
 
-// MonthStart is when the calendar month that a moment lies in began by a clock.
+// MonthStart returns when the calendar month of a time began in a time zone.
 func MonthStart(at time.Time, loc *time.Location) time.Time {
 	_, first, _ := monthOf(at, loc)
 	return time.UnixMicro(dayStart(first, loc)).UTC()
 }
 
-// Zone is the clock of a company.
+// Zone returns the time zone of a company.
 func Zone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
 	name, err := zoneName(ctx, tx, companyID, "")
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -195,11 +197,11 @@ func Zone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, 
 	return time.LoadLocation(name)
 }
 
-// SetZone gives a company another clock, by its IANA name, and counts all its
-// days anew.
+// SetZone sets the time zone of a company, by its IANA name, and recounts all
+// its days.
 func SetZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
-	// Names of the database begin with a capital; others are files beside it, as
-	// localtime and those with leap seconds are.
+	// Names of the time zone database begin with a capital; others are files beside
+	// it, such as localtime and those with leap seconds.
 	if name == "" || name == "Local" || name[0] < 'A' || name[0] > 'Z' {
 		return errZone
 	}
@@ -217,10 +219,10 @@ func SetZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	return recountDays(ctx, tx, companyID, loc)
 }
 
-var errZone = fault.New(fault.Invalid, "That is no time zone; one is Europe/Paris.").On("time_zone")
+var errZone = fault.New(fault.Invalid, "This is not a time zone. Use an IANA name such as Europe/Paris.").On("time_zone")
 
-// Recount counts all runs of a company anew, quarters as well as days: for those
-// who put runs into the database themselves.
+// Recount recounts all runs of a company, quarters and days, for programs that
+// insert runs into the database themselves.
 func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	name, err := lockZone(ctx, tx, companyID)
 	if err != nil {
@@ -236,14 +238,15 @@ func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	return recountDays(ctx, tx, companyID, loc)
 }
 
-// Lock keeps everybody from adding to a company's sums until tx ends. Who locks
-// the company as well does so before.
+// Lock keeps other transactions from adding to a company's sums until tx ends.
+// A transaction that locks the company as well does so before.
 func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := lockZone(ctx, tx, companyID)
 	return err
 }
 
-// shareZone gives the clock of a company, which stays until the transaction ends.
+// shareZone returns the time zone of a company and keeps it from changing until
+// the transaction ends.
 func shareZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
 	name, err := zoneName(ctx, tx, companyID, tx.Dialect.ForShare)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -258,8 +261,8 @@ func shareZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Locat
 	return time.LoadLocation(name)
 }
 
-// lockZone gives the name of a company's clock, and keeps everybody from adding
-// to its sums.
+// lockZone returns the name of a company's time zone, and keeps other
+// transactions from adding to its sums.
 func lockZone(ctx context.Context, tx *sqldb.Tx, companyID string) (string, error) {
 	if err := insertZone(ctx, tx, companyID); err != nil {
 		return "", err

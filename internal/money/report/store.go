@@ -11,15 +11,14 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Zones.
-
-// zoneName is the name of a company's clock; lock is added to the query.
+// zoneName returns the name of a company's time zone; lock is appended to the
+// query.
 func zoneName(ctx context.Context, tx *sqldb.Tx, companyID, lock string) (name string, err error) {
 	err = tx.QueryRow(ctx, `SELECT zone FROM report_zone WHERE company_id = $1`+lock, companyID).Scan(&name)
 	return name, err
 }
 
-// insertZone gives a company that has none the clock that all begin with.
+// insertZone sets the time zone of a company that has none to UTC.
 func insertZone(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO report_zone (company_id, zone) VALUES ($1, 'UTC') ON CONFLICT (company_id) DO NOTHING`, companyID)
 	return err
@@ -30,16 +29,14 @@ func setZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	return err
 }
 
-// Counting.
-
 // keys and counts are the columns of sums.
 const (
 	keys   = `team_id, person_id, tool_id, plugin, credential, credential_id`
 	counts = `runs, succeeded, failed, cancelled, results, tokens_charged, allowance_used, took_ms`
 )
 
-// addCounts counts a run in every grain. The rows are locked in this order, and the
-// ones that all runs of a company share come last.
+// addCounts counts a run in every grain. The rows are locked in this order;
+// those that all runs of a company share come last.
 func addCounts(ctx context.Context, tx *sqldb.Tx, e Ended, day int64) error {
 	var took int64
 	if !e.Started.IsZero() {
@@ -72,14 +69,14 @@ func addCounts(ctx context.Context, tx *sqldb.Tx, e Ended, day int64) error {
 	return err
 }
 
-// runCounts are the counts of one run, as add makes them.
+// runCounts are the counts of one run, as addCounts makes them.
 const runCounts = `1 AS runs, CASE r.status WHEN 'succeeded' THEN 1 ELSE 0 END AS succeeded, CASE r.status WHEN 'failed' THEN 1 ELSE 0 END AS failed,
 	CASE r.status WHEN 'cancelled' THEN 1 ELSE 0 END AS cancelled, r.results,
 	r.tokens_charged, r.allowance_used, (r.finished - coalesce(r.started, r.finished)) / 1000 AS took_ms`
 
 const summed = `sum(runs), sum(succeeded), sum(failed), sum(cancelled), sum(results), sum(tokens_charged), sum(allowance_used), sum(took_ms)`
 
-// recountQuarters counts the runs of a company anew in the grain quarter.
+// recountQuarters recounts the runs of a company in the grain quarter.
 func recountQuarters(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM report_sum WHERE company_id = $1 AND grain = 'quarter'`, companyID); err != nil {
 		return err
@@ -92,8 +89,8 @@ func recountQuarters(ctx context.Context, tx *sqldb.Tx, companyID string) error 
 	return err
 }
 
-// recountDays counts the runs of a company anew in all grains of days. Only one
-// of them is made from the runs: the others are coarser views of it.
+// recountDays recounts the runs of a company in all grains of days. Only the
+// grain all is made from the runs: the others are coarser views of it.
 func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.Location) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM report_sum WHERE company_id = $1 AND grain <> 'quarter'`, companyID); err != nil {
 		return err
@@ -120,7 +117,8 @@ func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.
 	return err
 }
 
-// coarser shows every row of the grain all as the other grains of days have it.
+// coarser turns every row of the grain all into the rows of the coarser grains
+// of days.
 const coarser = `
 	SELECT s.company_id, c.grain, s.slot, CASE c.grain WHEN 'team' THEN s.team_id ELSE '' END AS team_id,
 		CASE c.grain WHEN 'person' THEN s.person_id ELSE '' END AS person_id, CASE c.grain WHEN 'tool' THEN s.tool_id ELSE '' END AS tool_id,
@@ -129,12 +127,13 @@ const coarser = `
 	FROM report_sum s CROSS JOIN (SELECT 'team' AS grain UNION ALL SELECT 'person' UNION ALL SELECT 'tool' UNION ALL SELECT 'plugin'
 		UNION ALL SELECT 'credential' UNION ALL SELECT 'day') AS c`
 
-// daySlot is the day of a run by a clock that changes now and then, as dayOf has it.
+// daySlot is the SQL of dayOf: the day of a run in a time zone whose offset
+// changes.
 func daySlot(a *queryArgs, all []stretch) string {
 	var b strings.Builder
 	b.WriteString(`CASE`)
 	for _, s := range all {
-		// A day more and one less: what is divided is never below zero, where
+		// A day is added and subtracted again: the dividend is never negative, where
 		// division rounds up.
 		slot := `(r.finished + ` + a.addArg(s.offset+day) + `) / ` + formatNumber(day) + ` - 1`
 		until := a.addArg(s.until)
@@ -147,21 +146,19 @@ func daySlot(a *queryArgs, all []stretch) string {
 
 func formatNumber(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Reading.
-
 func personBy(ctx context.Context, tx *sqldb.Tx, key string) (id string, err error) {
 	err = tx.QueryRow(ctx, `SELECT id FROM person WHERE email_key = $1 AND deleted IS NULL`, key).Scan(&id)
 	return id, err
 }
 
-// endedSince tells whether any run of a company ended at a moment or later.
+// endedSince reports whether any run of a company ended at a moment or later.
 func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int64) (any bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE company_id = $1 AND finished >= $2)`, companyID, moment).Scan(&any)
 	return any, err
 }
 
-// sumCharged is what a team paid on some days. They are listed, since the days come
-// before the team in the key.
+// sumCharged returns the tokens that a team was charged on some days. The days
+// are listed, since they come before the team in the key.
 func sumCharged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
 	var a queryArgs
 	company := a.addArg(companyID)
@@ -184,7 +181,7 @@ func (a *queryArgs) addArg(v any) string {
 	return "$" + strconv.Itoa(len(*a))
 }
 
-// whereClause narrows to what a filter matches, in rows that have the ids at prefix.
+// whereClause returns the conditions of the filter, for columns with a prefix.
 func (f filter) whereClause(a *queryArgs, prefix string) string {
 	var b strings.Builder
 	for _, one := range [...]struct{ column, id string }{{"team_id", f.teamID}, {"tool_id", f.toolID}, {"person_id", f.personID}} {
@@ -195,8 +192,8 @@ func (f filter) whereClause(a *queryArgs, prefix string) string {
 	return b.String()
 }
 
-// rowsQuery are the sums and the runs that answer a query, under the names of the
-// columns of sums, and day.
+// rowsQuery returns the query of the sums and runs that answer the plan, with
+// the column names of sums, and day.
 func (p plan) rowsQuery(a *queryArgs) string {
 	company := a.addArg(p.companyID)
 	var parts []string
@@ -219,13 +216,13 @@ func (p plan) rowsQuery(a *queryArgs) string {
 	return strings.Join(parts, ` UNION ALL `)
 }
 
-// sums are the counts as numbers that both databases give alike, under names of
-// their own: SQLite takes the name of a column in an ORDER BY for either.
+// sums are the counts as numbers that both databases return alike. They have
+// other names than the columns: SQLite takes a name in an ORDER BY for either.
 const sums = `CAST(coalesce(sum(runs), 0) AS BIGINT) AS n1, CAST(coalesce(sum(succeeded), 0) AS BIGINT) AS n2, CAST(coalesce(sum(failed), 0) AS BIGINT) AS n3,
 	CAST(coalesce(sum(cancelled), 0) AS BIGINT) AS n4, CAST(coalesce(sum(results), 0) AS BIGINT) AS n5, CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) AS n6,
 	CAST(coalesce(sum(allowance_used), 0) AS BIGINT) AS n7, CAST(coalesce(sum(took_ms), 0) AS BIGINT) AS n8`
 
-// scanTargets are where the sums are read into.
+// scanTargets returns the targets of a scan of sums.
 func (c *Count) scanTargets(ms *int64) []any {
 	return []any{&c.Runs, &c.Succeeded, &c.Failed, &c.Cancelled, &c.Results, &c.TokensCharged, &c.AllowanceUsed, ms}
 }
@@ -238,12 +235,12 @@ func sumTotal(ctx context.Context, tx *sqldb.Tx, p plan) (c Count, err error) {
 	return c, err
 }
 
-// columns are those that a dimension is grouped by.
+// columns are the columns of a dimension.
 var columns = map[Dimension][]string{
 	Day: {"day"}, Team: {"team_id"}, Person: {"person_id"}, Tool: {"tool_id"}, Plugin: {"plugin"}, Credential: {"credential", "credential_id"},
 }
 
-// names are what is shown beside the columns, and where it is found.
+// names are the columns shown beside a dimension, and the joins for them.
 var names = map[Dimension]struct{ columns, from string }{
 	Team:   {`coalesce(t.name, '')`, ` LEFT JOIN team t ON t.id = g.team_id`},
 	Person: {address, ` LEFT JOIN person p ON p.id = g.person_id`},
@@ -362,11 +359,11 @@ func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place
 	})
 }
 
-// differ tells, of sums that are taken from others, that something is left.
+// differ is true where the difference of two sums is not zero.
 const differ = `sum(runs) <> 0 OR sum(succeeded) <> 0 OR sum(failed) <> 0 OR sum(cancelled) <> 0 OR sum(results) <> 0 OR sum(tokens_charged) <> 0
 	OR sum(allowance_used) <> 0 OR sum(took_ms) <> 0`
 
-// less are counts to be taken from others.
+// less are the counts negated, to subtract sums.
 const less = `-runs, -succeeded, -failed, -cancelled, -results, -tokens_charged, -allowance_used, -took_ms`
 
 // Storage returns the storage that the teams of a company use, the largest first;

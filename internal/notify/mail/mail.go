@@ -1,8 +1,8 @@
-// Package mail sends plain messages to people: over SMTP, or, where no mail
-// server is set, to where the operator reads them.
+// Package mail sends plain-text mail to people: over SMTP, or, where no mail
+// server is set, to the standard error of the program.
 //
-// A message is checked before it goes anywhere: nothing in it can become
-// another header, another recipient or a command to a terminal.
+// A message is checked before it is sent: no part of it can become another
+// header, another recipient or a terminal command.
 package mail
 
 import (
@@ -23,20 +23,20 @@ type Message struct {
 
 // Sender sends messages. It is safe for concurrent use.
 type Sender interface {
-	// Send returns nil when the message was taken over. An error that is
-	// Permanent says that the same message will never be; after any other one
-	// another try makes sense. A message can arrive twice when the connection
-	// broke before the server's answer came.
+	// Send returns nil when the message was accepted. A Permanent error means
+	// that the same message will never be accepted; after any other error a
+	// retry makes sense. A message can arrive twice where the connection broke
+	// before the answer of the server came.
 	Send(ctx context.Context, m Message) error
 }
 
-// Permanent tells whether another try would end the same way.
+// Permanent reports whether a retry would fail the same way.
 func Permanent(err error) bool {
 	_, ok := errors.AsType[permanent](err)
 	return ok
 }
 
-// permanent marks an error that comes back with every try.
+// permanent marks an error that every retry repeats.
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
@@ -47,12 +47,12 @@ const (
 	maxText    = 64 << 10
 )
 
-// Check says what keeps a message from being sent by anybody. Such errors are
-// Permanent. They do not repeat the message.
+// Check returns the reason why no sender could send the message, or nil. Such
+// errors are Permanent. They do not repeat the message.
 func (m Message) Check() error {
 	switch {
 	case !isBareAddress(m.To):
-		return permanent{errors.New("check mail: the recipient is no address")}
+		return permanent{errors.New("check mail: the recipient is not an address")}
 	case m.Subject == "" || utf8.RuneCountInString(m.Subject) > maxSubject || !isPrintable(m.Subject, ""):
 		return permanent{errors.New("check mail: the subject is empty, too long or not one line of text")}
 	case m.Text == "" || len(m.Text) > maxText || !isPrintable(m.Text, "\n\t"):
@@ -61,15 +61,15 @@ func (m Message) Check() error {
 	return nil
 }
 
-// isBareAddress tells whether s is an address and nothing but that. Quoted local
-// parts, which may hold nearly anything, are left out.
+// isBareAddress reports whether s is an address and nothing else. Quoted local
+// parts, which may contain nearly anything, are refused.
 func isBareAddress(s string) bool {
 	a, err := mail.ParseAddress(s)
 	return err == nil && a.Address == s && len(s) <= maxAddress && isPrintable(s, "")
 }
 
-// isPrintable tells whether s is text without control characters but those
-// allowed. Line and paragraph separators count as control characters.
+// isPrintable reports whether s is text without control characters except the
+// allowed ones. Line and paragraph separators count as control characters.
 func isPrintable(s, allowed string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) && !strings.ContainsRune(allowed, r)

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Print gives a sender that writes messages to w, for an operator who has set
+// Print returns a sender that writes messages to w, for an operator who has set
 // no mail server and passes the links on by other means.
 func Print(w io.Writer) Sender { return &printer{w: w} }
 
@@ -17,7 +17,7 @@ type printer struct {
 	w  io.Writer
 }
 
-// Send writes the message as a block of its own.
+// Send writes the message as a separate block.
 func (p *printer) Send(_ context.Context, m Message) error {
 	if err := m.Check(); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (p *printer) Send(_ context.Context, m Message) error {
 	b.WriteString("\n\n")
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, err := io.WriteString(p.w, b.String()); err != nil { // one write: log lines go to the same place
+	if _, err := io.WriteString(p.w, b.String()); err != nil { // one write: log lines are written to w as well
 		return fmt.Errorf("print mail: %w", err)
 	}
 	return nil

@@ -18,22 +18,22 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// Settings are how the mail server is reached.
+// Settings are the settings of the mail server.
 type Settings struct {
 	Address string // host:port
-	// From is who the messages come from, with or without a name.
+	// From is the sender address, with or without a name.
 	From string
-	// Username and Password sign in to the server; empty for none.
+	// Username and Password authenticate at the server; empty: none.
 	Username, Password string
-	// TLS is starttls, which insists on it, tls from the first byte, or none.
+	// TLS is starttls (required), tls (from the first byte), or none.
 	TLS string
-	// Timeout bounds the waiting for the server: 30 s.
+	// Timeout is the timeout of the connection: 30 s.
 	Timeout time.Duration
-	// Roots are whom to trust instead of the system's list.
+	// Roots are trusted instead of the roots of the system.
 	Roots *x509.CertPool
 }
 
-// SMTP gives a sender that hands messages to a mail server, one connection
+// SMTP returns a sender that delivers messages to a mail server, one connection
 // each.
 func SMTP(s Settings) (Sender, error) {
 	host, port, err := net.SplitHostPort(s.Address)
@@ -42,7 +42,7 @@ func SMTP(s Settings) (Sender, error) {
 	}
 	from, err := mail.ParseAddress(s.From)
 	if err != nil || !isBareAddress(from.Address) || !isPrintable(from.Name, "") {
-		return nil, errors.New("mail settings: the sender is no address")
+		return nil, errors.New("mail settings: the sender is not an address")
 	}
 	options := []gomail.Option{
 		gomail.WithTimeout(cmp.Or(s.Timeout, 30*time.Second)),
@@ -70,15 +70,16 @@ func SMTP(s Settings) (Sender, error) {
 	}
 	if s.Username != "" {
 		options = append(options, gomail.WithUsername(s.Username), gomail.WithPassword(s.Password),
-			// Microsoft's servers know LOGIN only. Both refuse to send a
-			// password in the clear, but to this machine.
+			// Microsoft's servers support LOGIN only. Both refuse to send a password
+			// without TLS, except to this machine.
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
 	server.options = options
 	return server, nil
 }
 
-// isLocalHost tells whether the host is this machine by name, whatever DNS says.
+// isLocalHost reports whether the host is this machine by name, whatever DNS
+// returns.
 func isLocalHost(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
@@ -90,13 +91,13 @@ type server struct {
 	options      []gomail.Option
 }
 
-// Send hands the message to the mail server.
+// Send delivers the message to the mail server.
 func (s *server) Send(ctx context.Context, m Message) error {
 	if err := m.Check(); err != nil {
 		return err
 	}
-	// The library forgets the context once it has dialled, and leaves the
-	// connection open when the server refuses us: both are mended here.
+	// The library ignores the context after it has dialled, and leaves the connection
+	// open when the server refuses it: both are corrected here.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	dial := func(dialling context.Context, _, _ string) (net.Conn, error) {
@@ -114,8 +115,8 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	err = client.DialAndSendWithContext(ctx, msg)
 	switch {
 	case msg.IsDelivered():
-		// Whatever went wrong after the server took the message over is no
-		// reason to send it twice.
+		// A failure after the server has accepted the message is no reason to send it
+		// twice.
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("send mail: %w", context.Cause(ctx))
@@ -124,24 +125,25 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	}
 }
 
-// composeMessage writes the message as mail carries it.
+// composeMessage returns the message in the form of the library.
 func (s *server) composeMessage(m Message) *gomail.Msg {
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(s.from)
 	msg.ToMailAddress(&mail.Address{Address: m.To})
 	msg.Subject(m.Subject)
 	msg.SetMessageIDWithValue(ids.New() + "@" + s.domain)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence note answers us
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: suppresses automatic replies
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	return msg
 }
 
-// links are what a filter's refusal may quote from a message. They work once
-// and for whoever has them, so they are kept out of errors.
+// links match links that a server's refusal may quote from a message. They work
+// once for any holder, so they are removed from errors.
 var links = regexp.MustCompile(`(?i)[a-z]+://\S+`)
 
-// classifyError marks the refusals of this message and its recipient. What a server
-// has against us, our password or our address, the operator can mend.
+// classifyError marks refusals of this message and its recipient as permanent.
+// Problems with the account of this service at the server can be corrected by
+// the operator.
 func classifyError(err error) error {
 	said := links.ReplaceAllString(err.Error(), "[link]")
 	refused, ok := errors.AsType[*gomail.SendError](err)

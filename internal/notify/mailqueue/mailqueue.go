@@ -1,8 +1,8 @@
 // Package mailqueue queues mail.
 //
-// A message is written in the transaction that gives a reason for it, and sent
-// after that by whichever node works. Messages carry links that work for
-// whoever has them, so they lie sealed in the queue.
+// A message is queued in the transaction that causes it, and sent after the
+// commit by any node that runs jobs. Messages contain links that work for any
+// holder, so they are encrypted in the queue.
 package mailqueue
 
 import (
@@ -18,22 +18,22 @@ import (
 	"atelier/internal/notify/mail"
 )
 
-// Kind is the kind of the jobs that send a message.
+// Kind is the kind of the queue jobs that send a message.
 const Kind = "mail"
 
-// jobArgs is what such a job carries.
+// jobArgs are the arguments of such a job.
 type jobArgs struct {
 	Sealed string `json:"sealed"`
 }
 
-// Office takes messages.
+// Office queues messages.
 type Office struct {
 	Queue queue.Queue
 	Box   keyring.Box
 }
 
-// Send has the message sent once tx commits. A message that nobody could send
-// is refused here.
+// Send queues the message; it is sent after tx commits. A message that no
+// sender could send is refused.
 func (o Office) Send(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 	if err := m.Check(); err != nil {
 		return fmt.Errorf("queue mail: %w", err)
@@ -52,8 +52,8 @@ func (o Office) Send(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 	return nil
 }
 
-// Handler sends the messages that an office with the same box took. Every node
-// that works has to have the same sender.
+// Handler sends the messages that were queued with the same box. Every node
+// that runs jobs must have the same sender.
 func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 	return queue.Handler{
 		Kind: Kind,
@@ -78,7 +78,7 @@ func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 	}
 }
 
-// openMessage reads the message that a job carries.
+// openMessage decrypts the message of a job.
 func openMessage(box keyring.Box, args []byte) (mail.Message, error) {
 	var l jobArgs
 	if err := json.Unmarshal(args, &l); err != nil {

@@ -8,17 +8,17 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Backlog is what senders have still to do, on all nodes together.
+// Backlog is the events that wait to be sent, on all nodes together.
 type Backlog struct {
 	Waiting int64     // events, up to countedEvents
-	Due     time.Time // of the event that is overdue longest, zero where none is
-	Paused  int64     // hosts that are left alone after failures, up to countedEvents
+	Due     time.Time // when the most overdue event was due; zero: none is overdue
+	Paused  int64     // hosts with an open circuit, up to countedEvents
 }
 
-// countedEvents bounds what Backlog looks at.
+// countedEvents is the number of rows that ReadBacklog counts at most.
 const countedEvents = 20_000
 
-// ReadBacklog looks at the outbox.
+// ReadBacklog reads the backlog.
 func ReadBacklog(ctx context.Context, tx *sqldb.Tx) (b Backlog, err error) {
 	if b.Waiting, err = countEvents(ctx, tx); err != nil {
 		return b, fmt.Errorf("count events: %w", err)

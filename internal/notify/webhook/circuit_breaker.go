@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// circuitAfter failures in a row leave a host alone for circuitFirst. Every
-	// failure after such a time doubles it, up to circuitMost.
+	// circuitAfter failures in a row open the circuit of a host for
+	// circuitFirst. Every failure after that time doubles it, up to circuitMax.
 	circuitAfter = 20
 	circuitFirst = time.Minute
 	circuitMax   = 30 * time.Minute
 )
 
-// recordOutcome writes an outcome down, unless the event was taken over.
+// recordOutcome records the outcome of an attempt, unless another sender has
+// the event.
 func (s *Sender) recordOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, o outcome) error {
 	before, held, err := lockLeased(ctx, tx, e)
 	if err != nil || !held {
@@ -37,42 +38,43 @@ func (s *Sender) recordOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, o 
 	case o.isDelivered():
 		return deleteFailures(ctx, tx, e.host)
 	case o.status == http.StatusGone || o.word == failInternal:
-		return nil // the host did as it should, or was not asked
+		return nil // the host answered correctly, or was not called
 	}
 	return s.countFailure(ctx, tx, e.host)
 }
 
-// countFailure leaves a host alone when it has failed too often. What fails
-// while it is left alone was under way before and counts for nothing, so beyond
-// circuitAfter the count is the number of times it was given another chance.
+// countFailure opens the circuit of a host that has failed too often. A failure
+// while the circuit is open belongs to an attempt that began before and does
+// not count, so beyond circuitAfter the count is the number of times that the
+// circuit was closed for another try.
 func (s *Sender) countFailure(ctx context.Context, tx *sqldb.Tx, host string) error {
 	n, err := addFailure(ctx, tx, host)
 	if err != nil || n < circuitAfter {
 		return err
 	}
 	rest := min(circuitFirst<<min(n-circuitAfter, 10), circuitMax)
-	tx.AfterCommit(func() { s.o.Log.WarnContext(ctx, "a receiver is left alone", "host", host, "for", rest) })
+	tx.AfterCommit(func() { s.o.Log.WarnContext(ctx, "webhook circuit open", "host", host, "for", rest) })
 	return openCircuit(ctx, tx, host, tx.Now.Add(rest))
 }
 
-// history is how an event stood before an attempt.
+// history is the state of an event before an attempt.
 type history struct {
 	attempts        int // of the schedule
 	delivered, gone bool
 }
 
-// step is how it goes on.
+// step is the state of an event after an attempt.
 type step struct {
 	state    string
 	attempts int
-	next     time.Time // zero: not by itself
+	next     time.Time // zero: no further attempt by itself
 }
 
-// nextStep says how an event goes on after an attempt at a time.
+// nextStep returns the state of an event after an attempt at a time.
 func nextStep(schedule []time.Duration, before history, o outcome, now time.Time) step {
 	n := before.attempts
 	if !before.delivered && !before.gone && n <= len(schedule) {
-		n++ // what comes after the end is by hand and none of the schedule's
+		n++ // an attempt after the end is by hand and not part of the schedule
 	}
 	switch {
 	case o.isDelivered(), before.delivered:
@@ -82,6 +84,6 @@ func nextStep(schedule []time.Duration, before history, o outcome, now time.Time
 	case n > len(schedule):
 		return step{Exhausted, n, time.Time{}}
 	}
-	wait := time.Duration(float64(schedule[n-1]) * (0.8 + 0.4*rand.Float64())) // so that what failed together does not come back together
+	wait := time.Duration(float64(schedule[n-1]) * (0.8 + 0.4*rand.Float64())) // jitter: events that failed together are not retried together
 	return step{Waiting, n, now.Add(max(wait, o.retryAfter))}
 }

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	maxAddresses = 3        // addresses of one name; all are looked at
-	maxHeader    = 16 << 10 // bytes of an answer's header
+	maxAddresses = 3        // addresses of one name that are tried; all are checked
+	maxHeader    = 16 << 10 // bytes of a response header
 )
 
-// stepError says on which step to a receiver we failed.
+// stepError is a failure on the way to a receiver.
 type stepError struct {
 	word string
 	err  error
@@ -38,12 +38,12 @@ type dialer struct {
 	connect  time.Duration // for one address
 }
 
-// newTransport gives every request a connection of its own: nothing that one
-// receiver left in a connection can meet the next. Without http.Client around
-// it, it follows no redirect.
+// newTransport returns a transport with one connection per request: no data
+// that one receiver left in a connection can reach the next. Without
+// http.Client around it, it follows no redirect.
 func (c *dialer) newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy: nil, // the guard would look at the proxy's address and not at the receiver's
+		Proxy: nil, // the guard would check the proxy's address instead of the receiver's
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return nil, &stepError{failBlocked, netguard.ErrBlocked} // plain HTTP
 		},
@@ -54,7 +54,7 @@ func (c *dialer) newTransport() *http.Transport {
 	}
 }
 
-// dialTLS connects to host:port, with TLS.
+// dialTLS connects to host:port with TLS.
 func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) 
 		return nil, err
 	}
 	if end, ok := ctx.Deadline(); ok {
-		raw.SetDeadline(end) // holds whatever becomes of the connection
+		raw.SetDeadline(end) // also for reads after the handshake
 	}
 	conn := tls.Client(raw, &tls.Config{ServerName: host, RootCAs: c.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -80,8 +80,8 @@ func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) 
 	return conn, nil
 }
 
-// resolveHost gives the addresses of a host. One that we do not send to spoils all:
-// its name is not a receiver's.
+// resolveHost returns the addresses of a host. One blocked address blocks the
+// host: its name does not belong to a receiver.
 func (c *dialer) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	addrs := []netip.Addr{}
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -118,9 +118,9 @@ func (c *dialer) connectFirst(ctx context.Context, addrs []netip.Addr, port stri
 	return conn, nil
 }
 
-// checkSocket looks at the address once more when the socket is made for it.
-// Nothing can come between this and the connection, so it holds even where
-// somebody changes the steps above.
+// checkSocket checks the address once more when the socket for it is created.
+// Nothing can happen between this check and the connection, so it holds even if
+// the steps above change.
 func (c *dialer) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -15,21 +15,22 @@ const (
 	maxLabel = 63
 
 	portHTTPS     = 443
-	firstUserPort = 1024 // below lie the services that a machine has for itself
+	firstUserPort = 1024 // lower ports are for system services
 )
 
-// Guard knows which addresses a receiver may have.
+// Guard is the SSRF guard of webhooks: it decides which addresses a receiver
+// may have.
 type Guard struct{ border *netguard.Border }
 
-// NewGuard makes a guard that lets the public internet pass, and the networks
+// NewGuard returns a guard that allows the public internet, and the networks
 // that the operator allows.
 func NewGuard(allow []netip.Prefix) *Guard { return &Guard{netguard.New(allow)} }
 
 func isAllowedPort(n uint64) bool { return n == portHTTPS || n >= firstUserPort && n <= 65535 }
 
-// CheckURL says what is wrong with a receiver's address, in a sentence for who
-// wrote it; "" is nothing. It does not ask the DNS: what a name stands for is
-// looked at when we connect, every time.
+// CheckURL returns the problem of a receiver's address, as a sentence for the
+// person who wrote it; empty: none. It does not resolve the name: addresses are
+// checked at every connection.
 func (g *Guard) CheckURL(raw string) (problem string) {
 	switch {
 	case len(raw) > maxURL:
@@ -68,8 +69,8 @@ func (g *Guard) CheckURL(raw string) (problem string) {
 	return g.checkName(strings.ToLower(name))
 }
 
-// checkLiteral is CheckURL for a host in numbers. One spelling of each address
-// is taken, so that all programs that read it agree on which one it is.
+// checkLiteral is CheckURL for an IP address. One spelling of each address is
+// accepted, so that all programs that read it agree on the address.
 func (g *Guard) checkLiteral(name string) string {
 	ip, err := netip.ParseAddr(name)
 	if err != nil || ip.Is4In6() || ip.String() != strings.ToLower(name) {
@@ -81,7 +82,7 @@ func (g *Guard) checkLiteral(name string) string {
 	return ""
 }
 
-// checkName is CheckURL for what is not in brackets.
+// checkName is CheckURL for a host without brackets.
 func (g *Guard) checkName(name string) string {
 	labels := strings.Split(name, ".")
 	if last := labels[len(labels)-1]; isNumeric(last) {
@@ -98,15 +99,16 @@ func (g *Guard) checkName(name string) string {
 			return "The host name is not valid."
 		}
 	}
-	// Where the operator lets loopback pass, its name may be used as well.
+	// Where the operator allows loopback addresses, their name is allowed as well.
 	if labels[len(labels)-1] == "localhost" && g.border.Check(netip.IPv6Loopback()) != nil && g.border.Check(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil {
 		return "Events are not sent to localhost."
 	}
 	return ""
 }
 
-// isNumeric tells whether programs take a name that ends like this for an IPv4
-// address: 2130706433, 0x7f.1, 0177.0.0.1 and 127.1 are all 127.0.0.1 to some.
+// isNumeric reports whether programs may take a name with this last label for
+// an IPv4 address: 2130706433, 0x7f.1, 0177.0.0.1 and 127.1 are all 127.0.0.1
+// to some.
 func isNumeric(label string) bool {
 	digits := "0123456789"
 	if rest, hex := strings.CutPrefix(label, "0x"); hex {

@@ -4,8 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what Prometheus is told. Receivers are never named: there can be
-// any number of them.
+// metrics are the Prometheus metrics of a sender. Receivers are never labels:
+// their number is unbounded.
 type metrics struct {
 	attempts *prometheus.CounterVec
 	seconds  prometheus.Histogram
@@ -40,7 +40,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 	return m
 }
 
-// countAttempt notes an attempt.
+// countAttempt counts an attempt.
 func (m *metrics) countAttempt(o outcome) {
 	word := o.word
 	if o.isDelivered() {

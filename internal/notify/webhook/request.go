@@ -19,32 +19,32 @@ import (
 
 const (
 	userAgent     = "Atelier-Webhooks/1"
-	maxAnswer     = 64 << 10 // bytes of an answer's body that are read, and thrown away
+	maxAnswer     = 64 << 10 // bytes of an answer's body that are read and discarded
 	maxRetryAfter = 24 * time.Hour
 )
 
-// outcome is what came of an attempt.
+// outcome is the outcome of an attempt.
 type outcome struct {
 	status     int    // 0: no answer
-	word       string // why it failed
+	word       string // one of the reasons for failures; empty: delivered
 	took       time.Duration
-	retryAfter time.Duration // what the receiver asked for
+	retryAfter time.Duration // requested by the receiver
 }
 
 func (o outcome) isDelivered() bool { return o.status >= 200 && o.status <= 299 }
 
-// attemptDelivery sends an event once. The error is for the log and comes only with
-// what is our own fault.
+// attemptDelivery sends an event once. The error is for the log and is set for
+// internal failures only.
 func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, err error) {
 	defer func() {
-		if p := recover(); p != nil { // one event that cannot be made must not stop all others
+		if p := recover(); p != nil { // one event must not stop all others
 			o = outcome{word: failInternal}
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	if s.o.Guard.CheckURL(e.url) != "" { // what is allowed may have changed since the event was asked for
+	if s.o.Guard.CheckURL(e.url) != "" { // the allowed networks may have changed since the event was added
 		return outcome{word: failBlocked}, nil
 	}
 	req, err := s.buildRequest(ctx, e)
@@ -68,16 +68,16 @@ func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, er
 		o.word = failStatus
 	}
 	o.retryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), s.o.Now())
-	// The status decides. Reading on spares an honest receiver a broken
-	// connection, and no other is waited for longer than for the status. What
-	// follows a 101 is no body, and ctx would not end the reading of it.
+	// The status decides. The body is read so that a well-behaved receiver does not
+	// see a broken connection, within the timeout of the attempt. What follows a 101
+	// is no body, and ctx would not end reading it.
 	if o.status >= 200 {
 		io.CopyN(io.Discard, resp.Body, maxAnswer)
 	}
 	return o, nil
 }
 
-// buildRequest makes the signed request for an event.
+// buildRequest returns the signed request of an event.
 func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, error) {
 	body, err := s.eventBody(ctx, e)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, e
 	for _, secret := range secrets {
 		hook, err := standardwebhooks.NewWebhook(secret)
 		if err != nil {
-			return nil, errors.New("sign event: the secret is damaged") // the library's text could hold parts of it
+			return nil, errors.New("sign event: the secret is damaged") // the error of the library could contain parts of it
 		}
 		one, err := hook.Sign(e.id, now, body)
 		if err != nil {
@@ -102,7 +102,7 @@ func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, e
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("make request: the address is not valid") // the error repeats it
+		return nil, errors.New("make request: the address is not valid") // the error repeats the address
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", userAgent)
@@ -112,7 +112,7 @@ func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, e
 	return req, nil
 }
 
-// eventBody is what an event says now.
+// eventBody returns the current body of an event.
 func (s *Sender) eventBody(ctx context.Context, e dueEvent) (body []byte, err error) {
 	if e.runID != "" {
 		return s.o.Events.EventBody(ctx, e.runID)
@@ -125,7 +125,7 @@ func (s *Sender) eventBody(ctx context.Context, e dueEvent) (body []byte, err er
 	return body, err
 }
 
-// failureWord gives our word for why there is no answer.
+// failureWord returns the reason why there is no answer.
 func failureWord(ctx context.Context, err error) string {
 	step, failed := errors.AsType[*stepError](err)
 	if failed && step.word == failBlocked {
@@ -141,7 +141,7 @@ func failureWord(ctx context.Context, err error) string {
 }
 
 // parseRetryAfter reads a Retry-After header, in seconds or as a date (RFC 9110
-// section 10.2.3). What makes no sense asks for nothing.
+// section 10.2.3). An invalid value counts as 0.
 func parseRetryAfter(text string, now time.Time) time.Duration {
 	if text == "" {
 		return 0

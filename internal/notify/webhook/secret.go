@@ -16,33 +16,33 @@ const (
 	secretLength = 32 // bytes; Standard Webhooks wants 24 to 64
 )
 
-// Box seals what is kept and read again; keyring.Box is one. A sealed text
-// opens for the same about only.
+// Box encrypts stored values; keyring.Box is one. A sealed text can be opened
+// with the same about only.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)
 }
 
-// Secret is what the events of an account are signed with.
+// Secret signs the events of an account.
 type Secret struct {
 	Value              string // whsec_…
 	Created            time.Time
-	PreviousValidUntil time.Time // zero: no older one signs along
-	Fresh              bool      // Get made it just now
+	PreviousValidUntil time.Time // zero: no older secret is valid
+	Fresh              bool      // Get created it
 }
 
-// Secrets are the secrets of all accounts, kept sealed.
+// Secrets manages the secrets of all accounts, which are stored encrypted.
 type Secrets struct {
 	box     Box
 	overlap time.Duration
 }
 
-// NewSecrets keeps secrets in a box. A secret that was replaced signs along for
-// overlap.
+// NewSecrets returns a manager of secrets. A replaced secret continues to sign
+// events for overlap.
 func NewSecrets(box Box, overlap time.Duration) *Secrets { return &Secrets{box, overlap} }
 
-// Get gives the secret of an account, and makes it where there is none: tx must
-// be one that may write.
+// Get returns the secret of an account, and creates it where there is none: tx
+// must be a writing transaction.
 func (s *Secrets) Get(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
 	fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *Secrets) Get(ctx context.Context, tx *sqldb.Tx, accountID string) (Secr
 	return secret, err
 }
 
-// Rotate replaces the secret of an account. The old one signs along for the
-// overlap; one that it had replaced itself a short while ago no longer does.
+// Rotate replaces the secret of an account. The old secret continues to sign
+// for the overlap; an even older one no longer does.
 func (s *Secrets) Rotate(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
 	if err := replaceSecret(ctx, tx, accountID, s.generateSecret(accountID), tx.Now.Add(s.overlap)); err != nil {
 		return Secret{}, fmt.Errorf("rotate webhook secret: %w", err)
@@ -62,7 +62,7 @@ func (s *Secrets) Rotate(ctx context.Context, tx *sqldb.Tx, accountID string) (S
 	return s.readSecret(ctx, tx, accountID)
 }
 
-// generateSecret makes a secret, sealed.
+// generateSecret returns a new secret, encrypted.
 func (s *Secrets) generateSecret(accountID string) string {
 	key := make([]byte, secretLength)
 	rand.Read(key)
@@ -87,8 +87,8 @@ func (s *Secrets) readSecret(ctx context.Context, tx *sqldb.Tx, accountID string
 	return out, nil
 }
 
-// signingSecrets gives the secrets that sign for an account now, the current one
-// first. made hears of one that had to be made.
+// signingSecrets returns the secrets that sign for an account now, the current
+// one first. made is called where a secret was created.
 func (s *Secrets) signingSecrets(ctx context.Context, db *sqldb.DB, accountID string, made func(context.Context, *sqldb.Tx, string) error) (values []string, err error) {
 	read := func(tx *sqldb.Tx) error {
 		kept, err := findSecret(ctx, tx, accountID)
@@ -110,7 +110,7 @@ func (s *Secrets) signingSecrets(ctx context.Context, db *sqldb.DB, accountID st
 		return nil
 	}
 	err = db.Read(ctx, read)
-	if errors.Is(err, sqldb.ErrNoRows) { // the account's first event, before anybody asked for the secret
+	if errors.Is(err, sqldb.ErrNoRows) { // the first event of the account, before its secret was read
 		err = db.Write(ctx, func(tx *sqldb.Tx) error {
 			fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 			if err != nil {

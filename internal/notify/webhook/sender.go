@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	pollInterval = time.Second // between two looks for events that nobody woke us for
+	pollInterval = time.Second // interval of the search for events of other nodes
 
-	// leaseMargin is how long a lease lasts beyond the attempt; recordFor, in
-	// it, is how long we try to write down what came of one.
+	// leaseMargin is how long a lease lasts beyond the attempt; recordTimeout,
+	// within it, is how long the outcome may take to be recorded.
 	leaseMargin   = 30 * time.Second
 	recordTimeout = 20 * time.Second
 )
@@ -37,30 +37,31 @@ type EventSource interface {
 	EventBody(ctx context.Context, runID string) ([]byte, error)
 }
 
-// Options are what a Sender needs. Zero means the value in the comment.
+// Options are the dependencies and settings of a Sender. Zero means the value
+// in the comment.
 type Options struct {
 	DB      *sqldb.DB
 	Secrets *Secrets
-	// SecretMade hears, in the transaction that makes it, of a secret that an
-	// account got with its first event; nil where nobody wants to know.
+	// SecretMade is called, in the same transaction, for a secret that was
+	// created with the first event of an account; nil: not called.
 	SecretMade func(ctx context.Context, tx *sqldb.Tx, accountID string) error
 	Guard      *Guard
 	Events     EventSource
 	Log        *slog.Logger // none
-	// Now is this machine's clock. Attempts are stamped with it, since
-	// receivers compare the stamp with a clock of their own; when the next one
-	// is due goes by the database's.
+	// Now is the clock of this machine. Attempts are stamped with it, since
+	// receivers compare the stamp with their own clock; due times follow the
+	// clock of the database.
 	Now func() time.Time
 
-	Timeout  time.Duration   // of one attempt, the DNS and all: 15 s
-	Schedule []time.Duration // the waits between attempts: none, one attempt is all
-	Grace    time.Duration   // for attempts under way when Run has to end: 5 s
-	Parallel int             // attempts at once: 64
-	PerHost  int             // of those, for one host: 4
+	Timeout  time.Duration   // of one attempt, DNS included: 15 s
+	Schedule []time.Duration // the waits between attempts: none, a single attempt
+	Grace    time.Duration   // for attempts in progress when Run ends: 5 s
+	Parallel int             // concurrent attempts: 64
+	PerHost  int             // concurrent attempts per host: 4
 
 	Metrics  prometheus.Registerer // none
-	RootCAs  *x509.CertPool        // who vouches for receivers: whom the system trusts
-	Resolver *net.Resolver         // the system's
+	RootCAs  *x509.CertPool        // of receivers: the roots of the system
+	Resolver *net.Resolver         // the resolver of the system
 }
 
 // Sender delivers events. Any number of senders can share a database.
@@ -69,12 +70,12 @@ type Sender struct {
 	transport http.RoundTripper
 	slots     *slots
 	metrics   *metrics
-	wake      chan struct{} // holds one token: there may be something to do
-	active    atomic.Bool   // Run is going on
+	wake      chan struct{} // buffers one signal: events may be due
+	active    atomic.Bool   // Run has been called
 	sending   sync.WaitGroup
 }
 
-// New makes a sender.
+// New returns a sender.
 func New(o Options) *Sender {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -94,29 +95,29 @@ func New(o Options) *Sender {
 	}
 }
 
-// Wake has the sender look for events now. Events that other nodes added are
-// found within a second without it.
+// Wake makes the sender look for events now. Events of other nodes are found
+// within a second without it.
 func (s *Sender) Wake() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // it is awake
+	default: // a signal is pending
 	}
 }
 
-// Run sends events until ctx ends. Attempts under way then have Grace to
-// finish; the rest are broken off and left to whoever runs next. It returns
-// when all of them have ended.
+// Run sends events until ctx ends. Attempts in progress then have Grace to
+// finish; the rest are cancelled and left to the next sender. Run returns when
+// all have ended.
 func (s *Sender) Run(ctx context.Context) error {
 	if !s.active.CompareAndSwap(false, true) {
-		return errors.New("send events: it runs already")
+		return errors.New("send events: the sender is running already")
 	}
 	defer s.active.Store(false)
-	// Attempts outlive ctx, and no transaction of ours is broken off: what was
-	// leased must be sent or given back.
-	lasting, breakOff := context.WithCancel(context.WithoutCancel(ctx))
-	defer breakOff()
+	// Attempts outlive ctx, and no transaction is interrupted: a leased event must be
+	// sent or released.
+	lasting, cancelAttempts := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancelAttempts()
 	s.dispatchEvents(lasting, ctx.Done())
-	grace := time.AfterFunc(s.o.Grace, breakOff)
+	grace := time.AfterFunc(s.o.Grace, cancelAttempts)
 	defer grace.Stop()
 	s.sending.Wait()
 	return nil
@@ -127,12 +128,12 @@ func (s *Sender) dispatchEvents(ctx context.Context, stop <-chan struct{}) {
 	for {
 		wait, err := s.sendDue(ctx)
 		if err != nil {
-			s.o.Log.WarnContext(ctx, "cannot take events", "error", err)
+			s.o.Log.WarnContext(ctx, "events not claimed", "error", err)
 		}
 		select {
 		case <-stop:
 			return
-		default: // the others may be ready as well
+		default: // stop has priority over the other channels
 		}
 		select {
 		case <-stop:
@@ -143,11 +144,11 @@ func (s *Sender) dispatchEvents(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// sendDue starts an attempt for every event that is due and has a slot. It says
-// how long it is until there may be more.
+// sendDue starts an attempt for every event that is due and has a slot, and
+// returns how long to wait before the next call.
 func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	if !s.slots.hasFree() {
-		return pollInterval, nil // the end of an attempt wakes us
+		return pollInterval, nil // the end of an attempt wakes the sender
 	}
 	full, soon := s.slots.fullHosts(s.o.Now())
 	wait = pollInterval
@@ -170,7 +171,7 @@ func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	for _, e := range events {
 		i := slices.IndexFunc(leased, func(l dueEvent) bool { return l.id == e.id })
 		if i < 0 {
-			s.slots.releaseSlot(e.host) // another sender has it, or nobody
+			s.slots.releaseSlot(e.host) // another sender has it
 			continue
 		}
 		s.sending.Go(func() {
@@ -182,9 +183,10 @@ func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	return wait, err
 }
 
-// leaseEvents takes events, and gives those that were still to be had.
+// leaseEvents takes leases on events, and returns those that were still
+// available.
 func (s *Sender) leaseEvents(ctx context.Context, events []dueEvent) (leased []dueEvent, err error) {
-	// All senders go through rows in one order, so that none waits in a circle.
+	// All senders lock rows in one order, so that there is no deadlock.
 	events = slices.SortedFunc(slices.Values(events), func(a, b dueEvent) int { return strings.Compare(a.id, b.id) })
 	err = s.o.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		leased = nil
@@ -207,25 +209,26 @@ func (s *Sender) leaseEvents(ctx context.Context, events []dueEvent) (leased []d
 	return leased, nil
 }
 
-// deliverEvent makes an attempt and writes down what came of it.
+// deliverEvent makes an attempt and records its outcome.
 func (s *Sender) deliverEvent(ctx context.Context, e dueEvent) {
 	o, err := s.attemptDelivery(ctx, e)
 	if o.isDelivered() {
 		failpoint.Hit("hook.after_2xx_before_record")
 	}
 	finish := func(ctx context.Context, tx *sqldb.Tx) error { return s.recordOutcome(ctx, tx, e, o) }
-	if o.status == 0 && ctx.Err() != nil { // we broke it off, the receiver did not fail
+	if o.status == 0 && ctx.Err() != nil { // cancelled here: the receiver did not fail
 		finish = func(ctx context.Context, tx *sqldb.Tx) error { return endLease(ctx, tx, e) }
 	} else {
 		s.metrics.countAttempt(o)
 		if err != nil {
-			s.o.Log.ErrorContext(ctx, "cannot make the request for an event", "event", e.id, "error", err)
+			s.o.Log.ErrorContext(ctx, "event request failed", "event", e.id, "error", err)
 		}
 	}
 	s.retryWrite(context.WithoutCancel(ctx), e, finish)
 }
 
-// retryWrite tries for a while: what is not written down is sent again.
+// retryWrite repeats a failed write until recordTimeout: an event whose outcome
+// is not recorded is sent again.
 func (s *Sender) retryWrite(ctx context.Context, e dueEvent, fn func(context.Context, *sqldb.Tx) error) {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
@@ -236,7 +239,7 @@ func (s *Sender) retryWrite(ctx context.Context, e dueEvent, fn func(context.Con
 		}
 		select {
 		case <-ctx.Done():
-			s.o.Log.ErrorContext(ctx, "cannot write down the outcome of an event, which will be sent again", "event", e.id, "error", err)
+			s.o.Log.ErrorContext(ctx, "event outcome not recorded, event will be sent again", "event", e.id, "error", err)
 			return
 		case <-time.After(pollInterval):
 		}

@@ -9,37 +9,38 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// spacing lies between two attempts for one host. It is a little more than a
-// tenth of a second, so that a receiver never counts eleven in one.
+// spacing is the interval between two attempts for one host. It is a little
+// more than a tenth of a second, so that a receiver never counts eleven
+// attempts in a second.
 const spacing = 110 * time.Millisecond
 
-// slots bound what this process sends at once, so that one receiver keeps
-// nobody waiting for another:
+// slots bound the concurrent attempts of this process, so that one receiver does
+// not delay the events of others:
 //
-//   - a host has perHost of them, and one only while it fails;
-//   - a host that has one gets a second from the first half of them alone: the
-//     other half is for hosts that have none.
+//   - a host has at most perHost slots, and only one while it fails;
+//   - a host that has a slot gets another one from the first half of all slots
+//     only: the other half is for hosts without a slot.
 type slots struct {
 	parallel, perHost int
 
 	mu    sync.Mutex
 	total int
 	busy  map[string]int           // by host
-	pace  map[string]*rate.Limiter // of hosts that were sent to just now
+	pace  map[string]*rate.Limiter // of hosts with a recent attempt
 }
 
 func newSlots(parallel, perHost int) *slots {
 	return &slots{parallel: parallel, perHost: perHost, busy: map[string]int{}, pace: map[string]*rate.Limiter{}}
 }
 
-// fullHosts gives the hosts that get nothing now, and whether some of them do so soon
-// without anybody giving a slot back.
+// fullHosts returns the hosts that cannot get a slot now, and whether some of
+// them can soon without a slot being released.
 func (s *slots) fullHosts(now time.Time) (hosts []string, soon bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for host, l := range s.pace {
 		if l.TokensAt(now) >= 1 {
-			delete(s.pace, host) // as good as none
+			delete(s.pace, host) // equal to a new limiter
 			continue
 		}
 		hosts = append(hosts, host)
@@ -54,15 +55,16 @@ func (s *slots) fullHosts(now time.Time) (hosts []string, soon bool) {
 	return hosts, soon
 }
 
-// hasFree tells whether anything can be sent at all.
+// hasFree reports whether any slot is free.
 func (s *slots) hasFree() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total < s.parallel
 }
 
-// takeSlots gives slots to events, those of hosts that have the fewest first, and
-// says which have one now, and whether others only came too soon.
+// takeSlots gives slots to events, those of hosts with the fewest slots first.
+// It returns the events that have one now, and whether others only came too
+// soon.
 func (s *slots) takeSlots(now time.Time, events []dueEvent) (taken []dueEvent, soon bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +92,7 @@ func (s *slots) takeSlots(now time.Time, events []dueEvent) (taken []dueEvent, s
 	return taken, soon
 }
 
-// releaseSlot gives a slot back.
+// releaseSlot releases a slot of a host.
 func (s *slots) releaseSlot(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

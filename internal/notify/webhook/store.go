@@ -11,13 +11,13 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// secretRow is the row of an account's secret, which is sealed.
+// secretRow is the row of an account's secret; the secrets are encrypted.
 type secretRow struct {
 	secret, previous       string
 	created, previousUntil time.Time
 }
 
-// insertSecret keeps a secret unless the account has one.
+// insertSecret stores a secret unless the account has one.
 func insertSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
@@ -94,7 +94,7 @@ func insertNotice(ctx context.Context, tx *sqldb.Tx, id, host string, n Notice) 
 	return err
 }
 
-// noticeBody is what a notice says.
+// noticeBody returns the body of a notice.
 func noticeBody(ctx context.Context, tx *sqldb.Tx, id string) (body string, err error) {
 	err = tx.QueryRow(ctx, `SELECT body FROM webhook_event WHERE id = $1 AND run_id IS NULL`, id).Scan(&body)
 	return body, err
@@ -124,7 +124,7 @@ func listAttempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, e
 		})
 }
 
-// makeDue makes an event due now. An event that is being sent stays as it is.
+// makeDue makes an event due now, unless it is being sent.
 func makeDue(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET state = 'waiting', next_at = $2
@@ -148,19 +148,19 @@ type dueEvent struct {
 	until time.Time // the end of the lease
 }
 
-// dueEvents gives up to limit events that can be sent now, each host's longest
-// due first and no more than perHost of any. Hosts that are left alone, and
-// those named, have none.
+// dueEvents returns up to limit events that can be sent now, the longest due of
+// each host first and no more than perHost of any. Hosts with an open circuit
+// and those in without are skipped.
 func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, limit int) ([]dueEvent, error) {
 	args := []any{sqldb.At(tx.Now), perHost, limit}
 	exclude := ""
 	if len(without) > 0 {
-		var places []string
+		var placeholders []string
 		for _, host := range without {
 			args = append(args, host)
-			places = append(places, "$"+strconv.Itoa(len(args)))
+			placeholders = append(placeholders, "$"+strconv.Itoa(len(args)))
 		}
-		exclude = ` AND e.host NOT IN (` + strings.Join(places, ", ") + `)`
+		exclude = ` AND e.host NOT IN (` + strings.Join(placeholders, ", ") + `)`
 	}
 	return sqldb.All(ctx, tx, `
 		SELECT id, run_id, account_id, url, host, failing, place FROM (
@@ -176,8 +176,8 @@ func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, lim
 		})
 }
 
-// takeLease gives an event to one sender until e.until. Where several ask, one
-// gets it: the row's lock makes them look one after the other.
+// takeLease leases an event to one sender until e.until. Of several senders one
+// gets it: they wait for the lock of the row.
 func takeLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET lease_until = $2
@@ -186,14 +186,14 @@ func takeLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) (bool, error) {
 	return n == 1, err
 }
 
-// endLease gives an event back as it was.
+// endLease releases an event unchanged.
 func endLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) error {
 	_, err := tx.Exec(ctx, `UPDATE webhook_event SET lease_until = NULL WHERE id = $1 AND lease_until = $2`, e.id, sqldb.At(e.until))
 	return err
 }
 
-// lockLeased locks an event that is still leased to whom e says, and tells how
-// it stands.
+// lockLeased locks an event whose lease is still that of e, and returns its
+// history.
 func lockLeased(ctx context.Context, tx *sqldb.Tx, e dueEvent) (s history, held bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT attempts FROM webhook_event WHERE id = $1 AND lease_until = $2`+tx.Dialect.ForUpdate,
 		e.id, sqldb.At(e.until)).Scan(&s.attempts)
@@ -224,8 +224,8 @@ func setOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, c step) error {
 	return err
 }
 
-// addFailure counts a failure of a host, unless it is left alone, and gives how
-// many there are: 0 where it is.
+// addFailure counts a failure of a host, unless its circuit is open, and
+// returns their number: 0 where it is open.
 func addFailure(ctx context.Context, tx *sqldb.Tx, host string) (failures int, err error) {
 	err = tx.QueryRow(ctx, `
 		INSERT INTO webhook_host (host, failures) VALUES ($1, 1)
@@ -243,7 +243,7 @@ func openCircuit(ctx context.Context, tx *sqldb.Tx, host string, until time.Time
 	return err
 }
 
-// deleteFailures is for a host that succeeded: only those that fail have a row.
+// deleteFailures is for a host that succeeded: only hosts that fail have a row.
 func deleteFailures(ctx context.Context, tx *sqldb.Tx, host string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM webhook_host WHERE host = $1`, host)
 	return err

@@ -1,11 +1,10 @@
-// Package webhook tells receivers that runs have ended, and whatever else has
-// happened to an account.
+// Package webhook delivers events about runs and other notices to receivers.
 //
-// An event is a row, written in the transaction that gives a reason for it. A
-// Sender on any node claims it with a lease, posts it and records what came of
-// it. Everything is signed as Standard Webhooks 1.0.0 with the secret of the
-// account. What the event of a run says is made at each attempt; a notice, which
-// is about no run, has its body from the beginning.
+// An event is a row, written in the transaction that causes it. A Sender on any
+// node claims it with a lease, posts it and records the outcome. Every request is
+// signed as Standard Webhooks 1.0.0 with the secret of the account. The body of an
+// event about a run is made at each attempt; a notice, which is not about a run,
+// is stored with its body.
 //
 //	waiting ──2xx──▶ delivered
 //	  ▲ │ ├──410──▶ gone
@@ -13,16 +12,16 @@
 //	  └─┘ any other failure
 //
 // An event is sent at least once, always with one webhook-id: a sender that dies
-// between the receiver's answer and the record of it leaves a lease that runs
-// out, and the event goes out once more. The end of a lease is also its fence:
-// who comes with an older one records nothing.
+// between the receiver's answer and its record leaves a lease that expires, and
+// the event is sent once more. The end of the lease is also its fencing token: a
+// sender with an older lease records nothing.
 //
-// An attempt by hand puts an event that has ended back to waiting for one
-// attempt. Where that fails the event ends as it had ended before, which its
-// attempts tell.
+// A redelivery by hand puts an event that has ended back to waiting for one
+// attempt. Where that fails, the event ends as it had ended before, which follows
+// from its attempts.
 //
-// The receiver is a stranger. It is reached at public addresses only, whatever
-// its name resolves to; nothing of its answer is kept but the status.
+// The receiver is not trusted. Only public addresses are connected to, whatever
+// its name resolves to; of its answer nothing but the status is stored.
 package webhook
 
 import (
@@ -46,16 +45,16 @@ const (
 	Gone      = "gone"      // the receiver answered 410: it wants no more
 )
 
-// Event asks for a run's end to be told.
+// Event is the event of a run that has ended.
 type Event struct {
 	RunID     string
 	AccountID string // whose secret signs it
-	URL       string // as CheckURL let it pass when the run was created
+	URL       string // passed CheckURL when the run was created
 }
 
-// Add writes the event of a run that has just ended, in the transaction that
-// ends it. A run has one: adding a second is an error. Wake a sender of this
-// process once the transaction is committed.
+// Add stores the event of a run that has just ended, in the transaction that
+// ends it. A run has one event: adding a second is an error. Wake a sender of
+// this process after the commit.
 func Add(ctx context.Context, tx *sqldb.Tx, e Event) error {
 	host, err := hostOf(e.URL)
 	if err != nil {
@@ -67,22 +66,22 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Event) error {
 	return nil
 }
 
-// Notice asks for something to be told that is not about a run.
+// Notice is an event that is not about a run.
 type Notice struct {
 	AccountID string // whose secret signs it
-	URL       string // as CheckURL let it pass
-	Body      []byte // what is posted, as it is
+	URL       string // passed CheckURL
+	Body      []byte // the JSON that is posted
 }
 
-// AddNotice writes a notice in the transaction that gives a reason for it. Wake
-// a sender of this process once the transaction is committed.
+// AddNotice stores a notice in the transaction that causes it. Wake a sender of
+// this process after the commit.
 func AddNotice(ctx context.Context, tx *sqldb.Tx, n Notice) error {
 	host, err := hostOf(n.URL)
 	if err != nil {
 		return fmt.Errorf("add notice: %w", err)
 	}
 	if len(n.Body) == 0 {
-		return errors.New("add notice: it says nothing")
+		return errors.New("add notice: the body is empty")
 	}
 	if err := insertNotice(ctx, tx, newID(), host, n); err != nil {
 		return fmt.Errorf("add notice: %w", err)
@@ -90,31 +89,31 @@ func AddNotice(ctx context.Context, tx *sqldb.Tx, n Notice) error {
 	return nil
 }
 
-// newID makes a webhook-id.
+// newID returns a webhook-id.
 func newID() string { return "msg_" + ids.New() }
 
-// hostOf names the receiver that limits are counted for: the host, and the
-// port where it is not the usual one, since behind another port is another
-// server. The name is how the address itself has it, in lower case.
+// hostOf returns the host that limits are counted for: with the port unless it
+// is 443, since another port is another server. The name is that of the
+// address, in lower case.
 func hostOf(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
-		return "", errors.New("the address has no host") // the parser's text repeats the address
+		return "", errors.New("the address has no host") // without the error of the parser, which repeats the address
 	}
 	return strings.TrimSuffix(strings.ToLower(u.Host), ":443"), nil
 }
 
-// State is how far an event has come.
+// State is the state of the delivery of an event.
 type State struct {
 	// State is one of the stored states. An event that was delivered and is
 	// being sent again by hand is Delivered all the same.
 	State string
-	// Attempts are all that were made, those by hand included.
+	// Attempts counts all attempts, those by hand included.
 	Attempts int
 }
 
-// Word is the state for the outside: "pending" before the first attempt,
-// "failing" between attempts, "delivered", "exhausted" or "gone".
+// Word returns the public state: "pending" before the first attempt, "failing"
+// between attempts, "delivered", "exhausted" or "gone".
 func (s State) Word() string {
 	switch {
 	case s.State != Waiting:
@@ -125,7 +124,7 @@ func (s State) Word() string {
 	return "failing"
 }
 
-// StateOf gives the state of a run's event, nil where it has none.
+// StateOf returns the state of a run's event, nil where it has none.
 func StateOf(ctx context.Context, tx *sqldb.Tx, runID string) (*State, error) {
 	s, err := readState(ctx, tx, runID)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -137,30 +136,30 @@ func StateOf(ctx context.Context, tx *sqldb.Tx, runID string) (*State, error) {
 	return &s, nil
 }
 
-// Attempt is one try to deliver.
+// Attempt is one attempt to deliver an event.
 type Attempt struct {
 	ID         string
 	At         time.Time
-	StatusCode int // 0: there was no answer
+	StatusCode int // 0: no answer
 	Duration   time.Duration
-	Error      string // one of the words below, empty where it was delivered
+	Error      string // one of the words below; empty: delivered
 }
 
-// Why an attempt failed. These words are all that is kept of a failure: an
-// error's text could hold what a receiver sent.
+// The reasons why an attempt failed. Only these words are stored: the text of an
+// error could contain data of the receiver.
 const (
 	failTimeout  = "timeout"  // no answer in time
 	failRefused  = "refused"  // no connection
 	failDNS      = "dns"      // the name does not resolve
-	failTLS      = "tls"      // no agreement on a safe connection, or a bad certificate
-	failBlocked  = "blocked"  // an address that we do not send to
-	failRedirect = "redirect" // the answer points elsewhere, which is not followed
-	failStatus   = "status"   // the answer is another than 2xx
-	failBody     = "body"     // the answer is not HTTP, too large or broken off
-	failInternal = "internal" // ours: nothing was sent
+	failTLS      = "tls"      // TLS handshake failed, or invalid certificate
+	failBlocked  = "blocked"  // the SSRF guard refuses the address
+	failRedirect = "redirect" // redirects are not followed
+	failStatus   = "status"   // the status is not 2xx
+	failBody     = "body"     // the answer is not HTTP, too large or incomplete
+	failInternal = "internal" // internal failure: nothing was sent
 )
 
-// Attempts gives the attempts for a run's event, newest first.
+// Attempts returns the attempts of a run's event, newest first.
 func Attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error) {
 	all, err := listAttempts(ctx, tx, runID)
 	if err != nil {
@@ -169,9 +168,9 @@ func Attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error
 	return all, nil
 }
 
-// Redeliver has the event of a run sent once more, now. One that waits for its
-// next attempt makes it at once, and goes on in its schedule; one that has ended
-// gets a single attempt. While one is being sent, that is the attempt asked for.
+// Redeliver sends the event of a run once more, now. An event that waits is
+// attempted at once and continues in its schedule; one that has ended gets a
+// single attempt. While an attempt is in progress, no further one is made.
 func Redeliver(ctx context.Context, tx *sqldb.Tx, runID string) error {
 	found, err := makeDue(ctx, tx, runID)
 	if err != nil {
