@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/web/api"
+	"atelier/internal/web/api/webhooks"
 	"atelier/internal/web/api/wire"
 )
 
@@ -108,7 +108,7 @@ func TestWebhookAddressesEndInNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := api.EventBody(m.parts.Links, rec)
+		body, err := webhooks.GenerationPayload(m.parts.Links, rec)
 		if err != nil {
 			t.Fatal(err)
 		}

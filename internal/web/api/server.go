@@ -12,61 +12,73 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/base/throttle"
 	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/httpd"
 )
 
-// route is one operation of the API.
-type route struct {
-	method, path string
-	rule         access.Rule
-	do           handler
+// Server authorizes requests and passes them to the resources.
+type Server struct {
+	gate      *access.Gate
+	origins   []string
+	resources []resource
+	persons   *throttle.Buckets // rate limits of authenticated callers
+	addresses *throttle.Buckets // rate limits of all others
+	document  document
 }
 
-// handler answers a request or returns why it cannot.
-type handler func(w http.ResponseWriter, r *http.Request) error
+func newServer(p Parts) (*Server, error) {
+	content, err := documentJSON()
+	if err != nil {
+		return nil, err
+	}
+	compressed := &rest.GzipCache{}
+	return &Server{
+		gate:      p.Gate,
+		origins:   p.Origins,
+		resources: newResources(p, compressed),
+		persons:   throttle.New(p.Limits.RequestsPerMinute, p.Now),
+		addresses: throttle.New(p.Limits.RequestsPerMinute, p.Now),
+		document:  document{content: content, tag: httpd.ETag(content), compressed: compressed},
+	}, nil
+}
 
-// handler builds the tree of routes. Paths that exist answer other methods
-// with 405 and what they allow, all else under /api/ is 404. Patterns have no
-// methods, so that a path such as /invitations/accept can stand beside
-// /invitations/{invitation_id} whatever each of them takes.
-func (s *Server) handler(routes []route) http.Handler {
+// routes lists every operation. A route with the zero rule admits no caller.
+func (s *Server) routes() []rest.Route {
+	all := s.document.Routes()
+	for _, resource := range s.resources {
+		all = append(all, resource.Routes()...)
+	}
+	return all
+}
+
+// newHandler builds the tree of routes. Known paths answer other methods with 405
+// and an Allow header; unknown paths answer 404. Patterns of the mux have no
+// methods, so that /invitations/accept and /invitations/{invitation_id} can exist
+// side by side whatever methods each of them has.
+func (s *Server) newHandler(routes []rest.Route) http.Handler {
 	paths := map[string]map[string]http.Handler{}
 	for _, rt := range routes {
-		methods := paths[rt.path]
+		methods := paths[rt.Path]
 		if methods == nil {
 			methods = map[string]http.Handler{}
-			paths[rt.path] = methods
+			paths[rt.Path] = methods
 		}
-		methods[rt.method] = s.serve(rt)
-		if rt.method == http.MethodGet {
+		methods[rt.Method] = s.serveRoute(rt)
+		if rt.Method == http.MethodGet {
 			methods[http.MethodHead] = methods[http.MethodGet]
 		}
 	}
+
 	mux := http.NewServeMux()
 	for path, methods := range paths {
-		allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
-		other := s.serve(route{path: path, rule: access.Open, do: func(w http.ResponseWriter, r *http.Request) error {
-			w.Header().Set("Allow", allowed)
-			return fault.New(fault.MethodNotAllowed, "This address takes "+allowed+" only.")
-		}})
-		preflight := s.preflight(path, allowed)
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			if h, ok := methods[r.Method]; ok {
-				h.ServeHTTP(w, r)
-				return
-			}
-			if isPreflight(w, r) {
-				preflight.ServeHTTP(w, r)
-				return
-			}
-			other.ServeHTTP(w, r)
-		})
+		mux.HandleFunc(path, s.servePath(path, methods))
 	}
-	unknown := s.serve(route{path: "unknown", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
+	unknown := s.serveOpen("unknown", func(http.ResponseWriter, *http.Request) error {
 		return fault.New(fault.NotFound, "There is nothing at this address.")
-	}})
-	preflight := s.preflight("unknown", allMethods)
+	})
+	preflight := s.servePreflight("unknown", allMethods)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if isPreflight(w, r) {
 			preflight.ServeHTTP(w, r)
@@ -74,100 +86,108 @@ func (s *Server) handler(routes []route) http.Handler {
 		}
 		unknown.ServeHTTP(w, r)
 	})
-	return s.cors(mux)
+	return s.allowOrigins(mux)
 }
 
-// serve wraps a route's handler with what all of them need.
-func (s *Server) serve(rt route) http.Handler {
+// servePath returns the handler of one path with all its methods.
+func (s *Server) servePath(path string, methods map[string]http.Handler) http.HandlerFunc {
+	allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
+	notAllowed := s.serveOpen(path, func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Allow", allowed)
+		return fault.New(fault.MethodNotAllowed, "This address accepts only "+allowed+".")
+	})
+	preflight := s.servePreflight(path, allowed)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if h, ok := methods[r.Method]; ok {
+			h.ServeHTTP(w, r)
+			return
+		}
+		if isPreflight(w, r) {
+			preflight.ServeHTTP(w, r)
+			return
+		}
+		notAllowed.ServeHTTP(w, r)
+	}
+}
+
+// serveOpen returns the handler of requests that need no credential.
+func (s *Server) serveOpen(path string, handle rest.HandlerFunc) http.Handler {
+	return s.serveRoute(rest.Route{Path: path, Rule: access.Open, Handle: handle})
+}
+
+// serveRoute returns the handler of a route: its error becomes the error envelope.
+func (s *Server) serveRoute(rt rest.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httpd.RecordOf(r.Context())
-		rec.Route = rt.path
-		err := s.attempt(rt, rec, w, r)
+		rec.Route = rt.Path
+		err := s.callRoute(rt, rec, w, r)
 		if err == nil {
 			return
 		}
+
 		rec.Err = err
 		if _, decided := errors.AsType[*fault.Error](err); !decided && r.Context().Err() != nil {
-			rec.Left = true // what went wrong then is that the client did not wait
+			rec.Left = true // the error follows from the client having left
 		}
 		if httpd.Started(w) || rec.Left {
 			panic(http.ErrAbortHandler)
 		}
-		writeError(w, rec.TraceID, err)
+		rest.WriteError(w, rec.TraceID, err)
 	})
 }
 
-// attempt runs the route's handler for a caller that may. A panic is an error
-// like any other.
-func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
+// callRoute authorizes the request, counts it against the rate limit and calls the
+// route's handler. A panic becomes an error.
+func (s *Server) callRoute(rt rest.Route, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			if why, ok := p.(error); ok && errors.Is(why, http.ErrAbortHandler) {
+			if cause, ok := p.(error); ok && errors.Is(cause, http.ErrAbortHandler) {
 				panic(p)
 			}
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	if rt.rule.Open {
-		if err := takeRequest(s.addresses, httpd.AddressKey(rec.Addr)); err != nil {
+	if rt.Rule.Open {
+		if err := rest.CheckRate(s.addresses, httpd.AddressKey(rec.Addr)); err != nil {
 			return err
 		}
-		return rt.do(w, r)
+		return rt.Handle(w, r)
 	}
-	c := call{params: paramsOf(r), gate: s.Gate, rule: rt.rule}
-	c.presented = access.Presented{
+
+	params := rest.ParamsOf(r)
+	presented := access.Presented{
 		Authorization: r.Header["Authorization"],
 		DeviceID:      r.Header["X-Device-Id"],
-		TeamID:        c.params.values["team_id"],
-		CompanyID:     c.params.values["company_id"],
+		TeamID:        params.Values["team_id"],
+		CompanyID:     params.Values["company_id"],
 		Address:       rec.Addr.String(),
 		Reads:         r.Method == http.MethodGet || r.Method == http.MethodHead,
 	}
-	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, c.presented)
+	caller, account, err := s.gate.Admit(r.Context(), rt.Rule, presented)
 	bucket := s.addresses
 	key := httpd.AddressKey(rec.Addr)
-	if rec.PersonID = c.caller.PersonID; rec.PersonID != "" {
+	if rec.PersonID = caller.PersonID; rec.PersonID != "" {
 		bucket = s.persons
 		key = rec.PersonID
 	}
-	if limited := takeRequest(bucket, key); limited != nil {
+	if limited := rest.CheckRate(bucket, key); limited != nil {
 		return limited
 	}
 	if err != nil {
 		return err
 	}
-	rec.Reauthorize = c.reauthorize
-	ctx := sqldb.WithGuard(r.Context(), s.Gate.Guard(access.Admitted{
-		Rule:      c.rule,
-		Presented: c.presented,
-		Caller:    c.caller,
-		Account:   c.account,
+
+	call := &rest.Call{Caller: caller, Account: account, Params: params, Reauthorize: func(ctx context.Context) error {
+		_, _, err := s.gate.Admit(ctx, rt.Rule, presented)
+		return err
+	}}
+	rec.Reauthorize = call.Reauthorize
+	ctx := sqldb.WithGuard(r.Context(), s.gate.Guard(access.Admitted{
+		Rule:      rt.Rule,
+		Presented: presented,
+		Caller:    caller,
+		Account:   account,
 		HasBody:   r.ContentLength != 0,
 	}))
-	return rt.do(w, r.WithContext(context.WithValue(ctx, callKey{}, &c)))
+	return rt.Handle(w, rest.WithCall(r.WithContext(ctx), call))
 }
-
-// call is what is known about a request once it was let in.
-type call struct {
-	caller  access.Caller
-	account access.Account
-	params  *params
-
-	gate      *access.Gate
-	rule      access.Rule
-	presented access.Presented
-}
-
-// reauthorize makes the decision about the request again. Answers that last call
-// it between their parts; whatever a request changes is decided about again by
-// the transaction that changes it (access.Gate.Guard).
-func (c *call) reauthorize(ctx context.Context) error {
-	_, _, err := c.gate.Admit(ctx, c.rule, c.presented)
-	return err
-}
-
-type callKey struct{}
-
-// callOf gives the call that a request is. Only routes that are not open have
-// one.
-func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) }

@@ -19,7 +19,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/run/generation"
-	"atelier/internal/web/api"
+	"atelier/internal/web/api/webhooks"
 	"atelier/internal/web/api/wire"
 )
 
@@ -50,7 +50,7 @@ func (m *maker) receive(status int) (address string, events <-chan told) {
 			if err != nil {
 				return nil, err
 			}
-			return api.EventBody(m.parts.Links, rec)
+			return webhooks.GenerationPayload(m.parts.Links, rec)
 		},
 	})
 	p.Ended, p.Budgets.Wake, p.Budgets.Guard = sender.Wake, sender.Wake, p.Guard

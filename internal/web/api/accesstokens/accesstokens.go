@@ -1,125 +1,158 @@
-package api
+// Package accesstokens serves the access tokens of people and companies.
+package accesstokens
 
 import (
 	"net/http"
 
+	"atelier/internal/account/identity"
 	"atelier/internal/base/cursor"
 	"atelier/internal/people/credential"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-func (s *Server) listAccessTokens(w http.ResponseWriter, r *http.Request) error {
-	return s.listTokens(w, r, "", func(after *credential.After, limit int) ([]credential.Token, error) {
-		return s.Desk.AccessTokens(r.Context(), callOf(r).caller.PersonID, after, limit)
+// Handler serves access tokens.
+type Handler struct {
+	Desk  *identity.Desk
+	Pages rest.Pager
+	JSON  rest.JSONLimits
+}
+
+// Routes lists the operations on access tokens.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("GET /api/v2/access-tokens", access.SignedIn, h.listAccessTokens),
+		rest.NewRoute("POST /api/v2/access-tokens", access.SignedIn, h.createAccessToken),
+		rest.NewRoute("DELETE /api/v2/access-tokens/{token_id}", access.SignedIn, h.deleteAccessToken),
+		rest.NewRoute("POST /api/v2/access-tokens/{token_id}/regenerate", access.SignedIn, h.regenerateAccessToken),
+
+		rest.NewRoute("GET /api/v2/companies/{company_id}/access-tokens", access.SignedIn, h.listCompanyAccessTokens),
+		rest.NewRoute("POST /api/v2/companies/{company_id}/access-tokens", access.SignedIn, h.createCompanyAccessToken),
+		rest.NewRoute("DELETE /api/v2/companies/{company_id}/access-tokens/{token_id}", access.SignedIn, h.deleteCompanyAccessToken),
+		rest.NewRoute("POST /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate", access.SignedIn, h.regenerateCompanyAccessToken),
+	}
+}
+
+// GET /api/v2/access-tokens lists the personal access tokens of the caller.
+func (h *Handler) listAccessTokens(w http.ResponseWriter, r *http.Request) error {
+	return h.listTokens(w, r, "", func(after *credential.After, limit int) ([]credential.Token, error) {
+		return h.Desk.AccessTokens(r.Context(), rest.CallOf(r).Caller.PersonID, after, limit)
 	})
 }
 
-func (s *Server) listCompanyAccessTokens(w http.ResponseWriter, r *http.Request) error {
+// GET /api/v2/companies/{company_id}/access-tokens lists the access tokens of a
+// company.
+func (h *Handler) listCompanyAccessTokens(w http.ResponseWriter, r *http.Request) error {
 	companyID := r.PathValue("company_id")
-	return s.listTokens(w, r, companyID, func(after *credential.After, limit int) ([]credential.Token, error) {
-		return s.Desk.CompanyTokens(r.Context(), actor(r), companyID, after, limit)
+	return h.listTokens(w, r, companyID, func(after *credential.After, limit int) ([]credential.Token, error) {
+		return h.Desk.CompanyTokens(r.Context(), rest.ActorOf(r), companyID, after, limit)
 	})
 }
 
-func (s *Server) listTokens(w http.ResponseWriter, r *http.Request, companyID string, list func(*credential.After, int) ([]credential.Token, error)) error {
-	c := callOf(r)
-	pg, err := s.page(c.params, cursor.Scope("access-tokens", c.caller.PersonID, companyID))
+// listTokens writes a page of the access tokens that list returns.
+func (h *Handler) listTokens(w http.ResponseWriter, r *http.Request, companyID string, list func(*credential.After, int) ([]credential.Token, error)) error {
+	call := rest.CallOf(r)
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("access-tokens", call.Caller.PersonID, companyID))
 	if err != nil {
 		return err
 	}
 	var after *credential.After
-	if pg.after != nil {
-		at, err := pg.time()
+	if page.After != nil {
+		at, err := page.AfterTime()
 		if err != nil {
 			return err
 		}
-		after = &credential.After{Created: at, ID: pg.after[1]}
+		after = &credential.After{Created: at, ID: page.After[1]}
 	}
-	tokens, err := list(after, pg.limit+1)
+	tokens, err := list(after, page.Limit+1)
 	if err != nil {
 		return err
 	}
-	answer := wire.AccessTokenList{Data: []wire.AccessToken{}}
-	tokens, answer.HasMore, answer.NextCursor = cut(s, pg, tokens, func(t credential.Token) (string, string) { return micros(t.Created), t.ID })
-	for _, t := range tokens {
-		answer.Data = append(answer.Data, asAccessToken(t, ""))
-	}
-	return reply(w, http.StatusOK, answer)
+	tokens, hasMore, next := rest.Cut(page, tokens, func(t credential.Token) (string, string) { return rest.Micros(t.Created), t.ID })
+	return rest.Reply(w, http.StatusOK, wire.AccessTokenList{
+		Data:       rest.Convert(tokens, func(t credential.Token) wire.AccessToken { return asAccessToken(t, "") }),
+		HasMore:    hasMore,
+		NextCursor: next,
+	})
 }
 
-func (s *Server) createAccessToken(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[wire.AccessTokenDraft](w, r, s.Limits)
+// POST /api/v2/access-tokens creates a personal access token.
+func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) error {
+	req, err := rest.Decode[wire.AccessTokenDraft](w, r, h.JSON)
 	if err != nil {
 		return err
 	}
-	a := actor(r)
-	t, secret, err := s.Desk.CreateAccessToken(r.Context(), a, a.PersonID, req.Name)
+	a := rest.ActorOf(r)
+	t, secret, err := h.Desk.CreateAccessToken(r.Context(), a, a.PersonID, req.Name)
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusCreated, asAccessToken(t, secret))
+	return rest.Reply(w, http.StatusCreated, asAccessToken(t, secret))
 }
 
-func (s *Server) createCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[wire.CompanyAccessTokenDraft](w, r, s.Limits)
+// POST /api/v2/companies/{company_id}/access-tokens creates an access token of a
+// company for one of its members.
+func (h *Handler) createCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
+	req, err := rest.Decode[wire.CompanyAccessTokenDraft](w, r, h.JSON)
 	if err != nil {
 		return err
 	}
-	t, secret, err := s.Desk.CreateCompanyToken(r.Context(), actor(r), r.PathValue("company_id"), req.UID, req.Name)
+	t, secret, err := h.Desk.CreateCompanyToken(r.Context(), rest.ActorOf(r), r.PathValue("company_id"), req.UID, req.Name)
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusCreated, asAccessToken(t, secret))
+	return rest.Reply(w, http.StatusCreated, asAccessToken(t, secret))
 }
 
-func (s *Server) regenerateAccessToken(w http.ResponseWriter, r *http.Request) error {
-	t, secret, err := s.Desk.RegenerateAccessToken(r.Context(), actor(r), r.PathValue("token_id"))
+// POST /api/v2/access-tokens/{token_id}/regenerate replaces the value of a personal
+// access token.
+func (h *Handler) regenerateAccessToken(w http.ResponseWriter, r *http.Request) error {
+	t, secret, err := h.Desk.RegenerateAccessToken(r.Context(), rest.ActorOf(r), r.PathValue("token_id"))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, asAccessToken(t, secret))
+	return rest.Reply(w, http.StatusOK, asAccessToken(t, secret))
 }
 
-func (s *Server) regenerateCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
-	t, secret, err := s.Desk.RegenerateCompanyToken(r.Context(), actor(r), r.PathValue("company_id"), r.PathValue("token_id"))
+// POST /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate replaces
+// the value of a company's access token.
+func (h *Handler) regenerateCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
+	t, secret, err := h.Desk.RegenerateCompanyToken(r.Context(), rest.ActorOf(r), r.PathValue("company_id"), r.PathValue("token_id"))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, asAccessToken(t, secret))
+	return rest.Reply(w, http.StatusOK, asAccessToken(t, secret))
 }
 
-func (s *Server) deleteAccessToken(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Desk.DeleteAccessToken(r.Context(), actor(r), r.PathValue("token_id")); err != nil {
+// DELETE /api/v2/access-tokens/{token_id} deletes a personal access token.
+func (h *Handler) deleteAccessToken(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Desk.DeleteAccessToken(r.Context(), rest.ActorOf(r), r.PathValue("token_id")); err != nil {
 		return err
 	}
-	return done(w)
+	return rest.NoContent(w)
 }
 
-func (s *Server) deleteCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Desk.DeleteCompanyToken(r.Context(), actor(r), r.PathValue("company_id"), r.PathValue("token_id")); err != nil {
+// DELETE /api/v2/companies/{company_id}/access-tokens/{token_id} deletes an access
+// token of a company.
+func (h *Handler) deleteCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Desk.DeleteCompanyToken(r.Context(), rest.ActorOf(r), r.PathValue("company_id"), r.PathValue("token_id")); err != nil {
 		return err
 	}
-	return done(w)
+	return rest.NoContent(w)
 }
 
-// asAccessToken shows a token, with its value where it was just made.
+// asAccessToken converts an access token. secret is empty unless it was just
+// created.
 func asAccessToken(t credential.Token, secret string) wire.AccessToken {
-	a := wire.AccessToken{
-		ID:      t.ID,
-		Name:    t.Name,
-		Hint:    t.Hint,
-		Created: moment(t.Created),
-		UID:     t.PersonID,
+	return wire.AccessToken{
+		ID:        t.ID,
+		Name:      t.Name,
+		Hint:      t.Hint,
+		Token:     rest.TextOrNull(secret),
+		Created:   rest.Moment(t.Created),
+		LastUsed:  rest.MomentOrNull(t.LastUsed),
+		UID:       t.PersonID,
+		CompanyID: rest.TextOrNull(t.CompanyID),
 	}
-	if secret != "" {
-		a.Token = &secret
-	}
-	if t.CompanyID != "" {
-		a.CompanyID = &t.CompanyID
-	}
-	if !t.LastUsed.IsZero() {
-		used := moment(t.LastUsed)
-		a.LastUsed = &used
-	}
-	return a
 }

@@ -1,313 +1,201 @@
-package api
+// Package boards serves /api/v2/boards: boards, their nodes and their events.
+package boards
 
 import (
 	"net/http"
 	"strconv"
-	"strings"
 
 	"atelier/internal/base/cursor"
-	"atelier/internal/base/fault"
 	"atelier/internal/board"
+	"atelier/internal/file/library"
 	"atelier/internal/people/company"
 	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-// boardRoutes are those about boards.
-func (s *Server) boardRoutes() []route {
-	return []route{
-		{"GET", prefix + "/boards", access.ForAccount, s.listBoards},
-		{"POST", prefix + "/boards", access.ForAccount, s.createBoard},
-		{"GET", prefix + "/boards/{board_id}", access.ForAccount, s.getBoard},
-		{"PATCH", prefix + "/boards/{board_id}", access.ForAccount, s.renameBoard},
-		{"DELETE", prefix + "/boards/{board_id}", access.ForAccount, s.deleteBoard},
-		{"POST", prefix + "/boards/{board_id}/restore", access.ForAccount, s.restoreBoard},
-		{"POST", prefix + "/boards/{board_id}/nodes", access.ForAccount, s.addNode},
-		{"PATCH", prefix + "/boards/{board_id}/nodes", access.ForAccount, s.changeNodes},
-		{"PATCH", prefix + "/boards/{board_id}/nodes/{node_id}", access.ForAccount, s.changeNode},
-		{"DELETE", prefix + "/boards/{board_id}/nodes/{node_id}", access.ForAccount, s.deleteNode},
-		{"GET", prefix + "/boards/{board_id}/events", access.ForAccount, s.streamBoard},
+// Handler serves boards.
+type Handler struct {
+	Boards  *board.Boards
+	Links   library.Links
+	Streams *rest.Streams
+	Pages   rest.Pager
+	JSON    rest.JSONLimits
+}
+
+// Routes lists the operations on boards.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("GET /api/v2/boards", access.ForAccount, h.listBoards),
+		rest.NewRoute("POST /api/v2/boards", access.ForAccount, h.createBoard),
+		rest.NewRoute("GET /api/v2/boards/{board_id}", access.ForAccount, h.getBoard),
+		rest.NewRoute("PATCH /api/v2/boards/{board_id}", access.ForAccount, h.renameBoard),
+		rest.NewRoute("DELETE /api/v2/boards/{board_id}", access.ForAccount, h.deleteBoard),
+		rest.NewRoute("POST /api/v2/boards/{board_id}/restore", access.ForAccount, h.restoreBoard),
+		rest.NewRoute("POST /api/v2/boards/{board_id}/nodes", access.ForAccount, h.addNode),
+		rest.NewRoute("PATCH /api/v2/boards/{board_id}/nodes", access.ForAccount, h.changeNodes),
+		rest.NewRoute("PATCH /api/v2/boards/{board_id}/nodes/{node_id}", access.ForAccount, h.changeNode),
+		rest.NewRoute("DELETE /api/v2/boards/{board_id}/nodes/{node_id}", access.ForAccount, h.deleteNode),
+		rest.NewRoute("GET /api/v2/boards/{board_id}/events", access.ForAccount, h.streamBoard),
 	}
 }
 
-// nodePage is how many nodes a page of a board has at the most.
+// nodePage is the number of nodes on a page of a board.
 const nodePage = 1000
 
-// boardCall is what a request about boards is made of.
+// boardCall is a request about boards.
 type boardCall struct {
-	*call
-	viewer board.Viewer
-	id     string // of the board
-	match  board.Match
+	*rest.Call
+	viewer  board.Viewer
+	boardID string
+	match   board.Match
 }
 
-func boardCallOf(r *http.Request) (boardCall, error) {
-	c := callOf(r)
-	b := boardCall{call: c, id: r.PathValue("board_id"), viewer: board.Viewer{
-		PersonID: c.caller.PersonID, AccountID: c.account.ID, Manager: c.account.May(company.ManageTeam),
-	}}
+func readBoardCall(r *http.Request) (boardCall, error) {
+	call := rest.CallOf(r)
+	c := boardCall{
+		Call:    call,
+		boardID: r.PathValue("board_id"),
+		viewer: board.Viewer{
+			PersonID:  call.Caller.PersonID,
+			AccountID: call.Account.ID,
+			Manager:   call.Account.May(company.ManageTeam),
+		},
+	}
 	var err error
-	if b.match, err = ifMatch(r.Header); err != nil {
-		return b, err
+	if c.match, err = parseIfMatch(r.Header); err != nil {
+		return c, err
 	}
-	return b, c.params.failed()
+	return c, call.Params.Err()
 }
 
-// ifMatch reads the header of that name (RFC 9110 section 13.1.1). Tags that we
-// did not make, and weak ones, match nothing.
-func ifMatch(h http.Header) (board.Match, error) {
-	lines, given := h["If-Match"]
-	if !given {
-		return board.Match{}, nil
-	}
-	refuse := fault.New(fault.Invalid, "The If-Match header is not valid.").Field("If-Match", `Must be * or a list of entity tags, such as "12".`)
-	text := strings.Trim(strings.Join(lines, ","), " \t")
-	if text == "*" {
-		return board.Match{}, nil // what is not there is not found anyway
-	}
-	m := board.Match{Strict: true}
-	for tags := 0; ; {
-		text = strings.TrimLeft(text, " \t,") // empty members of a list mean nothing
-		if text == "" {
-			if tags == 0 {
-				return board.Match{}, refuse
-			}
-			return m, nil
-		}
-		tag, rest, ok := entityTag(text)
-		if rest = strings.TrimLeft(rest, " \t"); !ok || rest != "" && rest[0] != ',' || tags == maxTags {
-			return board.Match{}, refuse
-		}
-		if n, err := strconv.ParseInt(tag, 10, 64); err == nil && revisionTag(n) == `"`+tag+`"` {
-			m.Revisions = append(m.Revisions, n)
-		}
-		text = rest
-		tags++
-	}
+// nodeScope returns the scope of cursors within a board.
+func (c boardCall) nodeScope(boardID string) string {
+	return cursor.Scope("board", c.Caller.PersonID, c.Account.ID, boardID)
 }
 
-// maxTags is how many tags a header may name.
-const maxTags = 100
-
-// entityTag takes a tag off the front of a list. What a weak one has between
-// its quotes is as good as nothing.
-func entityTag(text string) (tag, rest string, ok bool) {
-	text, weak := strings.CutPrefix(text, "W/")
-	if text, ok = strings.CutPrefix(text, `"`); !ok {
-		return "", "", false
-	}
-	if tag, rest, ok = strings.Cut(text, `"`); !ok {
-		return "", "", false
-	}
-	for i := range len(tag) {
-		if c := tag[i]; c <= ' ' || c == 0x7f {
-			return "", "", false
-		}
-	}
-	if weak {
-		tag = ""
-	}
-	return tag, rest, true
-}
-
-func revisionTag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
-
-// tagged says at which revision the board is with this answer.
-func tagged(w http.ResponseWriter, revision int64) {
-	w.Header()["Etag"] = []string{revisionTag(revision)}
-}
-
-func (s *Server) listBoards(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
-	if err != nil {
-		return err
-	}
-	trash := c.params.yesNo("deleted")
-	deleted := trash != nil && *trash
-	pg, err := s.page(c.params, cursor.Scope("boards", c.caller.PersonID, c.account.ID, strconv.FormatBool(deleted)))
-	if err != nil {
-		return err
-	}
-	after, err := pg.boardPlace()
-	if err != nil {
-		return err
-	}
-	all, err := s.Boards.List(r.Context(), c.viewer, deleted, after, pg.limit+1)
-	if err != nil {
-		return err
-	}
-	all, more, next := cut(s, pg, all, func(b board.Board) (string, string) { return micros(b.Created), b.ID })
-	list := wire.BoardList{Data: make([]wire.BoardSummary, 0, len(all)), HasMore: more, NextCursor: next}
-	for _, b := range all {
-		list.Data = append(list.Data, asSummary(b))
-	}
-	return reply(w, http.StatusOK, list)
-}
-
-// boardPlace is where the page before ended, in lists of boards and nodes.
-func (l listing) boardPlace() (*board.Place, error) {
-	if l.after == nil {
+// pageEnd returns the end of the previous page of boards or nodes.
+func pageEnd(page rest.Page) (*board.Place, error) {
+	if page.After == nil {
 		return nil, nil
 	}
-	at, err := l.time()
-	return &board.Place{Created: at, ID: l.after[1]}, err
+	at, err := page.AfterTime()
+	return &board.Place{Created: at, ID: page.After[1]}, err
 }
 
-func (s *Server) createBoard(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
+// GET /api/v2/boards lists the boards of an account, the newest first.
+func (h *Handler) listBoards(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
 	if err != nil {
 		return err
 	}
-	d, err := decode[wire.BoardDraft](w, r, s.Limits)
+	deleted := rest.ValueOrZero(call.Params.ReadBool("deleted"))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("boards", call.Caller.PersonID, call.Account.ID, strconv.FormatBool(deleted)))
 	if err != nil {
 		return err
 	}
-	b, err := s.Boards.Create(r.Context(), c.viewer, d.Name)
+	after, err := pageEnd(page)
 	if err != nil {
 		return err
 	}
-	return s.replyBoard(w, http.StatusCreated, c, b, board.Page{})
+
+	all, err := h.Boards.List(r.Context(), call.viewer, deleted, after, page.Limit+1)
+	if err != nil {
+		return err
+	}
+	all, hasMore, next := rest.Cut(page, all, func(b board.Board) (string, string) { return rest.Micros(b.Created), b.ID })
+	return rest.Reply(w, http.StatusOK, wire.BoardList{Data: rest.Convert(all, asSummary), HasMore: hasMore, NextCursor: next})
 }
 
-// scope is that of cursors within a board.
-func (c boardCall) scope(boardID string) string {
-	return cursor.Scope("board", c.caller.PersonID, c.account.ID, boardID)
+// POST /api/v2/boards creates a board.
+func (h *Handler) createBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
+	if err != nil {
+		return err
+	}
+	d, err := rest.Decode[wire.BoardDraft](w, r, h.JSON)
+	if err != nil {
+		return err
+	}
+	b, err := h.Boards.Create(r.Context(), call.viewer, d.Name)
+	if err != nil {
+		return err
+	}
+	return h.replyBoard(w, http.StatusCreated, call, b, board.Page{})
 }
 
-// replyBoard answers with a board and a page of its nodes.
-func (s *Server) replyBoard(w http.ResponseWriter, status int, c boardCall, b board.Board, p board.Page) error {
+// replyBoard writes a board with a page of its nodes.
+func (h *Handler) replyBoard(w http.ResponseWriter, status int, call boardCall, b board.Board, p board.Page) error {
 	var next *string
 	if p.More {
 		last := p.Nodes[len(p.Nodes)-1]
-		sealed := s.Cursors.Seal(c.scope(b.ID), micros(last.Created), last.ID)
+		sealed := h.Pages.Cursors.Seal(call.nodeScope(b.ID), rest.Micros(last.Created), last.ID)
 		next = &sealed
 	}
-	tagged(w, b.Revision)
-	return reply(w, status, s.asBoard(b, p.Nodes, next, c.caller.PersonID))
+	setRevision(w, b.Revision)
+	return rest.Reply(w, status, h.asBoard(b, p.Nodes, next, call.Caller.PersonID))
 }
 
-func (s *Server) getBoard(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
+// GET /api/v2/boards/{board_id} returns a board with a page of its nodes.
+func (h *Handler) getBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
 	if err != nil {
 		return err
 	}
-	pg, err := s.pageOf(c.params, c.scope(c.id), nodePage, nodePage)
+	page, err := h.Pages.WithSize(nodePage).ReadPage(call.Params, call.nodeScope(call.boardID))
 	if err != nil {
 		return err
 	}
-	after, err := pg.boardPlace()
+	after, err := pageEnd(page)
 	if err != nil {
 		return err
 	}
-	b, p, err := s.Boards.Get(r.Context(), c.viewer, c.id, after, pg.limit)
+
+	b, p, err := h.Boards.Get(r.Context(), call.viewer, call.boardID, after, page.Limit)
 	if err != nil {
 		return err
 	}
-	return s.replyBoard(w, http.StatusOK, c, b, p)
+	return h.replyBoard(w, http.StatusOK, call, b, p)
 }
 
-func (s *Server) renameBoard(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
+// PATCH /api/v2/boards/{board_id} renames a board.
+func (h *Handler) renameBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
 	if err != nil {
 		return err
 	}
-	d, err := decode[wire.BoardDraft](w, r, s.Limits)
+	d, err := rest.Decode[wire.BoardDraft](w, r, h.JSON)
 	if err != nil {
 		return err
 	}
-	b, p, err := s.Boards.Rename(r.Context(), c.viewer, c.id, c.match, d.Name, nodePage)
+	b, p, err := h.Boards.Rename(r.Context(), call.viewer, call.boardID, call.match, d.Name, nodePage)
 	if err != nil {
 		return err
 	}
-	return s.replyBoard(w, http.StatusOK, c, b, p)
+	return h.replyBoard(w, http.StatusOK, call, b, p)
 }
 
-func (s *Server) deleteBoard(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
+// DELETE /api/v2/boards/{board_id} moves a board to the trash.
+func (h *Handler) deleteBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
 	if err != nil {
 		return err
 	}
-	if err := s.Boards.Delete(r.Context(), c.viewer, c.id, c.match); err != nil {
+	if err := h.Boards.Delete(r.Context(), call.viewer, call.boardID, call.match); err != nil {
 		return err
 	}
-	return done(w)
+	return rest.NoContent(w)
 }
 
-func (s *Server) restoreBoard(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
+// POST /api/v2/boards/{board_id}/restore restores a board from the trash.
+func (h *Handler) restoreBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
 	if err != nil {
 		return err
 	}
-	b, p, err := s.Boards.Restore(r.Context(), c.viewer, c.id, nodePage)
+	b, p, err := h.Boards.Restore(r.Context(), call.viewer, call.boardID, nodePage)
 	if err != nil {
 		return err
 	}
-	return s.replyBoard(w, http.StatusOK, c, b, p)
-}
-
-func (s *Server) addNode(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
-	if err != nil {
-		return err
-	}
-	d, err := decode[wire.NodeDraft](w, r, s.Limits)
-	if err != nil {
-		return err
-	}
-	n, err := s.Boards.Add(r.Context(), c.viewer, c.id, c.match, draftNode(d))
-	if err != nil {
-		return err
-	}
-	tagged(w, n.Revision)
-	return reply(w, http.StatusCreated, s.asNode(n, c.caller.PersonID))
-}
-
-func (s *Server) changeNodes(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
-	if err != nil {
-		return err
-	}
-	d, err := decode[wire.NodeChanges](w, r, s.Limits)
-	if err != nil {
-		return err
-	}
-	changed, err := s.Boards.Change(r.Context(), c.viewer, c.id, c.match, asChanges(d))
-	if err != nil {
-		return err
-	}
-	tagged(w, changed.Revision)
-	return reply(w, http.StatusOK, wire.NodesChanged{
-		Revision: changed.Revision, Created: s.asNodes(changed.Created, c.caller.PersonID), Updated: s.asNodes(changed.Updated, c.caller.PersonID),
-		Deleted: append([]string{}, changed.Deleted...),
-	})
-}
-
-func (s *Server) changeNode(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
-	if err != nil {
-		return err
-	}
-	d, err := decode[wire.NodeChange](w, r, s.Limits)
-	if err != nil {
-		return err
-	}
-	n, err := s.Boards.Set(r.Context(), c.viewer, c.id, c.match, board.Update{ID: r.PathValue("node_id"), Change: asChange(d)})
-	if err != nil {
-		return err
-	}
-	tagged(w, n.Revision)
-	return reply(w, http.StatusOK, s.asNode(n, c.caller.PersonID))
-}
-
-func (s *Server) deleteNode(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
-	if err != nil {
-		return err
-	}
-	revision, err := s.Boards.Remove(r.Context(), c.viewer, c.id, c.match, r.PathValue("node_id"))
-	if err != nil {
-		return err
-	}
-	tagged(w, revision)
-	return done(w)
+	return h.replyBoard(w, http.StatusOK, call, b, p)
 }

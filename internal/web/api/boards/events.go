@@ -1,4 +1,4 @@
-package api
+package boards
 
 import (
 	"context"
@@ -7,111 +7,117 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/board"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-// streamBoard tells of a board and its nodes until the client leaves or the
-// board is deleted. The events are states and not steps: what changed twice
-// before it could be told is told once.
-func (s *Server) streamBoard(w http.ResponseWriter, r *http.Request) error {
-	c, err := boardCallOf(r)
+// GET /api/v2/boards/{board_id}/events streams the states of a board and its
+// nodes until the client leaves or the board is deleted. Events are states, not
+// steps: two changes of a node may arrive as one event.
+func (h *Handler) streamBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
 	if err != nil {
 		return err
 	}
-	leave, ok := s.streams.Take(c.caller.PersonID)
-	if !ok {
-		return tooManyStreams()
+	release, err := h.Streams.TakeSlot(call.Caller.PersonID)
+	if err != nil {
+		return err
 	}
-	defer leave()
-	news, stop := s.Boards.Hub.Follow(c.id)
-	defer stop()
+	defer release()
+	changes, unfollow := h.Boards.Hub.Follow(call.boardID)
+	defer unfollow()
+
 	ctx := r.Context()
-	revision, err := s.Boards.Revision(ctx, c.viewer, c.id)
+	revision, err := h.Boards.Revision(ctx, call.viewer, call.boardID)
 	if err != nil {
 		return err
 	}
-	t := boardTale{s: s, c: c, mark: board.Mark{Revision: revision}}
+	stream := boardStream{h: h, call: call, mark: board.Mark{Revision: revision}}
 	if known, ok := lastRevision(r.Header); ok {
-		t.mark.Revision = known
+		stream.mark.Revision = known
 	}
-	return s.stream(w, r, news, func(e *events) (bool, error) { return t.tell(ctx, e) })
+	return h.Streams.SendEvents(w, r, changes, func(events *rest.EventWriter) (bool, error) { return stream.sendChanges(ctx, events) })
 }
 
-// lastRevision reads Last-Event-ID. Whatever is no revision is as good as none.
-func lastRevision(h http.Header) (int64, bool) {
-	n, err := strconv.ParseInt(h.Get("Last-Event-ID"), 10, 64)
+// lastRevision returns the Last-Event-ID header where it is a revision.
+func lastRevision(header http.Header) (int64, bool) {
+	n, err := strconv.ParseInt(header.Get("Last-Event-ID"), 10, 64)
 	return n, err == nil && n >= 0
 }
 
-// atOnce is how many pages of nodes are told before the stream looks around.
-const atOnce = 10
+// maxPagesAtOnce bounds the pages of nodes that one update sends.
+const maxPagesAtOnce = 10
 
-// boardTale is what somebody was told about a board.
-type boardTale struct {
-	s     *Server
-	c     boardCall
-	mark  board.Mark
-	board board.Board // as it was told last; zero: not yet
+// boardStream is the state of one event stream about a board.
+type boardStream struct {
+	h     *Handler
+	call  boardCall
+	mark  board.Mark  // everything up to here was sent
+	board board.Board // as it was sent last; zero before the first event
 }
 
-// tell sends what is new. Every event carries the revision up to which all was
-// told: who is cut off after one goes on from it, and misses nothing.
-func (t *boardTale) tell(ctx context.Context, e *events) (ended bool, err error) {
-	revision, err := t.s.Boards.Revision(ctx, t.c.viewer, t.c.id)
+// sendChanges sends the events that are new. Each event has the revision up to
+// which everything was sent, so a client that was disconnected can resume after
+// any event.
+func (s *boardStream) sendChanges(ctx context.Context, events *rest.EventWriter) (ended bool, err error) {
+	boards := s.h.Boards
+	revision, err := boards.Revision(ctx, s.call.viewer, s.call.boardID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return false, err
 	}
-	if err == nil && t.board.ID != "" && revision == t.mark.Revision {
+	if err == nil && s.board.ID != "" && revision == s.mark.Revision {
 		return false, nil
 	}
-	changed := false
-	more := true
-	for i := 0; more && i < atOnce; i++ {
-		if i > 0 { // who takes them slowly may have lost access meanwhile
-			if err := t.c.reauthorize(ctx); err != nil {
+
+	hasChanges := false
+	hasMore := true
+	for i := 0; hasMore && i < maxPagesAtOnce; i++ {
+		if i > 0 { // a slow client may have lost access meanwhile
+			if err := s.call.Reauthorize(ctx); err != nil {
 				return false, err
 			}
 		}
-		n, err := t.s.Boards.Since(ctx, t.c.viewer, t.c.id, t.mark, nodePage)
-		if fault.Is(err, fault.NotFound) && t.board.ID != "" { // removed for good, and nobody can say more than was known
-			return true, e.tell(event{t.mark.Revision, "deleted", asSummary(t.board)})
+		n, err := boards.Since(ctx, s.call.viewer, s.call.boardID, s.mark, nodePage)
+		if fault.Is(err, fault.NotFound) && s.board.ID != "" { // removed for good
+			return true, events.SendAll(rest.Event{ID: s.mark.Revision, Name: "deleted", Data: asSummary(s.board)})
 		}
 		if err != nil {
 			return false, err
 		}
 		if !n.Board.Deleted.IsZero() {
-			return true, e.tell(event{n.Board.Revision, "deleted", asSummary(n.Board)})
+			return true, events.SendAll(rest.Event{ID: n.Board.Revision, Name: "deleted", Data: asSummary(n.Board)})
 		}
-		t.mark = n.Mark
-		more = n.More
-		var all []event
+
+		s.mark = n.Mark
+		hasMore = n.More
+		var all []rest.Event
 		if len(n.Nodes) > 0 {
-			changed = true
-			all = append(all, event{n.Mark.Revision, "nodes", t.change(n)})
+			hasChanges = true
+			all = append(all, rest.Event{ID: n.Mark.Revision, Name: "nodes", Data: s.asBoardChange(n)})
 		}
 		switch {
 		case n.Lost:
-			all = append(all, event{n.Mark.Revision, "reset", asSummary(n.Board)})
-			t.board = n.Board
-		case !more && (!changed || t.board.Name != n.Board.Name):
-			all = append(all, event{n.Mark.Revision, "board", asSummary(n.Board)})
-			t.board = n.Board
+			all = append(all, rest.Event{ID: n.Mark.Revision, Name: "reset", Data: asSummary(n.Board)})
+			s.board = n.Board
+		case !hasMore && (!hasChanges || s.board.Name != n.Board.Name):
+			all = append(all, rest.Event{ID: n.Mark.Revision, Name: "board", Data: asSummary(n.Board)})
+			s.board = n.Board
 		}
-		if err := e.tell(all...); err != nil {
+		if err := events.SendAll(all...); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
 }
 
-func (t *boardTale) change(n board.News) wire.BoardChange {
-	c := wire.BoardChange{Revision: n.Mark.Revision, Put: []wire.Node{}, Deleted: []string{}}
+func (s *boardStream) asBoardChange(n board.News) wire.BoardChange {
+	change := wire.BoardChange{Revision: n.Mark.Revision, Put: []wire.Node{}, Deleted: []string{}}
 	for _, one := range n.Nodes {
 		if one.Deleted.IsZero() {
-			c.Put = append(c.Put, t.s.asNode(one, t.c.caller.PersonID))
+			change.Put = append(change.Put, s.h.asNode(one, s.call.Caller.PersonID))
 		} else {
-			c.Deleted = append(c.Deleted, one.ID)
+			change.Deleted = append(change.Deleted, one.ID)
 		}
 	}
-	return c
+	return change
 }

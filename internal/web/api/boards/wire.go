@@ -1,8 +1,9 @@
-package api
+package boards
 
 import (
 	"atelier/internal/board"
 	"atelier/internal/file/library"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
@@ -10,17 +11,17 @@ func asSummary(b board.Board) wire.BoardSummary {
 	return wire.BoardSummary{
 		ID:        b.ID,
 		Name:      b.Name,
-		TeamID:    orNull(b.Team()),
+		TeamID:    rest.TextOrNull(b.Team()),
 		Revision:  b.Revision,
-		Created:   moment(b.Created),
-		Updated:   moment(b.Updated),
-		Deleted:   momentOrNull(b.Deleted),
+		Created:   rest.Moment(b.Created),
+		Updated:   rest.Moment(b.Updated),
+		Deleted:   rest.MomentOrNull(b.Deleted),
 		UID:       b.PersonID,
 		NodeCount: b.Nodes,
 	}
 }
 
-func (s *Server) asBoard(b board.Board, nodes []board.Node, next *string, viewerID string) wire.Board {
+func (h *Handler) asBoard(b board.Board, nodes []board.Node, next *string, viewerID string) wire.Board {
 	one := asSummary(b)
 	return wire.Board{
 		ID:         one.ID,
@@ -32,32 +33,33 @@ func (s *Server) asBoard(b board.Board, nodes []board.Node, next *string, viewer
 		Deleted:    one.Deleted,
 		UID:        one.UID,
 		NodeCount:  one.NodeCount,
-		Nodes:      s.asNodes(nodes, viewerID),
+		Nodes:      h.asNodes(nodes, viewerID),
 		HasMore:    next != nil,
 		NextCursor: next,
 	}
 }
 
-func (s *Server) asNodes(nodes []board.Node, viewerID string) []wire.Node {
+func (h *Handler) asNodes(nodes []board.Node, viewerID string) []wire.Node {
 	all := make([]wire.Node, 0, len(nodes))
 	for _, n := range nodes {
-		all = append(all, s.asNode(n, viewerID))
+		all = append(all, h.asNode(n, viewerID))
 	}
 	return all
 }
 
-func (s *Server) asNode(n board.Node, viewerID string) wire.Node {
+// asNode converts a node. Its signed addresses are made for the viewer.
+func (h *Handler) asNode(n board.Node, viewerID string) wire.Node {
 	one := wire.Node{
 		ID:       n.ID,
 		Kind:     wire.NodeKind(n.Kind),
-		Ref:      orNull(n.Ref),
+		Ref:      rest.TextOrNull(n.Ref),
 		Text:     n.Text,
 		X:        n.Box.X,
 		Y:        n.Box.Y,
 		Width:    n.Box.Width,
 		Height:   n.Box.Height,
 		Z:        n.Z,
-		Created:  moment(n.Created),
+		Created:  rest.Moment(n.Created),
 		Revision: n.Revision,
 		Missing:  n.Missing,
 	}
@@ -65,11 +67,11 @@ func (s *Server) asNode(n board.Node, viewerID string) wire.Node {
 		one.Item = &wire.NodeItem{
 			Type:            wire.Medium(i.Type),
 			MimeType:        i.MimeType,
-			URL:             s.Links.URL(i.Kind, i.ID, library.Whole, viewerID, i.Names.Whole),
-			ThumbURL:        link(s.Links, i.Kind, i.ID, library.Thumb, viewerID, i.Names),
-			Width:           countOrNull(int64(i.Width)),
-			Height:          countOrNull(int64(i.Height)),
-			DurationSeconds: playing(i.Duration),
+			URL:             h.Links.URL(i.Kind, i.ID, library.Whole, viewerID, i.Names.Whole),
+			ThumbURL:        rest.MediaURL(h.Links, i.Kind, i.ID, library.Thumb, viewerID, i.Names),
+			Width:           rest.NumberOrNull(int64(i.Width)),
+			Height:          rest.NumberOrNull(int64(i.Height)),
+			DurationSeconds: rest.SecondsOrNull(i.Duration),
 			SizeBytes:       i.Size,
 		}
 	}
@@ -80,25 +82,22 @@ func (s *Server) asNode(n board.Node, viewerID string) wire.Node {
 	return one
 }
 
-func draftNode(d wire.NodeDraft) board.Draft {
+func toDraft(d wire.NodeDraft) board.Draft {
 	return board.Draft{
 		Kind: board.Kind(d.Kind),
-		Ref:  given(d.Ref),
-		Text: given(d.Text),
+		Ref:  rest.ValueOrZero(d.Ref),
+		Text: rest.ValueOrZero(d.Text),
 		Z:    d.Z,
-		Box:  board.Box{X: given(d.X), Y: given(d.Y), Width: given(d.Width), Height: given(d.Height)},
+		Box: board.Box{
+			X:      rest.ValueOrZero(d.X),
+			Y:      rest.ValueOrZero(d.Y),
+			Width:  rest.ValueOrZero(d.Width),
+			Height: rest.ValueOrZero(d.Height),
+		},
 	}
 }
 
-// given is a value that may be left out.
-func given[T any](v *T) (value T) {
-	if v != nil {
-		value = *v
-	}
-	return value
-}
-
-func asChange(d wire.NodeChange) board.Change {
+func toChange(d wire.NodeChange) board.Change {
 	return board.Change{
 		Ref:    d.Ref,
 		Text:   d.Text,
@@ -110,12 +109,12 @@ func asChange(d wire.NodeChange) board.Change {
 	}
 }
 
-func asChanges(d wire.NodeChanges) board.Changes {
-	c := board.Changes{Delete: given(d.Delete)}
-	for _, one := range given(d.Create) {
-		c.Create = append(c.Create, draftNode(one))
+func toChanges(d wire.NodeChanges) board.Changes {
+	c := board.Changes{Delete: rest.ValueOrZero(d.Delete)}
+	for _, one := range rest.ValueOrZero(d.Create) {
+		c.Create = append(c.Create, toDraft(one))
 	}
-	for _, u := range given(d.Update) {
+	for _, u := range rest.ValueOrZero(d.Update) {
 		c.Update = append(c.Update, board.Update{ID: u.ID, Change: board.Change{
 			Ref:    u.Ref,
 			Text:   u.Text,

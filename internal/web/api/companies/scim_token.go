@@ -1,52 +1,49 @@
-package api
+package companies
 
 import (
 	"net/http"
 
 	"atelier/internal/people/credential"
-	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-// directoryRoutes are those about the connection of a company's own directory.
-func (s *Server) directoryRoutes() []route {
-	return []route{
-		{"GET", prefix + "/companies/{company_id}/scim-token", access.SignedIn, s.getScimToken},
-		{"POST", prefix + "/companies/{company_id}/scim-token", access.SignedIn, s.createScimToken},
-		{"DELETE", prefix + "/companies/{company_id}/scim-token", access.SignedIn, s.deleteScimToken},
-	}
-}
-
-func (s *Server) getScimToken(w http.ResponseWriter, r *http.Request) error {
-	t, err := s.Directory.Connection(r.Context(), manager(r), r.PathValue("company_id"))
+// GET /api/v2/companies/{company_id}/scim-token returns the SCIM token of a company
+// without its value.
+func (h *Handler) getScimToken(w http.ResponseWriter, r *http.Request) error {
+	t, err := h.Directory.Connection(r.Context(), rest.ManagerOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, s.asScimToken(t, ""))
+	return rest.Reply(w, http.StatusOK, h.asScimToken(t, ""))
 }
 
-func (s *Server) createScimToken(w http.ResponseWriter, r *http.Request) error {
-	t, secret, err := s.Directory.Connect(r.Context(), manager(r), r.PathValue("company_id"))
+// POST /api/v2/companies/{company_id}/scim-token creates the SCIM token of a company,
+// or replaces it.
+func (h *Handler) createScimToken(w http.ResponseWriter, r *http.Request) error {
+	t, secret, err := h.Directory.Connect(r.Context(), rest.ManagerOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusCreated, s.asScimToken(t, secret))
+	return rest.Reply(w, http.StatusCreated, h.asScimToken(t, secret))
 }
 
-func (s *Server) deleteScimToken(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.Disconnect(r.Context(), manager(r), r.PathValue("company_id")); err != nil {
+// DELETE /api/v2/companies/{company_id}/scim-token deletes the SCIM token of a
+// company, and so ends provisioning.
+func (h *Handler) deleteScimToken(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Directory.Disconnect(r.Context(), rest.ManagerOf(r), r.PathValue("company_id")); err != nil {
 		return err
 	}
-	return done(w)
+	return rest.NoContent(w)
 }
 
-// asScimToken shows a connection, with the token where it was just made.
-func (s *Server) asScimToken(t credential.DirectoryToken, secret string) wire.ScimToken {
+// asScimToken converts a SCIM token. secret is empty unless it was just created.
+func (h *Handler) asScimToken(t credential.DirectoryToken, secret string) wire.ScimToken {
 	return wire.ScimToken{
-		URL:      s.BaseURL + "/scim/v2",
-		Token:    orNull(secret),
+		URL:      h.BaseURL + "/scim/v2",
+		Token:    rest.TextOrNull(secret),
 		Hint:     t.Hint,
-		Created:  moment(t.Created),
-		LastUsed: momentOrNull(t.LastUsed),
+		Created:  rest.Moment(t.Created),
+		LastUsed: rest.MomentOrNull(t.LastUsed),
 	}
 }

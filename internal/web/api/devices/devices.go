@@ -1,56 +1,112 @@
-package api
+// Package devices serves the sign-in of devices (RFC 8628), the refresh of their
+// tokens, and the list of devices.
+package devices
 
 import (
 	"cmp"
 	"net/http"
 
+	"atelier/internal/account/identity"
 	"atelier/internal/base/cursor"
+	"atelier/internal/base/throttle"
 	"atelier/internal/people/device"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-// listDevices answers GET /devices.
-func (s *Server) listDevices(w http.ResponseWriter, r *http.Request) error {
-	c := callOf(r)
-	pg, err := s.page(c.params, cursor.Scope("devices", c.caller.PersonID))
+// Handler serves devices.
+type Handler struct {
+	Desk  *identity.Desk
+	Pages rest.Pager
+	JSON  rest.JSONLimits
+	// Guesses limits how often an address may present unknown device codes.
+	Guesses *throttle.Buckets
+}
+
+// Routes lists the operations on devices.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("POST /api/v2/auth/device/start", access.Open, h.startSignIn),
+		rest.NewRoute("GET /api/v2/auth/device/poll", access.Open, h.pollByQuery),
+		rest.NewRoute("POST /api/v2/auth/device/poll", access.Open, h.pollByBody),
+		rest.NewRoute("POST /api/v2/auth/token/refresh", access.Open, h.refreshTokens),
+		rest.NewRoute("POST /api/v2/auth/device/revoke", access.LeavingDevice, h.revokeDevice),
+		rest.NewRoute("POST /api/v2/auth/sign-out-everywhere", access.Leaving, h.signOutEverywhere),
+		rest.NewRoute("GET /api/v2/devices", access.SignedIn, h.listDevices),
+		rest.NewRoute("GET /.well-known/jwks.json", access.Open, h.getKeys),
+	}
+}
+
+// GET /api/v2/devices lists the devices of the caller, the newest first.
+func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("devices", call.Caller.PersonID))
 	if err != nil {
 		return err
 	}
 	var after *device.After
-	if pg.after != nil {
-		at, err := pg.time()
+	if page.After != nil {
+		at, err := page.AfterTime()
 		if err != nil {
 			return err
 		}
-		after = &device.After{Created: at, ID: pg.after[1]}
+		after = &device.After{Created: at, ID: page.After[1]}
 	}
 
-	devices, err := s.Desk.ListDevices(r.Context(), c.caller.PersonID, after, pg.limit+1)
+	devices, err := h.Desk.ListDevices(r.Context(), call.Caller.PersonID, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
-	answer := wire.DeviceList{Data: []wire.Device{}}
-	devices, answer.HasMore, answer.NextCursor = cut(s, pg, devices, func(d device.Device) (string, string) { return micros(d.Created), d.ID })
-	for _, d := range devices {
-		answer.Data = append(answer.Data, asDevice(d, c.caller.DeviceID))
-	}
-	return reply(w, http.StatusOK, answer)
+	devices, hasMore, next := rest.Cut(page, devices, func(d device.Device) (string, string) { return rest.Micros(d.Created), d.ID })
+	return rest.Reply(w, http.StatusOK, wire.DeviceList{
+		Data:       rest.Convert(devices, func(d device.Device) wire.Device { return asDevice(d, call.Caller.DeviceID) }),
+		HasMore:    hasMore,
+		NextCursor: next,
+	})
 }
 
-// kindDevice is the kind of what signed in with the device flow.
+// POST /api/v2/auth/device/revoke signs a device out: the one in X-Device-Id, or
+// the device of the caller.
+func (h *Handler) revokeDevice(w http.ResponseWriter, r *http.Request) error {
+	id := rest.CallOf(r).Caller.DeviceID
+	if named := r.Header["X-Device-Id"]; len(named) > 0 {
+		id = named[0]
+		if len(named) > 1 {
+			id = "" // ambiguous, so no device matches
+		}
+	}
+	actor := rest.ActorOf(r)
+	if err := h.Desk.RevokeDevice(r.Context(), actor, actor.PersonID, id); err != nil {
+		return err
+	}
+	return rest.NoContent(w)
+}
+
+// POST /api/v2/auth/sign-out-everywhere ends all sessions and devices of the
+// caller.
+func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request) error {
+	actor := rest.ActorOf(r)
+	if err := h.Desk.SignOutEverywhere(r.Context(), actor, actor.PersonID); err != nil {
+		return err
+	}
+	return rest.NoContent(w)
+}
+
+// kindDevice is the kind of everything that signed in with the device flow.
 const kindDevice = "DEVICE"
 
-// asDevice shows a device to somebody who asks from the device here.
-func asDevice(d device.Device, here string) wire.Device {
+// asDevice converts a device. currentID is the device of the caller.
+func asDevice(d device.Device, currentID string) wire.Device {
 	return wire.Device{
 		ID:             d.ID,
 		Kind:           kindDevice,
 		Name:           cmp.Or(d.Agent, "Unknown app"),
-		PluginKind:     orNull(d.PluginKind),
+		PluginKind:     rest.TextOrNull(d.PluginKind),
 		Address:        d.Address,
 		SignInProvider: d.Provider,
-		Created:        moment(d.Created),
-		LastUsed:       moment(d.LastUsed),
-		Current:        d.ID == here,
+		Created:        rest.Moment(d.Created),
+		LastUsed:       rest.Moment(d.LastUsed),
+		Current:        d.ID == currentID,
 	}
 }

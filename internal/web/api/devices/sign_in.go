@@ -1,151 +1,121 @@
-package api
+package devices
 
 import (
 	"errors"
 	"net/http"
 
 	"atelier/internal/account/identity"
-	"atelier/internal/base/fault"
 	"atelier/internal/people/device"
+	"atelier/internal/web/api/me"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
 )
 
-// guessesPerMinute bounds how often an address may present device codes that
-// are not known.
-const guessesPerMinute = 60
+// GuessesPerMinute limits how often an address may present unknown device codes.
+const GuessesPerMinute = 60
 
-// maxStart bounds the body of a start, which strangers send.
-const maxStart = 1 << 10
+// maxStartBytes bounds the body of a start, which needs no authentication.
+const maxStartBytes = 1 << 10
 
-func visitor(r *http.Request) identity.Visitor {
-	return identity.Visitor{Agent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
-}
-
-func actor(r *http.Request) identity.Actor {
-	return identity.Actor{PersonID: callOf(r).caller.PersonID, Address: httpd.RecordOf(r.Context()).Addr.String()}
-}
-
-func (s *Server) startDevice(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[wire.DeviceStart](w, r, Limits{JSONBytes: maxStart, JSONDepth: s.Limits.JSONDepth})
+// POST /api/v2/auth/device/start begins the sign-in of a device.
+func (h *Handler) startSignIn(w http.ResponseWriter, r *http.Request) error {
+	req, err := rest.Decode[wire.DeviceStart](w, r, rest.JSONLimits{Bytes: maxStartBytes, Depth: h.JSON.Depth})
 	if err != nil {
 		return err
 	}
-	kind := ""
-	if req.PluginKind != nil {
-		if kind = *req.PluginKind; kind == "" {
-			return fault.New(fault.Invalid, "Some fields are not valid.").Field("plugin_kind", "Must be 1 to 32 of a-z, 0-9, _ and -.")
-		}
+	kind := rest.ValueOrZero(req.PluginKind)
+	if req.PluginKind != nil && kind == "" {
+		return rest.InvalidFields().Field("plugin_kind", "Must be 1 to 32 of a-z, 0-9, _ and -.")
 	}
-	codes, err := s.Desk.StartDevice(r.Context(), kind, visitor(r))
+
+	codes, err := h.Desk.StartDevice(r.Context(), kind, rest.VisitorOf(r))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, wire.DeviceCodes{
+	return rest.Reply(w, http.StatusOK, wire.DeviceCodes{
 		DeviceCode:      codes.DeviceCode,
 		UserCode:        codes.UserCode,
-		VerificationURL: s.Desk.VerificationURL(codes.UserCode),
+		VerificationURL: h.Desk.VerificationURL(codes.UserCode),
 		ExpiresIn:       int(codes.ExpiresIn.Seconds()),
 		Interval:        int(codes.Interval.Seconds()),
 	})
 }
 
-func (s *Server) pollDevice(w http.ResponseWriter, r *http.Request) error {
-	p := paramsOf(r)
-	code := p.one("device_code")
+// GET /api/v2/auth/device/poll returns the tokens of a device once its sign-in was
+// approved.
+func (h *Handler) pollByQuery(w http.ResponseWriter, r *http.Request) error {
+	p := rest.ParamsOf(r)
+	code := p.ReadText("device_code")
 	if code == "" {
-		p.problem("device_code", "Give the device code of the start.")
+		p.AddProblem("device_code", "Send the device_code that the start returned.")
 	}
-	if err := p.failed(); err != nil {
+	if err := p.Err(); err != nil {
 		return err
 	}
-	return s.poll(w, r, code)
+	return h.pollSignIn(w, r, code)
 }
 
-func (s *Server) pollDeviceByBody(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[wire.DevicePoll](w, r, s.Limits)
+// POST /api/v2/auth/device/poll is the GET with the device code in the body.
+func (h *Handler) pollByBody(w http.ResponseWriter, r *http.Request) error {
+	req, err := rest.Decode[wire.DevicePoll](w, r, h.JSON)
 	if err != nil {
 		return err
 	}
 	if req.DeviceCode == "" {
-		return missing("device_code")
+		return rest.RequiredField("device_code")
 	}
-	return s.poll(w, r, req.DeviceCode)
+	return h.pollSignIn(w, r, req.DeviceCode)
 }
 
-func (s *Server) poll(w http.ResponseWriter, r *http.Request, code string) error {
-	in, err := s.Desk.Poll(r.Context(), code, visitor(r))
+func (h *Handler) pollSignIn(w http.ResponseWriter, r *http.Request, code string) error {
+	signIn, err := h.Desk.Poll(r.Context(), code, rest.VisitorOf(r))
 	if errors.Is(err, device.ErrUnknownCode) {
-		if limited := takeRequest(s.guesses, httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); limited != nil {
+		if limited := rest.CheckRate(h.Guesses, httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); limited != nil {
 			return limited
 		}
 	}
 	if err != nil {
 		return err
 	}
-	who := asIdentity(in.Record)
-	return reply(w, http.StatusOK, wire.SignedIn{
-		Tokens:           asTokens(in.Tokens),
-		DeviceID:         in.DeviceID,
-		User:             who.User,
-		Accounts:         who.Accounts,
-		NewlyJoinedTeams: who.NewlyJoinedTeams,
+
+	person := me.AsIdentity(signIn.Record)
+	return rest.Reply(w, http.StatusOK, wire.SignedIn{
+		Tokens:           asTokens(signIn.Tokens),
+		DeviceID:         signIn.DeviceID,
+		User:             person.User,
+		Accounts:         person.Accounts,
+		NewlyJoinedTeams: person.NewlyJoinedTeams,
 	})
 }
 
-func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[wire.RefreshRequest](w, r, s.Limits)
+// POST /api/v2/auth/token/refresh exchanges a refresh token for new tokens.
+func (h *Handler) refreshTokens(w http.ResponseWriter, r *http.Request) error {
+	req, err := rest.Decode[wire.RefreshRequest](w, r, h.JSON)
 	if err != nil {
 		return err
 	}
 	if req.RefreshToken == "" {
-		return missing("refresh_token")
+		return rest.RequiredField("refresh_token")
 	}
-	tokens, err := s.Desk.Refresh(r.Context(), req.RefreshToken, visitor(r))
+	tokens, err := h.Desk.Refresh(r.Context(), req.RefreshToken, rest.VisitorOf(r))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, asTokens(tokens))
+	return rest.Reply(w, http.StatusOK, asTokens(tokens))
 }
 
-func (s *Server) revokeDevice(w http.ResponseWriter, r *http.Request) error {
-	id := callOf(r).caller.DeviceID
-	if named := r.Header["X-Device-Id"]; len(named) > 0 {
-		id = named[0]
-		if len(named) > 1 {
-			id = "" // nobody could say which one is meant
-		}
-	}
-	a := actor(r)
-	if err := s.Desk.RevokeDevice(r.Context(), a, a.PersonID, id); err != nil {
-		return err
-	}
-	return done(w)
-}
-
-func (s *Server) signOutEverywhere(w http.ResponseWriter, r *http.Request) error {
-	a := actor(r)
-	if err := s.Desk.SignOutEverywhere(r.Context(), a, a.PersonID); err != nil {
-		return err
-	}
-	return done(w)
-}
-
-func (s *Server) getKeys(w http.ResponseWriter, r *http.Request) error {
-	body, err := s.Desk.Tokens.JWKS(r.Context())
+// GET /.well-known/jwks.json returns the public keys that verify ID tokens.
+func (h *Handler) getKeys(w http.ResponseWriter, r *http.Request) error {
+	body, err := h.Desk.Tokens.JWKS(r.Context())
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	send(w, http.StatusOK, body)
+	rest.Send(w, http.StatusOK, body)
 	return nil
 }
 
 func asTokens(t identity.Tokens) wire.Tokens {
 	return wire.Tokens{IDToken: t.ID, RefreshToken: t.Refresh, ExpiresAt: t.Expires.Unix()}
-}
-
-// missing refuses a body without a field that it needs.
-func missing(field string) error {
-	return fault.New(fault.Invalid, "Some fields are not valid.").Field(field, "This field is required.")
 }

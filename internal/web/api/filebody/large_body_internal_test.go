@@ -1,4 +1,4 @@
-package api
+package filebody
 
 import (
 	"io"
@@ -30,7 +30,7 @@ func TestWholeBodyHasNoDeadline(t *testing.T) {
 		ReadCloser: io.NopCloser(strings.NewReader("content")),
 		conn:       http.NewResponseController(conn),
 		now:        time.Now,
-		most:       1 << 20,
+		maxBytes:   1 << 20,
 	}
 	if text, err := io.ReadAll(body); string(text) != "content" || err != nil {
 		t.Fatalf("body = %q, %v", text, err)

@@ -1,4 +1,4 @@
-package api
+package generations
 
 import (
 	"encoding/json"
@@ -19,130 +19,135 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
 	"atelier/internal/web/access"
+	"atelier/internal/web/api/filebody"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
 )
 
-// smallBody is the size above which a request is refused for its rate before its
-// body is read.
+// smallBody is the size above which requests are rate-limited before their body
+// is read.
 const smallBody = 1 << 20
 
-func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error {
-	c := callOf(r)
-	s.tellPolicy(w)
-	if err := c.params.failed(); err != nil {
+// POST /api/v2/generate creates a run, or repeats the response of the request
+// that had the same Idempotency-Key.
+func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	h.setRateLimitPolicy(w.Header())
+	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	key, err := s.idempotencyKey(r.Header)
+	key, err := h.readIdempotencyKey(r.Header)
 	if err != nil {
 		return err
 	}
-	defer s.Runs.Expect(c.caller.PersonID)()
-	known := false
+
+	defer h.Runs.Expect(call.Caller.PersonID)()
+	isKnown := false
 	if key != "" {
-		if known, err = s.Runs.Known(r.Context(), c.caller.PersonID, key); err != nil {
+		if isKnown, err = h.Runs.Known(r.Context(), call.Caller.PersonID, key); err != nil {
 			return err
 		}
 	}
-	if err := s.refuseEarly(w, r, c.caller.PersonID, known); err != nil {
+	if err := h.refuseEarly(w, r, call.Caller.PersonID, isKnown); err != nil {
 		return err
 	}
 	room := int64(math.MaxInt64)
-	if !known {
-		if room, err = s.roomForRun(r, c.account.ID); err != nil {
+	if !isKnown {
+		if room, err = h.checkRoom(r, call.Account.ID); err != nil {
 			w.Header().Set("Connection", "close")
-			return inPart(err, "body")
+			return rest.InPart(err, "body")
 		}
 	}
-	s.takeLarge(w, r)
-	f, err := s.receive(w, r, known, room)
+
+	h.Files.ExtendDeadlines(w, r)
+	body, err := h.readBody(w, r, isKnown, room)
 	if err != nil {
-		w.Header().Set("Connection", "close") // the rest of the body is not waited for
+		w.Header().Set("Connection", "close") // the rest of the body is not read
 		return err
 	}
-	created, err := s.accept(r, c, f, key, known)
-	if refused(err) || created.Replayed {
-		s.Intake.Drop(r.Context(), f.files...)
+	created, err := h.createRun(r, call, body, key, isKnown)
+	if rest.IsRefusal(err) || created.Replayed {
+		h.Files.Intake.Drop(r.Context(), body.files...)
 	}
-	if fault.Is(err, fault.StorageQuotaExceeded) && len(f.files) > 0 {
-		err = inPart(err, "files")
+	if fault.Is(err, fault.StorageQuotaExceeded) && len(body.files) > 0 {
+		err = rest.InPart(err, "files")
 	}
 	if err != nil {
-		return s.tellFull(w, err)
+		setRateLimitExceeded(w.Header(), err)
+		return err
 	}
-	h := w.Header()
-	h.Set("Retry-After", strconv.FormatInt(int64(created.PollAfter/time.Second), 10))
+
+	header := w.Header()
+	header.Set("Retry-After", strconv.FormatInt(int64(created.PollAfter/time.Second), 10))
 	if created.Replayed {
-		h.Set("Idempotent-Replayed", "true")
+		header.Set("Idempotent-Replayed", "true")
 	}
-	h.Set("RateLimit", rateLimit(created.Rooms))
-	addVary(h, varies)
-	send(w, http.StatusAccepted, created.Response)
+	header.Set("RateLimit", formatRateLimit(created.Rooms))
+	rest.VaryByCaller(header)
+	rest.Send(w, http.StatusAccepted, created.Response)
 	return nil
 }
 
-// roomForRun tells how many bytes a run can bring along, and refuses a form that
-// brings more before it is read. A JSON body is small: whether the account has
-// room for results is then decided with everything else.
-func (s *Server) roomForRun(r *http.Request, accountID string) (room int64, err error) {
+// checkRoom returns how many bytes of files a run can bring, and refuses a form
+// that brings more before it is read. A JSON body brings no files: whether the
+// account has room for results is decided when the run is created.
+func (h *Handler) checkRoom(r *http.Request, accountID string) (room int64, err error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		return s.roomFor(r, accountID)
+		return h.Files.CheckRoom(r, accountID)
 	}
-	return math.MaxInt64, s.Space()
+	return math.MaxInt64, h.Files.Space()
 }
 
-// refused tells whether a create was refused for sure. After any other failure
-// the run may be there, and need its files; where it is not, they are swept.
-func refused(err error) bool {
-	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Code != fault.Unavailable && f.Details["reason"] != "in_flight"
-}
-
-// accept makes a run of what was received, or finds the answer that its key
-// got before.
-func (s *Server) accept(r *http.Request, c *call, f form, key string, known bool) (generation.Created, error) {
-	if err := httpd.WellFormed(f.payload, s.Limits.JSONDepth); err != nil {
-		if known {
+// createRun creates a run from a request, or returns the response that its key
+// had before.
+func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, key string, isKnown bool) (generation.Created, error) {
+	if err := httpd.WellFormed(body.payload, h.JSON.Depth); err != nil {
+		if isKnown {
 			return generation.Created{}, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")
 		}
 		return generation.Created{}, err
 	}
-	print, err := f.fingerprint(c.account.ID)
+	fingerprint, err := body.fingerprint(call.Account.ID)
 	if err != nil {
 		return generation.Created{}, fmt.Errorf("fingerprint: %w", err)
 	}
-	if known {
-		created, found, err := s.Runs.Replay(r.Context(), c.caller.PersonID, key, print)
-		if err != nil || found {
+
+	if isKnown {
+		created, isFound, err := h.Runs.Replay(r.Context(), call.Caller.PersonID, key, fingerprint)
+		if err != nil || isFound {
 			return created, err
 		}
-		// It was forgotten in between, and the files were not kept.
-		if len(f.digests) > 0 {
+		// The key expired after it was looked up, and the files were only hashed.
+		if len(body.digests) > 0 {
 			return generation.Created{}, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key has just expired. Send the request again.").With("reason", "in_flight")
 		}
 	}
-	d, err := draftOf(f.payload)
+
+	d, err := parseDraft(body.payload)
 	if err != nil {
 		return generation.Created{}, err
 	}
-	d.Caller = s.runsFor(c)
-	d.Files = f.files
+	d.Caller = callerOf(call)
+	d.Files = body.files
 	d.Key = key
-	d.Fingerprint = print
-	return s.Runs.Create(r.Context(), d, func(made run.Run) ([]byte, error) { return json.Marshal(s.asCreated(made)) })
+	d.Fingerprint = fingerprint
+	return h.Runs.Create(r.Context(), d, func(created run.Run) ([]byte, error) { return json.Marshal(h.asCreated(created)) })
 }
 
-// refuseEarly refuses a request by what its headers say, so that nobody sends
-// a large body for nothing.
-func (s *Server) refuseEarly(w http.ResponseWriter, r *http.Request, personID string, known bool) error {
+// refuseEarly refuses a request by its headers, so that no large body is sent in
+// vain.
+func (h *Handler) refuseEarly(w http.ResponseWriter, r *http.Request, personID string, isKnown bool) error {
 	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
 		return nil
 	}
-	err := error(nil)
-	if r.ContentLength > s.Limits.RequestBytes {
-		err = tooLarge(s.Limits.RequestBytes)
-	} else if !known {
-		err = s.tellFull(w, s.Runs.Busy(r.Context(), personID))
+
+	var err error
+	if r.ContentLength > h.Files.MaxRequestBytes {
+		err = filebody.TooLarge(h.Files.MaxRequestBytes)
+	} else if !isKnown {
+		err = h.Runs.Busy(r.Context(), personID)
+		setRateLimitExceeded(w.Header(), err)
 	}
 	if err != nil {
 		w.Header().Set("Connection", "close")
@@ -150,81 +155,91 @@ func (s *Server) refuseEarly(w http.ResponseWriter, r *http.Request, personID st
 	return err
 }
 
-// idempotencyKey reads the header: visible characters of ASCII.
-func (s *Server) idempotencyKey(h http.Header) (string, error) {
-	values := h.Values("Idempotency-Key")
+// readIdempotencyKey returns the Idempotency-Key header, or "".
+func (h *Handler) readIdempotencyKey(header http.Header) (string, error) {
+	values := header.Values("Idempotency-Key")
 	if len(values) == 0 {
 		return "", nil
 	}
+
 	key := values[0]
-	bad := len(values) > 1 || key == "" || len(key) > s.Limits.KeyLength
-	for i := 0; i < len(key) && !bad; i++ {
-		bad = key[i] <= ' ' || key[i] > '~'
+	isInvalid := len(values) > 1 || key == "" || len(key) > h.MaxKeyLength
+	for i := 0; i < len(key) && !isInvalid; i++ {
+		isInvalid = key[i] <= ' ' || key[i] > '~'
 	}
-	if bad {
-		return "", fault.New(fault.Invalid, fmt.Sprintf("An Idempotency-Key has 1 to %d visible ASCII characters.", s.Limits.KeyLength)).On("Idempotency-Key")
+	if isInvalid {
+		return "", fault.New(fault.Invalid, fmt.Sprintf("An Idempotency-Key has 1 to %d visible ASCII characters.", h.MaxKeyLength)).On("Idempotency-Key")
 	}
 	return key, nil
 }
 
-func (s *Server) previewCost(w http.ResponseWriter, r *http.Request) error {
-	c := callOf(r)
-	if err := c.params.failed(); err != nil {
+// POST /api/v2/generate/preview-cost returns the price of a run without creating
+// it.
+func (h *Handler) previewCost(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	body, err := decode[jsontext.Value](w, r, s.Limits)
+	body, err := rest.Decode[jsontext.Value](w, r, h.JSON)
 	if err != nil {
 		return err
 	}
-	d, err := draftOf(body)
+	d, err := parseDraft(body)
 	if err != nil {
 		return err
 	}
-	d.Caller = s.runsFor(c)
-	cost, err := s.Runs.Price(r.Context(), d)
+
+	d.Caller = callerOf(call)
+	cost, err := h.Runs.Price(r.Context(), d)
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, wire.CostPreview{
+	return rest.Reply(w, http.StatusOK, wire.CostPreview{
 		TotalTokens:       cost.Tokens,
 		FreeAllowanceUsed: cost.FreeAllowance,
 		TokensPerResult:   cost.PerResult,
-		EstimatedSeconds:  wholeSeconds(cost.Estimated),
+		EstimatedSeconds:  rest.WholeSecondsOrNull(cost.Estimated),
 		CanRun:            cost.Blocked == "",
-		BlockingReason:    orNull(cost.Blocked),
+		BlockingReason:    rest.TextOrNull(cost.Blocked),
 	})
 }
 
-// runsFor is a call as runs know it.
-func (s *Server) runsFor(c *call) generation.Caller {
-	who := generation.Caller{
-		PersonID:     c.caller.PersonID,
-		AccountID:    c.account.ID,
-		TeamID:       c.account.TeamID,
-		Credential:   string(c.caller.Kind),
-		CredentialID: c.caller.TokenID,
-		Audience:     audienceOf(c.account),
-		MayGenerate:  c.account.May(company.Generate),
-		MayManage:    c.account.TeamID != "" && c.account.Role.May(company.ManageTeam),
-		Spend:        c.account.Role.Spend,
+// callerOf returns the caller as package generation knows them.
+func callerOf(call *rest.Call) generation.Caller {
+	account := call.Account
+	caller := generation.Caller{
+		PersonID:     call.Caller.PersonID,
+		AccountID:    account.ID,
+		TeamID:       account.TeamID,
+		Credential:   string(call.Caller.Kind),
+		CredentialID: call.Caller.TokenID,
+		Audience:     rest.AudienceOf(account),
+		MayGenerate:  account.May(company.Generate),
+		MayManage:    account.TeamID != "" && account.Role.May(company.ManageTeam),
+		Spend:        account.Role.Spend,
 	}
-	if c.account.Unverified {
-		who.Blocked = access.ErrUnverified.Message
+	if account.Unverified {
+		caller.Blocked = access.ErrUnverified.Message
 	}
-	if c.caller.Kind == access.IDToken {
-		who.CredentialID = c.caller.DeviceID
+	if call.Caller.Kind == access.IDToken {
+		caller.CredentialID = call.Caller.DeviceID
 	}
-	return who
+	return caller
 }
 
-// The names of the rate windows of creates.
-const minuteWindow, hourWindow = "minute", "hour"
+// The names of the rate limit windows of creates.
+const (
+	minuteWindow = "minute"
+	hourWindow   = "hour"
+)
 
-func (s *Server) tellPolicy(w http.ResponseWriter) {
-	w.Header().Set("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=60, "%s";q=%d;w=3600`, minuteWindow, s.Runs.Settings.CreatePerMinute, hourWindow, s.Runs.Settings.CreatePerHour))
+// setRateLimitPolicy writes the rate limits of creates.
+func (h *Handler) setRateLimitPolicy(header http.Header) {
+	header.Set("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=60, "%s";q=%d;w=3600`, minuteWindow, h.Runs.Settings.CreatePerMinute, hourWindow, h.Runs.Settings.CreatePerHour))
 }
 
-func rateLimit(rooms []ratelimit.Room) string {
+// formatRateLimit returns the value of the RateLimit header.
+func formatRateLimit(rooms []ratelimit.Room) string {
 	text := ""
 	for i, name := range []string{minuteWindow, hourWindow} {
 		if i > 0 {
@@ -235,43 +250,37 @@ func rateLimit(rooms []ratelimit.Room) string {
 	return text
 }
 
-// tellFull tells a caller whose rate is used up for how long.
-func (s *Server) tellFull(w http.ResponseWriter, err error) error {
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.RateLimited {
-		full := minuteWindow
-		if f.Details["window_seconds"] == fault.WholeSeconds(time.Hour) {
-			full = hourWindow
-		}
-		w.Header().Set("RateLimit", fmt.Sprintf(`"%s";r=0;t=%d`, full, fault.WholeSeconds(f.RetryAfter)))
+// setRateLimitExceeded writes the window that an error says is used up. Other
+// errors change nothing.
+func setRateLimitExceeded(header http.Header, err error) {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Code != fault.RateLimited {
+		return
 	}
-	return err
+
+	window := minuteWindow
+	if f.Details["window_seconds"] == fault.WholeSeconds(time.Hour) {
+		window = hourWindow
+	}
+	header.Set("RateLimit", fmt.Sprintf(`"%s";r=0;t=%d`, window, fault.WholeSeconds(f.RetryAfter)))
 }
 
-// statusURL is where a run is asked for.
-func (s *Server) statusURL(r run.Run) string {
-	address := s.BaseURL + prefix + "/generate/" + r.ID
+// statusURL returns the address of a run.
+func (h *Handler) statusURL(r run.Run) string {
+	address := h.BaseURL + "/api/v2/generate/" + r.ID
 	if r.TeamID != "" {
 		address += "?team_id=" + url.QueryEscape(r.TeamID)
 	}
 	return address
 }
 
-func (s *Server) asCreated(r run.Run) wire.GenerationCreated {
+func (h *Handler) asCreated(r run.Run) wire.GenerationCreated {
 	return wire.GenerationCreated{
 		RequestID:         r.ID,
 		Status:            run.Pending,
-		StatusURL:         s.statusURL(r),
+		StatusURL:         h.statusURL(r),
 		RetryAfterSeconds: int64(r.PollAfter / time.Second),
-		EstimatedSeconds:  wholeSeconds(r.Estimated),
-		Created:           moment(r.Created),
+		EstimatedSeconds:  rest.WholeSecondsOrNull(r.Estimated),
+		Created:           rest.Moment(r.Created),
 	}
-}
-
-// wholeSeconds is a span as the wire has it, null where nobody knows it.
-func wholeSeconds(d time.Duration) *int64 {
-	if d == 0 {
-		return nil
-	}
-	n := int64(d / time.Second)
-	return &n
 }

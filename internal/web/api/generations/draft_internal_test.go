@@ -1,4 +1,4 @@
-package api
+package generations
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func FuzzDraft(f *testing.F) {
 		if httpd.WellFormed(body, 64) != nil {
 			return
 		}
-		d, err := draftOf(body)
+		d, err := parseDraft(body)
 		if err != nil {
 			return
 		}
@@ -42,12 +42,12 @@ func FuzzDraft(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q is well-formed and not: %v", body, err)
 			}
-			e, err := draftOf(again)
+			e, err := parseDraft(again)
 			if err != nil {
 				t.Fatalf("%q is good and %q is not: %v", body, again, err)
 			}
-			one, _ := (&form{payload: body}).fingerprint("x")
-			two, _ := (&form{payload: again}).fingerprint("x")
+			one, _ := (&requestBody{payload: body}).fingerprint("x")
+			two, _ := (&requestBody{payload: again}).fingerprint("x")
 			if one != two || one == "" {
 				t.Fatalf("%q and %q have two fingerprints", body, again)
 			}
@@ -86,7 +86,7 @@ func TestNearMisses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = draftOf(body)
+		_, err = parseDraft(body)
 		if known == "" {
 			if err != nil {
 				t.Errorf("%q is refused: %v", name, err)

@@ -1,46 +1,47 @@
-package api
+package generations
 
 import "sync"
 
-// shownRun is a run that has ended, as an account shows it to somebody.
-type shownRun struct{ id, accountID, viewerID string }
+// maxEnded bounds the entries of an EndedCache.
+const maxEnded = 4096
 
-// endedRuns are the encoded records of runs that have ended, for as long as
-// their addresses would come out the same: this second. What can still change
-// of such a run, whether its webhook came through and its files are there, is
-// up to a second old here.
-type endedRuns struct {
+// cacheKey names a run that has ended, in one account and for one viewer.
+type cacheKey struct{ runID, accountID, viewerID string }
+
+// EndedCache holds the encoded records of runs that have ended, for the current
+// second: within it the signed addresses come out the same. The remaining
+// changes of such a run (webhook deliveries, expired files) appear up to a second
+// late.
+type EndedCache struct {
 	mu     sync.Mutex
 	second int64
-	bodies map[shownRun][]byte
+	bodies map[cacheKey][]byte
 }
 
-// get gives the record that was put in the same second, nil where there is none.
-func (e *endedRuns) get(key shownRun, second int64) []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.second != second {
+// findBody returns the record that was kept in this second, or nil.
+func (c *EndedCache) findBody(key cacheKey, second int64) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.second != second {
 		return nil
 	}
-	return e.bodies[key]
+	return c.bodies[key]
 }
 
-func (e *endedRuns) put(key shownRun, second int64, body []byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.second != second || len(e.bodies) >= maxEnded {
-		e.second = second
-		e.bodies = map[shownRun][]byte{}
+// keepBody keeps a record for this second.
+func (c *EndedCache) keepBody(key cacheKey, second int64, body []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.second != second || len(c.bodies) >= maxEnded {
+		c.second = second
+		c.bodies = map[cacheKey][]byte{}
 	}
-	e.bodies[key] = body
+	c.bodies[key] = body
 }
 
-// forget drops all, when somebody changed what they show.
-func (e *endedRuns) forget() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.bodies = map[shownRun][]byte{}
+// DropAll empties the cache. Callers use it after they changed a run that has ended.
+func (c *EndedCache) DropAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bodies = map[cacheKey][]byte{}
 }
-
-// maxEnded bounds how many records are kept.
-const maxEnded = 4096

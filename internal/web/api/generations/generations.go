@@ -1,207 +1,152 @@
-package api
+// Package generations serves /api/v2/generate and /api/v2/generations: creating,
+// pricing, reading, cancelling, listing and following runs.
+package generations
 
 import (
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 
 	"atelier/internal/base/cursor"
-	"atelier/internal/base/sqldb"
-	"atelier/internal/notify/webhook"
+	"atelier/internal/base/pubsub"
+	"atelier/internal/file/library"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/filebody"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-// requestID reads the path: what has not the shape of a run's id is no run.
-func requestID(r *http.Request) (string, error) {
-	id := r.PathValue("request_id")
-	if u, err := uuid.Parse(id); err != nil || u.String() != id {
-		return "", run.ErrNotFound
-	}
-	return id, nil
+// Handler serves runs.
+type Handler struct {
+	Runs    *generation.Service
+	Hub     *pubsub.Hub // signals changes of runs
+	Files   *filebody.Receiver
+	Links   library.Links
+	Ended   *EndedCache
+	Streams *rest.Streams
+	Pages   rest.Pager
+	JSON    rest.JSONLimits
+	BaseURL string
+	// MaxKeyLength bounds the Idempotency-Key header.
+	MaxKeyLength int
 }
 
-// runCall is the call and the run of a request about one run.
-func runCall(r *http.Request) (*call, string, error) {
-	c := callOf(r)
-	if err := c.params.failed(); err != nil {
+// Routes lists the operations on runs.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("POST /api/v2/generate", access.Generating, h.createGeneration),
+		rest.NewRoute("POST /api/v2/generate/preview-cost", access.Pricing, h.previewCost),
+		rest.NewRoute("GET /api/v2/generate/{request_id}", access.ForAccount, h.getGeneration),
+		rest.NewRoute("POST /api/v2/generate/{request_id}/cancel", access.ForAccount, h.cancelGeneration),
+		rest.NewRoute("GET /api/v2/generate/{request_id}/events", access.ForAccount, h.streamGeneration),
+		rest.NewRoute("GET /api/v2/generations", access.ForAccount, h.listGenerations),
+	}
+}
+
+// RunCall returns the call and the run id of a request about one run.
+func RunCall(r *http.Request) (*rest.Call, string, error) {
+	call := rest.CallOf(r)
+	if err := call.Params.Err(); err != nil {
 		return nil, "", err
 	}
-	id, err := requestID(r)
-	return c, id, err
+
+	id := r.PathValue("request_id")
+	if u, err := uuid.Parse(id); err != nil || u.String() != id {
+		return nil, "", run.ErrNotFound
+	}
+	return call, id, nil
 }
 
-func (s *Server) getGeneration(w http.ResponseWriter, r *http.Request) error {
-	c, id, err := runCall(r)
+// GET /api/v2/generate/{request_id} returns a run.
+func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
+	call, id, err := RunCall(r)
 	if err != nil {
 		return err
 	}
-	key := shownRun{id, c.account.ID, c.caller.PersonID}
-	now := s.Links.Now().Unix()
-	if body := s.ended.get(key, now); body != nil {
-		addVary(w.Header(), varies)
-		send(w, http.StatusOK, body)
-		return nil
+
+	key := cacheKey{runID: id, accountID: call.Account.ID, viewerID: call.Caller.PersonID}
+	second := h.Links.Now().Unix()
+	body := h.Ended.findBody(key, second)
+	if body == nil {
+		rec, err := h.Runs.Poll(r.Context(), callerOf(call), id)
+		if err != nil {
+			return err
+		}
+		if !rec.State.Ended() {
+			return h.replyRun(w, http.StatusOK, call, rec)
+		}
+		body, err = json.Marshal(AsGeneration(h.Links, rec, call.Caller.PersonID))
+		if err != nil {
+			return fmt.Errorf("encode response: %w", err)
+		}
+		h.Ended.keepBody(key, second, body)
 	}
-	rec, err := s.Runs.Poll(r.Context(), s.runsFor(c), id)
-	if err != nil {
-		return err
-	}
-	if !rec.State.Ended() {
-		return s.replyRun(w, http.StatusOK, c, rec)
-	}
-	body, err := json.Marshal(asGeneration(s.Links, rec, c.caller.PersonID))
-	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
-	}
-	s.ended.put(key, now, body)
-	addVary(w.Header(), varies)
-	send(w, http.StatusOK, body)
+
+	rest.VaryByCaller(w.Header())
+	rest.Send(w, http.StatusOK, body)
 	return nil
 }
 
-// replyRun answers with a run, and with when to ask again while that makes
-// sense.
-func (s *Server) replyRun(w http.ResponseWriter, status int, c *call, rec generation.Record) error {
-	answer := asGeneration(s.Links, rec, c.caller.PersonID)
+// replyRun writes a run, and the time of the next poll unless the run has ended.
+func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, rec generation.Record) error {
+	answer := AsGeneration(h.Links, rec, call.Caller.PersonID)
 	if !rec.State.Ended() {
 		w.Header().Set("Retry-After", strconv.FormatInt(answer.RetryAfterSeconds, 10))
 	}
-	return reply(w, status, answer)
+	return rest.Reply(w, status, answer)
 }
 
-func (s *Server) cancelGeneration(w http.ResponseWriter, r *http.Request) error {
-	c, id, err := runCall(r)
+// POST /api/v2/generate/{request_id}/cancel cancels a run.
+func (h *Handler) cancelGeneration(w http.ResponseWriter, r *http.Request) error {
+	call, id, err := RunCall(r)
 	if err != nil {
 		return err
 	}
-	rec, was, err := s.Runs.Cancel(r.Context(), s.runsFor(c), id)
+	rec, hadEnded, err := h.Runs.Cancel(r.Context(), callerOf(call), id)
 	if err != nil {
 		return err
 	}
+
 	status := http.StatusAccepted
-	if was {
+	if hadEnded {
 		status = http.StatusOK
 	}
-	return s.replyRun(w, status, c, rec)
+	return h.replyRun(w, status, call, rec)
 }
 
-func (s *Server) listGenerations(w http.ResponseWriter, r *http.Request) error {
-	c := callOf(r)
-	f := run.Filter{Status: c.params.one("status"), ToolID: c.params.id("tool_id")}
-	if f.Status != "" && !wire.GenerationStatus(f.Status).Valid() {
-		c.params.problem("status", "Must be one of pending, succeeded, failed and cancelled.")
+// GET /api/v2/generations lists the runs of an account, the newest first.
+func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	filter := run.Filter{Status: call.Params.ReadText("status"), ToolID: call.Params.ReadID("tool_id")}
+	if filter.Status != "" && !wire.GenerationStatus(filter.Status).Valid() {
+		call.Params.AddProblem("status", "Must be one of pending, succeeded, failed and cancelled.")
 	}
-	pg, err := s.page(c.params, cursor.Scope("generations", c.caller.PersonID, c.account.ID, f.Status, f.ToolID))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("generations", call.Caller.PersonID, call.Account.ID, filter.Status, filter.ToolID))
 	if err != nil {
 		return err
 	}
 	var after *run.Place
-	if pg.after != nil {
-		at, err := pg.time()
+	if page.After != nil {
+		at, err := page.AfterTime()
 		if err != nil {
 			return err
 		}
-		after = &run.Place{Created: at, ID: pg.after[1]}
+		after = &run.Place{Created: at, ID: page.After[1]}
 	}
-	all, err := s.Runs.List(r.Context(), c.account.ID, f, after, pg.limit+1)
-	if err != nil {
-		return err
-	}
-	all, more, next := cut(s, pg, all, func(one generation.Record) (string, string) { return micros(one.Created), one.ID })
-	list := wire.GenerationList{Data: make([]wire.Generation, 0, len(all)), HasMore: more, NextCursor: next}
-	for _, one := range all {
-		list.Data = append(list.Data, asGeneration(s.Links, one, c.caller.PersonID))
-	}
-	return reply(w, http.StatusOK, list)
-}
 
-// Webhooks of runs.
-
-func (s *Server) listWebhookAttempts(w http.ResponseWriter, r *http.Request) error {
-	c, id, err := runCall(r)
+	records, err := h.Runs.List(r.Context(), call.Account.ID, filter, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
-	pg, err := s.page(c.params, cursor.Scope("webhook-attempts", c.caller.PersonID, c.account.ID, id))
-	if err != nil {
-		return err
-	}
-	var all []webhook.Attempt
-	err = s.DB.Read(r.Context(), func(tx *sqldb.Tx) error {
-		if _, err := run.ByID(r.Context(), tx, c.account.ID, id); err != nil {
-			return err
-		}
-		all, err = webhook.Attempts(r.Context(), tx, id)
-		return err
+	records, hasMore, next := rest.Cut(page, records, func(rec generation.Record) (string, string) { return rest.Micros(rec.Created), rec.ID })
+	return rest.Reply(w, http.StatusOK, wire.GenerationList{
+		Data:       rest.Convert(records, func(rec generation.Record) wire.Generation { return AsGeneration(h.Links, rec, call.Caller.PersonID) }),
+		HasMore:    hasMore,
+		NextCursor: next,
 	})
-	if err != nil {
-		return err
-	}
-	// There are few: as many as the schedule has, and those by hand.
-	if pg.after != nil {
-		for i, one := range all {
-			if one.ID == pg.after[1] {
-				all = all[i+1:]
-				break
-			}
-		}
-	}
-	all, more, next := cut(s, pg, all, func(one webhook.Attempt) (string, string) { return micros(one.At), one.ID })
-	list := wire.WebhookAttemptList{Data: make([]wire.WebhookAttempt, 0, len(all)), HasMore: more, NextCursor: next}
-	for _, one := range all {
-		attempt := wire.WebhookAttempt{ID: one.ID, At: moment(one.At), DurationMs: one.Duration.Milliseconds(), Error: orNull(one.Error)}
-		if one.StatusCode != 0 {
-			code := int64(one.StatusCode)
-			attempt.StatusCode = &code
-		}
-		list.Data = append(list.Data, attempt)
-	}
-	return reply(w, http.StatusOK, list)
-}
-
-func (s *Server) redeliverWebhook(w http.ResponseWriter, r *http.Request) error {
-	c, id, err := runCall(r)
-	if err != nil {
-		return err
-	}
-	var state *webhook.State
-	err = s.DB.Write(r.Context(), func(tx *sqldb.Tx) error {
-		if _, err := run.ByID(r.Context(), tx, c.account.ID, id); err != nil {
-			return err
-		}
-		if err := webhook.Redeliver(r.Context(), tx, id); err != nil {
-			return err
-		}
-		tx.AfterCommit(s.Runs.Ended)
-		state, err = webhook.StateOf(r.Context(), tx, id)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	s.ended.forget()
-	return reply(w, http.StatusAccepted, asWebhook(state))
-}
-
-func (s *Server) getWebhookSecret(w http.ResponseWriter, r *http.Request) error {
-	return s.webhookSecret(w, r, s.Desk.WebhookSecret)
-}
-
-func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request) error {
-	return s.webhookSecret(w, r, s.Desk.RotateWebhookSecret)
-}
-
-// lastEvent reads Last-Event-ID; what is no number of ours is as good as none.
-func lastEvent(h http.Header) int64 {
-	n, err := strconv.ParseInt(strings.TrimSpace(h.Get("Last-Event-ID")), 10, 64)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
 }

@@ -1,101 +1,137 @@
-package api
+// Package invitations serves the invitations of companies to new members.
+package invitations
 
 import (
 	"cmp"
 	"net/http"
 
+	"atelier/internal/account/directory"
+	"atelier/internal/account/identity"
 	"atelier/internal/base/cursor"
-	"atelier/internal/base/fault"
 	"atelier/internal/people/company"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-func (s *Server) listInvitations(w http.ResponseWriter, r *http.Request) error {
-	c := callOf(r)
+// Handler serves invitations.
+type Handler struct {
+	Desk      *identity.Desk
+	Directory *directory.Directory
+	Pages     rest.Pager
+	JSON      rest.JSONLimits
+}
+
+// Routes lists the operations on invitations.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("GET /api/v2/companies/{company_id}/invitations", access.SignedIn, h.listInvitations),
+		rest.NewRoute("POST /api/v2/companies/{company_id}/invitations", access.SignedIn, h.createInvitation),
+		rest.NewRoute("GET /api/v2/invitations", access.SignedIn, h.listMyInvitations),
+		rest.NewRoute("POST /api/v2/invitations/accept", access.SignedIn, h.acceptInvitation),
+		rest.NewRoute("DELETE /api/v2/invitations/{invitation_id}", access.SignedIn, h.revokeInvitation),
+		rest.NewRoute("POST /api/v2/invitations/{invitation_id}/accept", access.SignedIn, h.acceptMyInvitation),
+	}
+}
+
+// GET /api/v2/companies/{company_id}/invitations lists the open invitations of a
+// company.
+func (h *Handler) listInvitations(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
 	id := r.PathValue("company_id")
-	pg, err := s.page(c.params, cursor.Scope("invitations", c.caller.PersonID, id))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("invitations", call.Caller.PersonID, id))
 	if err != nil {
 		return err
 	}
 	var after *company.After
-	if pg.after != nil {
-		at, err := pg.time()
+	if page.After != nil {
+		at, err := page.AfterTime()
 		if err != nil {
 			return err
 		}
-		after = &company.After{Created: at, ID: pg.after[1]}
+		after = &company.After{Created: at, ID: page.After[1]}
 	}
-	all, err := s.Directory.Invitations(r.Context(), manager(r), id, after, pg.limit+1)
+	all, err := h.Directory.Invitations(r.Context(), rest.ManagerOf(r), id, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
-	var answer wire.InvitationList
-	all, answer.HasMore, answer.NextCursor = cut(s, pg, all, func(i company.Invitation) (string, string) { return micros(i.Created), i.ID })
-	answer.Data = every(all, func(i company.Invitation) wire.Invitation { return asInvitation(i, "") })
-	return reply(w, http.StatusOK, answer)
+	all, hasMore, next := rest.Cut(page, all, func(i company.Invitation) (string, string) { return rest.Micros(i.Created), i.ID })
+	return rest.Reply(w, http.StatusOK, wire.InvitationList{
+		Data:       rest.Convert(all, func(i company.Invitation) wire.Invitation { return asInvitation(i, "") }),
+		HasMore:    hasMore,
+		NextCursor: next,
+	})
 }
 
-func (s *Server) createInvitation(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[wire.InvitationDraft](w, r, s.Limits)
+// POST /api/v2/companies/{company_id}/invitations invites a person by mail, or
+// creates an invitation link.
+func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error {
+	req, err := rest.Decode[wire.InvitationDraft](w, r, h.JSON)
 	if err != nil {
 		return err
 	}
 	d := company.Draft{
 		CompanyID:   r.PathValue("company_id"),
-		CompanyRole: orNone(req.CompanyRole),
-		TeamID:      orNone(req.TeamID),
-		TeamRole:    orNone(req.TeamRole),
-		Email:       orNone(req.Email),
+		CompanyRole: rest.ValueOrZero(req.CompanyRole),
+		TeamID:      rest.ValueOrZero(req.TeamID),
+		TeamRole:    rest.ValueOrZero(req.TeamRole),
+		Email:       rest.ValueOrZero(req.Email),
 	}
-	if req.Email != nil && d.Email == "" { // not a link for everybody by an oversight
-		return fault.New(fault.Invalid, "Some fields are not valid.").Field("email", "This is not a mail address.")
+	if req.Email != nil && d.Email == "" { // an invitation without an address would be a link that anyone can use
+		return rest.InvalidFields().Field("email", "This is not a mail address.")
 	}
-	// Here zero is not the default but wrong.
+
+	// An absent field means the default. Zero is invalid, so it is passed as -1.
 	if req.Uses != nil {
 		d.Uses = cmp.Or(*req.Uses, -1)
 	}
 	if req.LifetimeSeconds != nil {
-		d.Lifetime = span(cmp.Or(*req.LifetimeSeconds, -1))
+		d.Lifetime = rest.ClampedSeconds(cmp.Or(*req.LifetimeSeconds, -1))
 	}
-	inv, link, err := s.Directory.Invite(r.Context(), manager(r), d)
+	inv, link, err := h.Directory.Invite(r.Context(), rest.ManagerOf(r), d)
 	if err != nil {
-		return onField(err, "lifetime", "lifetime_seconds")
+		return renameField(err, "lifetime", "lifetime_seconds")
 	}
-	return reply(w, http.StatusCreated, asInvitation(inv, link))
+	return rest.Reply(w, http.StatusCreated, asInvitation(inv, link))
 }
 
-func (s *Server) revokeInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.RevokeInvitation(r.Context(), manager(r), r.PathValue("invitation_id")); err != nil {
+// DELETE /api/v2/invitations/{invitation_id} revokes an invitation.
+func (h *Handler) revokeInvitation(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Directory.RevokeInvitation(r.Context(), rest.ManagerOf(r), r.PathValue("invitation_id")); err != nil {
 		return err
 	}
-	return done(w)
+	return rest.NoContent(w)
 }
 
-func (s *Server) listMyInvitations(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.Directory.Offers(r.Context(), manager(r))
+// GET /api/v2/invitations lists the open invitations of the caller.
+func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) error {
+	all, err := h.Directory.Offers(r.Context(), rest.ManagerOf(r))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, wire.OfferList{Data: every(all, asOffer)})
+	return rest.Reply(w, http.StatusOK, wire.OfferList{Data: rest.Convert(all, asOffer)})
 }
 
-func (s *Server) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[wire.InvitationToken](w, r, s.Limits)
+// POST /api/v2/invitations/accept accepts the invitation of an invitation link.
+func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
+	req, err := rest.Decode[wire.InvitationToken](w, r, h.JSON)
 	if err != nil {
 		return err
 	}
 	if req.Token == "" {
-		return missing("token")
+		return rest.RequiredField("token")
 	}
-	if err := s.Desk.AcceptInvitation(r.Context(), callOf(r).caller.PersonID, req.Token, visitor(r)); err != nil {
+	if err := h.Desk.AcceptInvitation(r.Context(), rest.CallOf(r).Caller.PersonID, req.Token, rest.VisitorOf(r)); err != nil {
 		return err
 	}
-	return done(w)
+	return rest.NoContent(w)
 }
 
-func (s *Server) acceptMyInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Desk.AcceptInvitationByID(r.Context(), callOf(r).caller.PersonID, r.PathValue("invitation_id"), visitor(r)); err != nil {
+// POST /api/v2/invitations/{invitation_id}/accept accepts an invitation of the
+// caller.
+func (h *Handler) acceptMyInvitation(w http.ResponseWriter, r *http.Request) error {
+	if err := h.Desk.AcceptInvitationByID(r.Context(), rest.CallOf(r).Caller.PersonID, r.PathValue("invitation_id"), rest.VisitorOf(r)); err != nil {
 		return err
 	}
-	return done(w)
+	return rest.NoContent(w)
 }

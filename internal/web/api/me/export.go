@@ -1,56 +1,51 @@
-package api
+package me
 
 import (
 	"mime"
 	"net/http"
 
 	"atelier/internal/account/dossier"
-	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
 )
 
-// farewellRoutes are those about what is kept of a person, and its end.
-func (s *Server) farewellRoutes() []route {
-	return []route{
-		{"GET", prefix + "/me/export", access.SignedIn, s.exportMe},
-		{"DELETE", prefix + "/me", access.SignedIn, s.deleteMe},
-	}
+// actorOf returns the caller as package dossier knows them.
+func actorOf(r *http.Request) dossier.Actor {
+	return dossier.Actor{PersonID: rest.CallOf(r).Caller.PersonID, Address: rest.AddressOf(r)}
 }
 
-// leaver is who asks about themselves.
-func leaver(r *http.Request) dossier.Actor {
-	return dossier.Actor{PersonID: callOf(r).caller.PersonID, Address: visitor(r).Address}
-}
-
-// exportMe sends the archive while it is written. Whoever only asks what it
-// would be is not counted.
-func (s *Server) exportMe(w http.ResponseWriter, r *http.Request) error {
-	h := w.Header()
+// GET /api/v2/me/export streams an archive of the caller's data. A HEAD request
+// does not count as an export.
+func (h *Handler) exportMe(w http.ResponseWriter, r *http.Request) error {
+	header := w.Header()
 	if r.Method == http.MethodHead {
-		h.Set("Content-Type", "application/zip")
+		header.Set("Content-Type", "application/zip")
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	who := leaver(r)
-	archive, err := s.Dossier.Export(r.Context(), who, who.PersonID)
+
+	actor := actorOf(r)
+	archive, err := h.Dossier.Export(r.Context(), actor, actor.PersonID)
 	if err != nil {
 		return err
 	}
-	h.Set("Content-Type", "application/zip")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
+	header.Set("Content-Type", "application/zip")
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
 	w.WriteHeader(http.StatusOK)
-	return archive.Write(r.Context(), httpd.Patient(w, s.Now, dossier.Patience), callOf(r).reauthorize)
+	return archive.Write(r.Context(), httpd.Patient(w, h.Now, dossier.Patience), rest.CallOf(r).Reauthorize)
 }
 
-func (s *Server) deleteMe(w http.ResponseWriter, r *http.Request) error {
-	req, err := decode[wire.Farewell](w, r, s.Limits)
+// DELETE /api/v2/me deletes the account of the caller, who confirms it with their
+// mail address.
+func (h *Handler) deleteMe(w http.ResponseWriter, r *http.Request) error {
+	req, err := rest.Decode[wire.Farewell](w, r, h.JSON)
 	if err != nil {
 		return err
 	}
-	who := leaver(r)
-	if err := s.Dossier.Delete(r.Context(), who, who.PersonID, req.Email); err != nil {
+	actor := actorOf(r)
+	if err := h.Dossier.Delete(r.Context(), actor, actor.PersonID, req.Email); err != nil {
 		return err
 	}
-	return done(w)
+	return rest.NoContent(w)
 }

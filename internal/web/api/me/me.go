@@ -1,40 +1,68 @@
-package api
+// Package me serves /api/v2/me: the caller, their accounts, the export of their
+// data and the deletion of their account.
+package me
 
 import (
 	"net/http"
-	"slices"
+	"time"
 
+	"atelier/internal/account/dossier"
 	"atelier/internal/account/identity"
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/company"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-func (s *Server) getMe(w http.ResponseWriter, r *http.Request) error {
-	c := callOf(r).caller
+// Handler serves the caller's own record.
+type Handler struct {
+	Desk    *identity.Desk
+	Dossier *dossier.Dossier
+	JSON    rest.JSONLimits
+	Now     func() time.Time
+}
+
+// Routes lists the operations on the caller.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("GET /api/v2/me", access.Identity, h.getMe),
+		rest.NewRoute("GET /me", access.Identity, h.getMe),
+		rest.NewRoute("DELETE /api/v2/me", access.SignedIn, h.deleteMe),
+		rest.NewRoute("GET /api/v2/me/export", access.SignedIn, h.exportMe),
+		rest.NewRoute("POST /api/v2/me/top-up", access.Personal, h.claimTopUp),
+	}
+}
+
+// GET /api/v2/me returns the caller, and the accounts that their credential
+// reaches.
+func (h *Handler) getMe(w http.ResponseWriter, r *http.Request) error {
+	caller := rest.CallOf(r).Caller
 	reach := identity.Reach{
-		Personal: c.ReachesPersonal(),
-		Team:     c.ReachesTeam,
-		Company:  c.ReachesCompany,
+		Personal: caller.ReachesPersonal(),
+		Team:     caller.ReachesTeam,
+		Company:  caller.ReachesCompany,
 	}
-	record, err := s.Desk.Record(r.Context(), c.PersonID, c.Provider, reach)
+	record, err := h.Desk.Record(r.Context(), caller.PersonID, caller.Provider, reach)
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, asIdentity(record))
+	return rest.Reply(w, http.StatusOK, AsIdentity(record))
 }
 
-func (s *Server) claimTopUp(w http.ResponseWriter, r *http.Request) error {
-	topUp, balance, err := s.Desk.ClaimTopUp(r.Context(), callOf(r).caller.PersonID, visitor(r))
+// POST /api/v2/me/top-up claims the free tokens of the personal account.
+func (h *Handler) claimTopUp(w http.ResponseWriter, r *http.Request) error {
+	topUp, balance, err := h.Desk.ClaimTopUp(r.Context(), rest.CallOf(r).Caller.PersonID, rest.VisitorOf(r))
 	if err != nil {
 		return err
 	}
-	return reply(w, http.StatusOK, wire.ToppedUp{TopUp: wire.TopUp(topUp), Balance: asBalance(balance)})
+	return rest.Reply(w, http.StatusOK, wire.ToppedUp{TopUp: wire.TopUp(topUp), Balance: asBalance(balance)})
 }
 
-func asIdentity(r identity.Record) wire.Identity {
-	created := moment(r.Person.Created)
-	who := wire.Identity{
+// AsIdentity converts a person with their accounts.
+func AsIdentity(r identity.Record) wire.Identity {
+	created := rest.Moment(r.Person.Created)
+	person := wire.Identity{
 		User: wire.User{
 			UID:            r.Person.ID,
 			Email:          r.Person.Email,
@@ -44,57 +72,38 @@ func asIdentity(r identity.Record) wire.Identity {
 			CreatedAt:      created,
 			TopUp:          wire.TopUp(r.TopUp),
 		},
-		Accounts: []wire.Account{}, NewlyJoinedTeams: []wire.JoinedTeam{}, CompanyPermissions: wire.CompanyPermissions{},
-	}
-	for _, a := range r.Accounts {
-		who.Accounts = append(who.Accounts, asAccount(a))
+		Accounts:           rest.Convert(r.Accounts, asAccount),
+		NewlyJoinedTeams:   []wire.JoinedTeam{},
+		CompanyPermissions: wire.CompanyPermissions{},
 	}
 	for _, t := range r.NewTeams {
-		who.NewlyJoinedTeams = append(who.NewlyJoinedTeams, wire.JoinedTeam{ID: t.ID, Label: t.Name, CompanyID: t.CompanyID})
+		person.NewlyJoinedTeams = append(person.NewlyJoinedTeams, wire.JoinedTeam{ID: t.ID, Label: t.Name, CompanyID: t.CompanyID})
 	}
-	for id, has := range r.Permissions {
-		who.CompanyPermissions[id] = asPermissions(company.CompanyPermissions, has)
+	for id, granted := range r.Permissions {
+		person.CompanyPermissions[id] = rest.PermissionFlags(company.CompanyPermissions, granted)
 	}
-	return who
+	return person
 }
 
 func asAccount(a identity.Account) wire.Account {
-	acc := wire.Account{
+	account := wire.Account{
 		ID:          a.ID,
 		Label:       a.Label,
 		Kind:        wire.AccountKindPERSONAL,
 		Plan:        wire.AccountPlanPERSONAL,
-		Permissions: asPermissions(company.TeamPermissions, a.Permissions),
+		Permissions: rest.PermissionFlags(company.TeamPermissions, a.Permissions),
 		PluginKinds: a.PluginKinds,
 		Balance:     asBalance(a.Balance),
-		Storage:     wire.Storage{UsedBytes: a.Storage.Used, LimitBytes: limitOrNull(a.Storage.Limit)},
+		Storage:     wire.Storage{UsedBytes: a.Storage.Used, LimitBytes: rest.NumberOrNull(a.Storage.Limit)},
 	}
 	if a.CompanyID != "" {
-		acc.CompanyID = &a.CompanyID
-		acc.Kind = wire.AccountKindTEAM
-		acc.Plan = wire.AccountPlan(a.Plan)
+		account.CompanyID = &a.CompanyID
+		account.Kind = wire.AccountKindTEAM
+		account.Plan = wire.AccountPlan(a.Plan)
 	}
-	return acc
+	return account
 }
 
 func asBalance(b ledger.Balance) wire.Balance {
 	return wire.Balance{Tokens: b.Tokens, Held: b.Held, FreeAllowanceLeft: b.FreeAllowanceLeft}
-}
-
-// limitOrNull is a limit as the wire has it, null for none.
-func limitOrNull(bytes int64) *int64 {
-	if bytes == 0 {
-		return nil
-	}
-	return &bytes
-}
-
-// asPermissions names all permissions of a kind and tells which of them are
-// had.
-func asPermissions(all, has []company.Permission) map[string]bool {
-	m := map[string]bool{}
-	for _, p := range all {
-		m[string(p)] = slices.Contains(has, p)
-	}
-	return m
 }

@@ -1,4 +1,4 @@
-package api
+package reports
 
 import (
 	"bytes"
@@ -9,70 +9,70 @@ import (
 	"net/http"
 	"time"
 
-	"atelier/internal/base/sqldb"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/httpd"
 )
 
 const (
-	// tableRows is how many rows of a file are read at once. The next are asked
-	// for when these were taken.
-	tableRows = 1000
-	// tableTime is how long a client may take for so many.
-	tableTime = time.Minute
+	// csvPage is the number of rows that are read at once.
+	csvPage = 1000
+	// csvPageTimeout is how long a client may take to receive csvPage rows.
+	csvPageTimeout = time.Minute
 )
 
-// contentCSV says what RFC 4180 section 3 can say.
+// contentCSV has the parameters of RFC 4180 section 3.
 var contentCSV = []string{"text/csv; charset=utf-8; header=present"}
 
-// sendTable writes a report as one file, page by page; next gives no rows after
-// the last. Each page is read in a transaction of its own, so that no reader
-// can hold one for long, and before each but the first it is asked whether the
-// caller still may, and whether the company's days are still the same. Whatever
-// goes wrong after the beginning breaks the connection off: a file that ends
-// must be whole.
-func (s *Server) sendTable(w http.ResponseWriter, r *http.Request, q *reportQuery, columns []string, next func(context.Context, *sqldb.Tx) ([][]string, error)) error {
+// sendCSV writes a report as one file, page by page, until next returns fewer rows
+// than a page has. Each page is read in a transaction of its own, so that a slow
+// client holds none open. Before each page but the first the caller is authorized
+// again. An error after the first page aborts the connection, so that the client
+// cannot take a part for the whole file.
+func (h *Handler) sendCSV(w http.ResponseWriter, r *http.Request, q *query, columns []string, next func(context.Context) ([][]string, error)) error {
 	ctx := r.Context()
+	isHead := r.Method == http.MethodHead
 	var rows [][]string
-	read := func(tx *sqldb.Tx) (err error) {
-		if _, err := q.settle(ctx, tx); err != nil || r.Method == http.MethodHead {
-			return err
-		}
-		rows, err = next(ctx, tx)
+	var err error
+	if isHead {
+		err = h.Reports.ResolvePeriod(ctx, &q.Request)
+	} else {
+		rows, err = next(ctx)
+	}
+	if err != nil {
 		return err
 	}
-	if err := s.DB.Read(ctx, read); err != nil {
-		return err
-	}
-	h := w.Header()
-	h["Content-Type"] = contentCSV
-	addVary(h, varies)
-	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%s-%s.csv"`, q.name, q.From.Format(time.DateOnly), q.Until.Format(time.DateOnly)))
+
+	header := w.Header()
+	header["Content-Type"] = contentCSV
+	rest.VaryByCaller(header)
+	header.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%s-%s.csv"`, q.name, q.From.Format(time.DateOnly), q.Until.Format(time.DateOnly)))
 	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
+	if isHead {
 		return nil
 	}
-	out := httpd.Patient(w, s.Now, tableTime)
+
+	out := httpd.Patient(w, h.Now, csvPageTimeout)
 	conn := http.NewResponseController(w)
 	page := [][]string{columns}
 	for {
-		if err := sendRows(out, conn, append(page, rows...)); err != nil {
+		if err := writeRows(out, conn, append(page, rows...)); err != nil {
 			return err
 		}
-		if len(rows) < tableRows {
+		if len(rows) < csvPage {
 			return nil
 		}
-		if err := callOf(r).reauthorize(ctx); err != nil {
+		if err := rest.CallOf(r).Reauthorize(ctx); err != nil {
 			return err
 		}
-		if err := s.DB.Read(ctx, read); err != nil {
+		if rows, err = next(ctx); err != nil {
 			return err
 		}
 		page = nil
 	}
 }
 
-// sendRows writes rows to the client.
-func sendRows(w io.Writer, conn *http.ResponseController, rows [][]string) error {
+// writeRows sends rows to the client at once.
+func writeRows(w io.Writer, conn *http.ResponseController, rows [][]string) error {
 	var b bytes.Buffer
 	lines := csv.NewWriter(&b)
 	lines.UseCRLF = true
@@ -85,9 +85,9 @@ func sendRows(w io.Writer, conn *http.ResponseController, rows [][]string) error
 	return conn.Flush()
 }
 
-// cell makes a text fit for a table: one that a spreadsheet would take for a
-// formula gets an apostrophe before it. Names come from strangers.
-func cell(text string) string {
+// escapeFormula puts an apostrophe before a text that a spreadsheet would run as a
+// formula. Names come from people who are not trusted.
+func escapeFormula(text string) string {
 	if text == "" {
 		return ""
 	}

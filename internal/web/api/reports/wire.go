@@ -1,4 +1,4 @@
-package api
+package reports
 
 import (
 	"slices"
@@ -7,10 +7,11 @@ import (
 
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/money/report"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-// deletedPerson stands for people who are no more.
+// deletedPerson is the name of people who deleted their account.
 const deletedPerson = "deleted person"
 
 func personName(email string) string {
@@ -20,16 +21,17 @@ func personName(email string) string {
 	return email
 }
 
-// asStorageReport tells what teams store.
-func (s *Server) asStorageReport(all []report.TeamStorage) *wire.StorageReport {
+// asStorageReport converts the storage of teams. accountLimit applies to teams
+// without a limit of their own.
+func asStorageReport(all []report.TeamStorage, accountLimit int64) *wire.StorageReport {
 	r := &wire.StorageReport{Teams: make([]wire.TeamStorage, 0, len(all))}
 	for _, t := range all {
-		limit := s.Library.Storage.Account
+		limit := accountLimit
 		if t.Limit != nil {
 			limit = *t.Limit
 		}
 		r.UsedBytes += t.Used
-		r.Teams = append(r.Teams, wire.TeamStorage{TeamID: t.TeamID, TeamName: t.Name, UsedBytes: t.Used, LimitBytes: limitOrNull(limit)})
+		r.Teams = append(r.Teams, wire.TeamStorage{TeamID: t.TeamID, TeamName: t.Name, UsedBytes: t.Used, LimitBytes: rest.NumberOrNull(limit)})
 	}
 	return r
 }
@@ -43,7 +45,7 @@ func asCount(c report.Count) wire.UsageCount {
 		Results:           c.Results,
 		TokensCharged:     c.TokensCharged,
 		FreeAllowanceUsed: c.AllowanceUsed,
-		GenerationSeconds: decimalSeconds(c.Took),
+		GenerationSeconds: rest.DecimalSeconds(c.Took),
 	}
 }
 
@@ -94,47 +96,52 @@ func asRunRows(rows []report.Run, tools *catalog.Snapshot) []wire.RunRow {
 		all = append(all, wire.RunRow{
 			RequestID:         r.ID,
 			Status:            r.Status,
-			ErrorCode:         orNull(r.ErrorCode),
-			Created:           moment(r.Created),
-			Started:           momentOrNull(r.Started),
-			Finished:          moment(r.Finished),
+			ErrorCode:         rest.TextOrNull(r.ErrorCode),
+			Created:           rest.Moment(r.Created),
+			Started:           rest.MomentOrNull(r.Started),
+			Finished:          rest.Moment(r.Finished),
 			TeamID:            r.TeamID,
 			TeamName:          r.TeamName,
 			UID:               r.PersonID,
-			Email:             orNull(r.Email),
+			Email:             rest.TextOrNull(r.Email),
 			Person:            personName(r.Email),
 			ToolID:            r.ToolID,
-			ToolName:          orNull(tools.Name(r.ToolID)),
+			ToolName:          rest.TextOrNull(tools.Name(r.ToolID)),
 			Plugin:            r.Plugin,
 			Credential:        r.Credential,
 			CredentialID:      r.CredentialID,
-			CredentialName:    orNull(r.CredentialName),
+			CredentialName:    rest.TextOrNull(r.CredentialName),
 			NumResults:        r.Asked,
 			Results:           r.Results,
 			TokensCharged:     r.TokensCharged,
 			FreeAllowanceUsed: r.AllowanceUsed,
-			GenerationSeconds: decimalSeconds(ran(r)),
+			GenerationSeconds: rest.DecimalSeconds(runTime(r)),
 		})
 	}
 	return all
 }
 
-// ran is how long a run ran, in whole milliseconds, as the sums have it.
-func ran(r report.Run) time.Duration {
+// runTime returns how long a run took, in whole milliseconds like the sums.
+func runTime(r report.Run) time.Duration {
 	if r.Started.IsZero() {
 		return 0
 	}
 	return r.Finished.Sub(r.Started).Truncate(time.Millisecond)
 }
 
-// groupColumns are the columns of a group.
+// groupColumns lists the columns of each dimension.
 var groupColumns = map[report.Dimension][]string{
-	report.Day: {"day"}, report.Team: {"team_id", "team_name"}, report.Person: {"uid", "email", "person"}, report.Tool: {"tool_id", "tool_name"},
-	report.Plugin: {"plugin"}, report.Credential: {"credential", "credential_id", "credential_name"},
+	report.Day:        {"day"},
+	report.Team:       {"team_id", "team_name"},
+	report.Person:     {"uid", "email", "person"},
+	report.Tool:       {"tool_id", "tool_name"},
+	report.Plugin:     {"plugin"},
+	report.Credential: {"credential", "credential_id", "credential_name"},
 }
 
-// usageColumns are the names of the cells that usageCells makes: those of the
-// groups in one order, whatever order they were asked in, and the sums.
+// usageColumns returns the names of the cells that usageCells returns: the groups
+// in the order of report.Dimensions, whatever the order in the request, and the
+// sums.
 func usageColumns(by []report.Dimension) (all []string) {
 	for _, d := range report.Dimensions {
 		if slices.Contains(by, d) {
@@ -146,23 +153,27 @@ func usageColumns(by []report.Dimension) (all []string) {
 
 func usageCells(rows []report.Row, by []report.Dimension, tools *catalog.Snapshot) (all [][]string) {
 	for _, r := range rows {
-		of := map[report.Dimension][]string{
-			report.Day: {r.Day}, report.Team: {r.TeamID, r.TeamName}, report.Person: {r.PersonID, r.Email, personName(r.Email)}, report.Tool: {r.ToolID, tools.Name(r.ToolID)},
-			report.Plugin: {r.Plugin}, report.Credential: {r.Credential, r.CredentialID, r.CredentialName},
+		groups := map[report.Dimension][]string{
+			report.Day:        {r.Day},
+			report.Team:       {r.TeamID, r.TeamName},
+			report.Person:     {r.PersonID, r.Email, personName(r.Email)},
+			report.Tool:       {r.ToolID, tools.Name(r.ToolID)},
+			report.Plugin:     {r.Plugin},
+			report.Credential: {r.Credential, r.CredentialID, r.CredentialName},
 		}
 		var line []string
 		for _, d := range report.Dimensions {
 			if slices.Contains(by, d) {
-				line = append(line, cells(of[d]...)...)
+				line = append(line, escapeCells(groups[d]...)...)
 			}
 		}
-		line = append(line, counts(r.Runs, r.Succeeded, r.Failed, r.Cancelled, r.Results, r.TokensCharged, r.AllowanceUsed)...)
-		all = append(all, append(line, spent(r.Took)))
+		line = append(line, formatNumbers(r.Runs, r.Succeeded, r.Failed, r.Cancelled, r.Results, r.TokensCharged, r.AllowanceUsed)...)
+		all = append(all, append(line, formatSeconds(r.Took)))
 	}
 	return all
 }
 
-// runColumns are the names of the cells that runCells makes.
+// runColumns lists the names of the cells that runCells returns.
 var runColumns = []string{
 	"request_id", "status", "error_code", "created", "started", "finished", "team_id", "team_name", "uid", "email", "person", "tool_id", "tool_name", "plugin",
 	"credential", "credential_id", "credential_name", "num_results", "results", "tokens_charged", "free_allowance_used", "generation_seconds",
@@ -172,32 +183,34 @@ func runCells(rows []report.Run, tools *catalog.Snapshot) (all [][]string) {
 	for _, r := range rows {
 		started := ""
 		if !r.Started.IsZero() {
-			started = moment(r.Started).Format(time.RFC3339)
+			started = rest.Moment(r.Started).Format(time.RFC3339)
 		}
-		line := cells(
-			r.ID, r.Status, r.ErrorCode, moment(r.Created).Format(time.RFC3339), started, moment(r.Finished).Format(time.RFC3339),
+		line := escapeCells(
+			r.ID, r.Status, r.ErrorCode, rest.Moment(r.Created).Format(time.RFC3339), started, rest.Moment(r.Finished).Format(time.RFC3339),
 			r.TeamID, r.TeamName, r.PersonID, r.Email, personName(r.Email), r.ToolID, tools.Name(r.ToolID), r.Plugin,
 			r.Credential, r.CredentialID, r.CredentialName,
 		)
-		line = append(line, counts(r.Asked, r.Results, r.TokensCharged, r.AllowanceUsed)...)
-		all = append(all, append(line, spent(ran(r))))
+		line = append(line, formatNumbers(r.Asked, r.Results, r.TokensCharged, r.AllowanceUsed)...)
+		all = append(all, append(line, formatSeconds(runTime(r))))
 	}
 	return all
 }
 
-// cells makes texts fit for a table.
-func cells(texts ...string) []string {
+// escapeCells makes texts safe for a spreadsheet.
+func escapeCells(texts ...string) []string {
 	for i, text := range texts {
-		texts[i] = cell(text)
+		texts[i] = escapeFormula(text)
 	}
 	return texts
 }
 
-func counts(all ...int64) (texts []string) {
-	for _, n := range all {
+func formatNumbers(numbers ...int64) (texts []string) {
+	for _, n := range numbers {
 		texts = append(texts, strconv.FormatInt(n, 10))
 	}
 	return texts
 }
 
-func spent(d time.Duration) string { return strconv.FormatFloat(decimalSeconds(d), 'f', -1, 64) }
+func formatSeconds(d time.Duration) string {
+	return strconv.FormatFloat(rest.DecimalSeconds(d), 'f', -1, 64)
+}

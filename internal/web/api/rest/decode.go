@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"bytes"
@@ -20,36 +20,53 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// decode reads a request's JSON body. It is strict where parsers disagree:
-// a name twice, a name in another case, broken UTF-8, NUL characters, depth
-// and size all have one reading here. Unknown names are ignored.
-func decode[T any](w http.ResponseWriter, r *http.Request, l Limits) (v T, err error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return v, fault.New(fault.UnsupportedMediaType, "Send the body as application/json.")
-	}
-	body, err := httpd.ReadJSON(http.MaxBytesReader(w, r.Body, l.JSONBytes))
-	if err != nil {
-		return v, err
-	}
-	if err := httpd.WellFormed(body, l.JSONDepth); err != nil {
-		return v, err
-	}
-	if err := checkShape(body, reflect.TypeFor[T]()); err != nil {
-		return v, err
-	}
-	if err := json.Unmarshal(body, &v, wholeNumbers); err != nil {
-		path := "body"
-		message := "Has the wrong type."
-		if s, ok := errors.AsType[*json.SemanticError](err); ok && s.JSONPointer != "" {
-			path = dotted(s.JSONPointer)
-		}
-		return v, fault.New(fault.Invalid, "The body is not as it should be.").Field(path, message).Because(err)
-	}
-	return v, nil
+// JSONLimits bound the JSON body of a request.
+type JSONLimits struct {
+	Bytes int64
+	Depth int
 }
 
-// wholeNumbers reads integers in every form that JSON Schema takes for one: 2,
-// 2.0 and 2e0 are the same number.
+// Decode reads a JSON request body. Duplicate names, invalid UTF-8, NUL
+// characters, too deep nesting and too large bodies are refused, since parsers
+// disagree about them. Names are case-sensitive; unknown names are ignored.
+func Decode[T any](w http.ResponseWriter, r *http.Request, limits JSONLimits) (T, error) {
+	var value T
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return value, fault.New(fault.UnsupportedMediaType, "Send the body as application/json.")
+	}
+	body, err := httpd.ReadJSON(http.MaxBytesReader(w, r.Body, limits.Bytes))
+	if err != nil {
+		return value, err
+	}
+
+	if err := httpd.WellFormed(body, limits.Depth); err != nil {
+		return value, err
+	}
+	if err := checkShape(body, reflect.TypeFor[T]()); err != nil {
+		return value, err
+	}
+
+	if err := json.Unmarshal(body, &value, wholeNumbers); err != nil {
+		path := "body"
+		if s, ok := errors.AsType[*json.SemanticError](err); ok && s.JSONPointer != "" {
+			path = dottedPath(s.JSONPointer)
+		}
+		return value, InvalidBody().Field(path, "Has the wrong type.").Because(err)
+	}
+	return value, nil
+}
+
+// InvalidBody refuses a request body. The caller adds the fields.
+func InvalidBody() *fault.Error { return fault.New(fault.Invalid, "The request body is invalid.") }
+
+// InvalidFields refuses a request with some invalid fields, which the caller adds.
+func InvalidFields() *fault.Error { return fault.New(fault.Invalid, "Some fields are not valid.") }
+
+// RequiredField refuses a body without a field that is required.
+func RequiredField(path string) error { return InvalidFields().Field(path, "This field is required.") }
+
+// wholeNumbers decodes integers in every form that JSON Schema accepts: 2, 2.0
+// and 2e0 are the same number.
 var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, to *int64) error {
 	if d.PeekKind() != '0' {
 		return json.SkipFunc
@@ -59,7 +76,7 @@ var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext
 		return err
 	}
 
-	switch n := number(string(value)).(type) {
+	switch n := ParseNumber(string(value)).(type) {
 	case int64:
 		*to = n
 		return nil
@@ -72,38 +89,38 @@ var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext
 	return fmt.Errorf("%s is not a whole number", value)
 }))
 
-// maxExact is up to where a float64 holds every whole number.
+// maxExact is the largest whole number up to which float64 is exact.
 const maxExact = 1 << 53
 
-// checkShape refuses a body that is not an object, and reports every required
-// field that is missing or null, at any depth: unmarshalling would read these as
-// zero. A field is required where its wire type is not left out when empty.
+// checkShape refuses a body that is not an object, and names every required
+// field that is missing or null, at any depth: unmarshalling would set such a
+// field to zero. A field is required unless its JSON tag says omitempty.
 func checkShape(body []byte, t reflect.Type) error {
 	if t == reflect.TypeFor[jsontext.Value]() {
-		return nil // read by hand
+		return nil // the handler checks it
 	}
 	if jsontext.Value(body).Kind() != '{' {
-		return fault.New(fault.Invalid, "The body is not as it should be.").Field("body", "Must be an object.")
+		return InvalidBody().Field("body", "Must be an object.")
 	}
 
-	missing := missingFields(plainValue(jsontext.NewDecoder(bytes.NewReader(body))), t, "")
+	missing := missingFields(ReadValue(jsontext.NewDecoder(bytes.NewReader(body))), t, "")
 	if len(missing) == 0 {
 		return nil
 	}
 
-	e := fault.New(fault.Invalid, "Some fields are not valid.")
-	for _, path := range missing[:min(len(missing), maxProblems)] {
+	e := InvalidFields()
+	for _, path := range missing[:min(len(missing), MaxProblems)] {
 		e = e.Field(path, "This field is required.")
 	}
 	return e
 }
 
-// maxProblems is how many fields that are missing, or have nearly a known name,
-// are named at once: a body of a megabyte can lack a quarter of a million.
-const maxProblems = 100
+// MaxProblems bounds how many fields one error names: a body of a megabyte can
+// have a quarter of a million missing fields.
+const MaxProblems = 100
 
-// missingFields finds each place in value where t needs something and nothing,
-// or null, stands. Values of another type are left to unmarshalling.
+// missingFields returns the path of each required field of t that value lacks or
+// sets to null. Unmarshalling reports values of a wrong type.
 func missingFields(value any, t reflect.Type, path string) []string {
 	if value == nil {
 		if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
@@ -116,7 +133,7 @@ func missingFields(value any, t reflect.Type, path string) []string {
 	}
 
 	var all []string
-	look := func(name string, item any, of reflect.Type) {
+	visit := func(name string, item any, of reflect.Type) {
 		all = append(all, missingFields(item, of, strings.TrimPrefix(path+"."+name, "."))...)
 	}
 	list, _ := value.([]any)
@@ -124,25 +141,25 @@ func missingFields(value any, t reflect.Type, path string) []string {
 	switch {
 	case t.Kind() == reflect.Slice:
 		for i, item := range list {
-			look(strconv.Itoa(i), item, t.Elem())
+			visit(strconv.Itoa(i), item, t.Elem())
 		}
 	case t.Kind() == reflect.Map:
 		for _, name := range slices.Sorted(maps.Keys(object)) {
-			look(name, object[name], t.Elem())
+			visit(name, object[name], t.Elem())
 		}
 	case t.Kind() == reflect.Struct && isObject:
 		for i := range t.NumField() {
 			name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 			if item := object[name]; item != nil || options != "omitempty" {
-				look(name, item, t.Field(i).Type)
+				visit(name, item, t.Field(i).Type)
 			}
 		}
 	}
 	return all
 }
 
-// dotted writes a JSON pointer as a path: inputs.prompt, items.0.
-func dotted(p jsontext.Pointer) string {
+// dottedPath formats a JSON pointer as a path such as inputs.prompt or items.0.
+func dottedPath(p jsontext.Pointer) string {
 	var parts []string
 	for t := range p.Tokens() {
 		parts = append(parts, t)

@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"encoding/json"
@@ -13,23 +13,28 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// retryable are the codes after which the same request can succeed later.
+// retryable lists the codes after which the same request can succeed later.
 var retryable = map[fault.Code]bool{
-	fault.AuthorizationPending: true, fault.SlowDown: true, fault.Unavailable: true,
-	fault.RateLimited: true, fault.ActiveRunCap: true, fault.RequestTimeout: true, fault.Internal: true,
+	fault.AuthorizationPending: true,
+	fault.SlowDown:             true,
+	fault.Unavailable:          true,
+	fault.RateLimited:          true,
+	fault.ActiveRunCap:         true,
+	fault.RequestTimeout:       true,
+	fault.Internal:             true,
 }
 
-// awayFor is what a caller is told to wait when nobody knows how long something
-// will be away.
-const awayFor = 2 * time.Second
+// defaultRetryAfter is the Retry-After of errors that know no better time.
+const defaultRetryAfter = 2 * time.Second
 
-// writeError answers with the error envelope. What is no fault is an accident:
-// the caller learns that it happened, the log learns the rest.
-func writeError(w http.ResponseWriter, traceID string, err error) {
+// WriteError writes the error envelope. An error that is not a fault.Error
+// becomes INTERNAL without its text, which only the log has.
+func WriteError(w http.ResponseWriter, traceID string, err error) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		f = fault.New(fault.Internal, "Something went wrong on our side.")
+		f = fault.New(fault.Internal, "An internal error occurred.")
 	}
+
 	details := map[string]any{}
 	for k, v := range f.Details {
 		details[k] = v
@@ -45,21 +50,23 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 	if details["path"] == nil && namesPart(f.Code) {
 		details["path"] = "body"
 	}
-	h := w.Header()
+
+	header := w.Header()
 	if f.Code == fault.RequestTimeout {
-		h.Set("Connection", "close") // what is left of the body belongs to no request
+		header.Set("Connection", "close") // the rest of the body must not be read as a request
 	}
 	if status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
+		header.Set("WWW-Authenticate", "Bearer")
 	}
 	wait := f.RetryAfter
 	if wait == 0 && f.Code == fault.Unavailable {
-		wait = awayFor
+		wait = defaultRetryAfter
 	}
 	if wait > 0 {
-		h.Set("Retry-After", strconv.FormatInt(fault.WholeSeconds(wait), 10))
+		header.Set("Retry-After", strconv.FormatInt(fault.WholeSeconds(wait), 10))
 	}
-	h.Del("ETag")
+	header.Del("ETag")
+
 	body, err := json.Marshal(wire.Error{Error: wire.ErrorBody{
 		Code:      wire.ErrorCode(f.Code),
 		Message:   f.Message,
@@ -68,14 +75,14 @@ func writeError(w http.ResponseWriter, traceID string, err error) {
 		TraceID:   traceID,
 	}})
 	if err != nil {
-		panic(err) // details are made of plain values
+		panic(err) // details hold only plain values
 	}
-	send(w, status, body)
+	Send(w, status, body)
 }
 
 // namesPart reports whether details.path of an error names the part of the
-// request that is too large or of a type that is not accepted. An account without
-// room refuses requests that bring nothing too.
+// request that is too large or has an unsupported type. STORAGE_QUOTA_EXCEEDED
+// also refuses requests without any file.
 func namesPart(code fault.Code) bool {
 	switch httpd.Status[code] {
 	case http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
@@ -84,9 +91,9 @@ func namesPart(code fault.Code) bool {
 	return false
 }
 
-// inPart names the part of a request, or the file, that an error is about, unless
-// it does already.
-func inPart(err error, path string) error {
+// InPart adds the part of the request, or the file, that an error is about,
+// unless the error names one already.
+func InPart(err error, path string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	switch {
 	case !ok:
@@ -99,11 +106,18 @@ func inPart(err error, path string) error {
 	return err
 }
 
-// takeRequest uses one request of what a bucket allows a key.
-func takeRequest(bucket *throttle.Buckets, key string) error {
+// IsRefusal reports whether an error proves that nothing was stored. After any
+// other error the change may have been committed.
+func IsRefusal(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Code != fault.Unavailable && f.Details["reason"] != "in_flight"
+}
+
+// CheckRate counts a request of key, or refuses it above the rate limit.
+func CheckRate(bucket *throttle.Buckets, key string) error {
 	wait, ok := bucket.Take(key)
 	if ok {
 		return nil
 	}
-	return fault.TooMany("Too many requests. Wait a little.", bucket.PerMinute(), time.Minute, wait)
+	return fault.TooMany("Too many requests. Wait before you send the next one.", bucket.PerMinute(), time.Minute, wait)
 }

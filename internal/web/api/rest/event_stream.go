@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"encoding/json"
@@ -8,65 +8,83 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/file/library"
-	"atelier/internal/run/generation"
-	"atelier/internal/web/api/wire"
+	"atelier/internal/base/throttle"
 	"atelier/internal/web/httpd"
 )
 
 const (
-	// maxStreams is how many event streams one person may have on a node.
+	// maxStreams bounds the event streams of one person on a node.
 	maxStreams = 32
-	// Other nodes move things too, and nobody here hears of it.
-	lookEvery = 500 * time.Millisecond
-	// aliveEvery is how often a silent stream shows that it lives.
-	aliveEvery = 15 * time.Second
-	// askEvery is how often a stream asks whether it still may.
-	askEvery = 5 * time.Second
+	// pollInterval is the time between reads of the state. Changes made by other
+	// nodes are found only by reading.
+	pollInterval = 500 * time.Millisecond
+	// keepAliveInterval is the time between comments on a stream without events.
+	keepAliveInterval = 15 * time.Second
+	// reauthorizeInterval is the time between authorizations of a stream.
+	reauthorizeInterval = 5 * time.Second
 )
 
-// tooManyStreams refuses one more event stream.
-func tooManyStreams() error {
-	return fault.TooMany("You follow too much at once. Close a stream first.", maxStreams, 0, askEvery)
+// Streams sends server-sent events and limits the streams of each person.
+type Streams struct {
+	Now   func() time.Time
+	slots *throttle.Places
 }
 
-// stream sends events until tell has told the last one, the client leaves, this
-// node stops or the caller may no longer. tell looks how things stand and sends
-// what is new: at the start, when there are news, and now and then.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, news <-chan struct{}, tell func(*events) (ended bool, err error)) error {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // proxies shall pass events on at once
+// NewStreams returns a limiter of event streams.
+func NewStreams(now func() time.Time) *Streams {
+	return &Streams{Now: now, slots: throttle.NewPlaces(maxStreams)}
+}
+
+// TakeSlot reserves one stream of a person until release is called.
+func (s *Streams) TakeSlot(personID string) (release func(), err error) {
+	release, ok := s.slots.Take(personID)
+	if !ok {
+		return nil, fault.TooMany("You have too many open event streams. Close one first.", maxStreams, 0, reauthorizeInterval)
+	}
+	return release, nil
+}
+
+// SendEvents sends events until update reports the last one, the client leaves,
+// this node stops, or the caller loses access. It calls update at the start,
+// after each signal on changes, and at an interval; update reads the state and
+// sends the events that are new.
+func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-chan struct{}, update func(*EventWriter) (ended bool, err error)) error {
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // proxies must not hold events back
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
-		return nil // who asks for no events can't wait for the last one
+		return nil
 	}
-	look := time.NewTicker(lookEvery)
-	alive := time.NewTicker(aliveEvery)
-	ask := time.NewTicker(askEvery)
-	defer look.Stop()
-	defer alive.Stop()
-	defer ask.Stop()
+
+	poll := time.NewTicker(pollInterval)
+	keepAlive := time.NewTicker(keepAliveInterval)
+	reauthorize := time.NewTicker(reauthorizeInterval)
+	defer poll.Stop()
+	defer keepAlive.Stop()
+	defer reauthorize.Stop()
+
 	ctx := r.Context()
-	c := callOf(r)
-	e := &events{w: httpd.Patient(w, s.Now, aliveEvery), conn: http.NewResponseController(w)}
+	call := CallOf(r)
+	events := &EventWriter{w: httpd.Patient(w, s.Now, keepAliveInterval), conn: http.NewResponseController(w)}
 	stopping := httpd.RecordOf(ctx).Stopping
 	for {
-		if ended, err := tell(e); err != nil || ended {
+		if ended, err := update(events); err != nil || ended {
 			return err
 		}
+
 		var err error
 		select {
 		case <-ctx.Done():
 			return nil // the client left
 		case <-stopping:
-			return nil // it comes back to another node
-		case <-alive.C:
-			err = e.send([]byte(": alive\n\n"))
-		case <-ask.C:
-			err = c.reauthorize(ctx)
-		case <-news:
-		case <-look.C:
+			return nil // the client reconnects to another node
+		case <-keepAlive.C:
+			err = events.writeNow([]byte(": alive\n\n"))
+		case <-reauthorize.C:
+			err = call.Reauthorize(ctx)
+		case <-changes:
+		case <-poll.C:
 		}
 		if err != nil {
 			return err
@@ -74,130 +92,44 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, news <-chan stru
 	}
 }
 
-// events writes a stream.
-type events struct {
-	w    io.Writer // gives the client the usual time to take each event
+// EventWriter writes server-sent events.
+type EventWriter struct {
+	w    io.Writer // extends the write deadline with each event
 	conn *http.ResponseController
 }
 
-// event is one of a stream. Who was cut off after an id gets what came later
-// again; 0 is for those that can't be gone on from.
-type event struct {
-	id   int64
-	name string
-	data any
+// Event is one server-sent event.
+type Event struct {
+	// ID lets a client that was disconnected resume after this event. Zero means
+	// that a client cannot resume here.
+	ID   int64
+	Name string
+	Data any
 }
 
-// tell sends events together.
-func (e *events) tell(all ...event) error {
+// SendAll writes events in one piece.
+func (e *EventWriter) SendAll(events ...Event) error {
 	var text []byte
-	for _, one := range all {
-		data, err := json.Marshal(one.data)
+	for _, one := range events {
+		data, err := json.Marshal(one.Data)
 		if err != nil {
 			return fmt.Errorf("encode event: %w", err)
 		}
-		if one.id > 0 {
-			text = fmt.Appendf(text, "id: %d\n", one.id)
+		if one.ID > 0 {
+			text = fmt.Appendf(text, "id: %d\n", one.ID)
 		}
-		text = fmt.Appendf(text, "event: %s\ndata: %s\n\n", one.name, data)
+		text = fmt.Appendf(text, "event: %s\ndata: %s\n\n", one.Name, data)
 	}
 	if text == nil {
 		return nil
 	}
-	return e.send(text)
+	return e.writeNow(text)
 }
 
-// send writes to the client.
-func (e *events) send(text []byte) error {
+// writeNow sends bytes to the client at once.
+func (e *EventWriter) writeNow(text []byte) error {
 	if _, err := e.w.Write(text); err != nil {
 		return err
 	}
 	return e.conn.Flush()
-}
-
-// streamGeneration tells of a run as it moves, until it has ended. The events
-// are states and not steps: who comes back with the id of the last event gets
-// what has changed since.
-func (s *Server) streamGeneration(w http.ResponseWriter, r *http.Request) error {
-	c, id, err := runCall(r)
-	if err != nil {
-		return err
-	}
-	leave, ok := s.streams.Take(c.caller.PersonID)
-	if !ok {
-		return tooManyStreams()
-	}
-	defer leave()
-	news, stop := s.Hub.Follow(id)
-	defer stop()
-	rec, err := s.Runs.Status(r.Context(), c.account.ID, id)
-	if err != nil {
-		return err
-	}
-	t := runTale{s: s, viewerID: c.caller.PersonID, seen: lastEvent(r.Header)}
-	if t.seen > rec.Revision {
-		t.seen = 0 // this run never sent it
-	}
-	if rec.State.Ended() && rec.Revision <= t.seen {
-		return done(w) // tells browsers not to come back
-	}
-	return s.stream(w, r, news, func(e *events) (ended bool, err error) {
-		if t.begun {
-			if rec, err = s.Runs.Status(r.Context(), c.account.ID, id); err != nil {
-				return false, err
-			}
-		}
-		t.begun = true
-		return t.tell(e, rec)
-	})
-}
-
-// runTale is what somebody was told about a run.
-type runTale struct {
-	s        *Server
-	viewerID string
-	seen     int64 // revision
-	before   *generation.Record
-	begun    bool
-}
-
-// tell sends what is new about a run. Only the last of several events carries
-// the id: who was cut off before it gets all of them again.
-func (t *runTale) tell(e *events, rec generation.Record) (ended bool, err error) {
-	if rec.Revision <= t.seen {
-		return false, nil
-	}
-	before := generation.Record{}
-	if t.before != nil {
-		before = *t.before
-	}
-	var all []event
-	add := func(name string, data any) { all = append(all, event{name: name, data: data}) }
-	if t.before == nil || rec.State != before.State || rec.Cancel != before.Cancel {
-		add("status", asGeneration(t.s.Links, rec, t.viewerID))
-	}
-	if rec.Progress != nil && (before.Progress == nil || *before.Progress != *rec.Progress) {
-		add("progress", wire.GenerationProgress{Progress: asProgress(rec.Progress), Stage: wire.GenerationStage(rec.State)})
-	}
-	if rec.Preview != "" && rec.Preview != before.Preview {
-		add("preview", wire.GenerationPreview{
-			URL: t.s.Links.URL(library.OfRun, rec.ID, library.Preview, t.viewerID, library.RunNames(rec.Preview).Preview), MimeType: previewType(rec.Preview),
-		})
-	}
-	if ended = rec.State.Ended(); ended {
-		add("done", asGeneration(t.s.Links, rec, t.viewerID))
-	}
-	if len(all) > 0 {
-		all[len(all)-1].id = rec.Revision
-	}
-	t.seen = rec.Revision
-	t.before = &rec
-	return ended, e.tell(all...)
-}
-
-func previewType(key string) string {
-	if len(key) > 4 && key[len(key)-4:] == ".png" {
-		return "image/png"
-	}
-	return "image/jpeg"
 }

@@ -1,4 +1,4 @@
-package api
+package rest
 
 import (
 	"sync"
@@ -6,37 +6,37 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// zipped keeps the compressed forms of tagged answers, so that each is
-// compressed once.
-type zipped struct {
-	mu   sync.RWMutex
-	form map[string]*httpd.Gzip // by tag
-	size int                    // bytes of all forms
+// GzipCache keeps the compressed forms of responses with an ETag, so that each
+// is compressed once.
+type GzipCache struct {
+	mu    sync.RWMutex
+	forms map[string]*httpd.Gzip // by ETag
+	size  int                    // bytes of all forms
 }
 
-// maxZippedBytes bounds the memory of the forms; beyond it they are made anew.
-const maxZippedBytes = 4 << 20
+// maxGzipCacheBytes bounds the size of the cache. A full cache is emptied.
+const maxGzipCacheBytes = 4 << 20
 
-// get gives the compressed form of what tag names.
-func (z *zipped) get(tag string, body []byte) *httpd.Gzip {
-	z.mu.RLock()
-	form, ok := z.form[tag]
-	z.mu.RUnlock()
+// compress returns the compressed form of the body with this ETag.
+func (c *GzipCache) compress(tag string, body []byte) *httpd.Gzip {
+	c.mu.RLock()
+	form, ok := c.forms[tag]
+	c.mu.RUnlock()
 	if ok {
 		return form
 	}
 
 	form = httpd.Compress(body)
 	size := len(form.Stream())
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	if z.form == nil || z.size+size > maxZippedBytes {
-		z.form = map[string]*httpd.Gzip{}
-		z.size = 0
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.forms == nil || c.size+size > maxGzipCacheBytes {
+		c.forms = map[string]*httpd.Gzip{}
+		c.size = 0
 	}
-	if _, ok := z.form[tag]; !ok {
-		z.form[tag] = form
-		z.size += size
+	if _, ok := c.forms[tag]; !ok {
+		c.forms[tag] = form
+		c.size += size
 	}
 	return form
 }

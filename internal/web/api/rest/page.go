@@ -1,60 +1,99 @@
-package api
+package rest
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 
+	"atelier/internal/base/cursor"
 	"atelier/internal/base/fault"
+	"atelier/internal/people/company"
 )
 
-// listing is the page of a list that a request asks for.
-type listing struct {
+// Pager reads and makes the cursors of lists.
+type Pager struct {
+	Cursors     cursor.Sealer
+	DefaultSize int
+	MaxSize     int
+}
+
+// Page is the page of a list that a request asks for.
+type Page struct {
+	Limit int
+	// After is the sort key of the last item of the previous page: the value that
+	// the list is ordered by, and the id. It is nil on the first page.
+	After []string
+
 	scope string
-	limit int
-	// after is the key of the last item of the page before, nil on the first
-	// page: what the list is ordered by, and the id.
-	after []string
+	pager Pager
 }
 
-// page reads limit and cursor. A cursor opens for the scope that it was made
-// in.
-func (s *Server) page(p *params, scope string) (listing, error) {
-	return s.pageOf(p, scope, s.Limits.PageDefault, s.Limits.PageSize)
+// WithSize returns the pager for a list that has its own page size.
+func (p Pager) WithSize(size int) Pager {
+	p.DefaultSize = size
+	p.MaxSize = size
+	return p
 }
 
-// pageOf is page for lists that have limits of their own.
-func (s *Server) pageOf(p *params, scope string, def, most int) (listing, error) {
-	l := listing{scope: scope, limit: p.limit(def, most)}
-	sealed := p.one("cursor")
-	err := p.failed()
-	if err == nil && sealed != "" {
-		l.after, err = s.Cursors.Open(scope, sealed, 2)
+// ReadPage reads the parameters limit and cursor. A cursor is valid only in the
+// scope that it was made in.
+func (p Pager) ReadPage(params *Params, scope string) (Page, error) {
+	page := Page{Limit: params.ReadLimit(p.DefaultSize, p.MaxSize), scope: scope, pager: p}
+	sealed := params.ReadText("cursor")
+	if err := params.Err(); err != nil {
+		return page, err
 	}
-	return l, err
-}
-
-// time reads the key of a list that is ordered by time.
-func (l listing) time() (time.Time, error) { return microsOf(l.after[0]) }
-
-func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
-
-// microsOf reads what micros has written.
-func microsOf(text string) (time.Time, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return time.Time{}, fault.New(fault.Invalid, "Some parameters are not valid.").Field("cursor", "This cursor is not one of ours.")
+	if sealed == "" {
+		return page, nil
 	}
-	return time.UnixMicro(n).UTC(), nil
+
+	after, err := p.Cursors.Open(scope, sealed, 2)
+	page.After = after
+	return page, err
 }
 
-// cut takes the page off a list that was read one item longer, and makes the
-// cursor of the next.
-func cut[T any](s *Server, l listing, items []T, key func(T) (string, string)) (page []T, more bool, next *string) {
-	if len(items) <= l.limit {
+// AfterTime returns the time in After, for a list that is ordered by time.
+func (p Page) AfterTime() (time.Time, error) { return ParseMicros(p.After[0]) }
+
+// Cut shortens a list that was read with one item more than the page has, and
+// returns the cursor of the next page, nil on the last page. key returns the
+// sort key of an item.
+func Cut[T any](p Page, items []T, key func(T) (string, string)) (page []T, hasMore bool, next *string) {
+	if len(items) <= p.Limit {
 		return items, false, nil
 	}
-	items = items[:l.limit]
-	text, id := key(items[l.limit-1])
-	sealed := s.Cursors.Seal(l.scope, text, id)
+
+	items = items[:p.Limit]
+	text, id := key(items[p.Limit-1])
+	sealed := p.pager.Cursors.Seal(p.scope, text, id)
 	return items, true, &sealed
+}
+
+// ReadNamedPage reads the page of a list that is ordered by text and belongs to a
+// company or a team.
+func ReadNamedPage(p Pager, r *http.Request, list, ownerID string) (Page, company.Key, error) {
+	call := CallOf(r)
+	page, err := p.ReadPage(call.Params, cursor.Scope(list, call.Caller.PersonID, ownerID))
+	if err != nil || page.After == nil {
+		return page, company.Key{}, err
+	}
+	return page, company.Key{Text: page.After[0], ID: page.After[1]}, nil
+}
+
+// NameKey returns the sort key of an item of a list that is ordered by text.
+func NameKey[T interface{ Key() company.Key }](item T) (string, string) {
+	k := item.Key()
+	return k.Text, k.ID
+}
+
+// Micros formats a time for a cursor.
+func Micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
+
+// ParseMicros parses the text that Micros returned.
+func ParseMicros(text string) (time.Time, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, fault.New(fault.Invalid, "Some parameters are not valid.").Field("cursor", "This cursor was not made by this list.")
+	}
+	return time.UnixMicro(n).UTC(), nil
 }

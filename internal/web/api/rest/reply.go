@@ -1,24 +1,51 @@
-package api
+package rest
 
 import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"atelier/internal/web/httpd"
 )
 
-// send writes a JSON answer whose bytes are ready, in one or more parts.
-func send(w http.ResponseWriter, status int, body ...[]byte) {
+// Header values that many responses share. They must not be modified.
+var (
+	contentJSON   = []string{"application/json"}
+	varies        = []string{"Authorization"}
+	variesEncoded = []string{"Authorization, Accept-Encoding"}
+	encodingGzip  = []string{"gzip"}
+)
+
+// Reply writes a JSON response.
+func Reply(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode response: %w", err)
+	}
+	VaryByCaller(w.Header())
+	Send(w, status, body)
+	return nil
+}
+
+// NoContent writes a response without a body.
+func NoContent(w http.ResponseWriter) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Send writes a JSON response that is already encoded, in one or more parts.
+func Send(w http.ResponseWriter, status int, body ...[]byte) {
 	length := 0
 	for _, part := range body {
 		length += len(part)
 	}
-	h := w.Header()
-	h["Content-Type"] = contentJSON
-	h["Content-Length"] = []string{strconv.Itoa(length)}
+
+	header := w.Header()
+	header["Content-Type"] = contentJSON
+	header["Content-Length"] = []string{strconv.Itoa(length)}
 	w.WriteHeader(status)
 	for _, part := range body {
 		if len(part) > 0 {
@@ -27,72 +54,67 @@ func send(w http.ResponseWriter, status int, body ...[]byte) {
 	}
 }
 
-// Header values that many answers share. Nothing may change them.
-var (
-	contentJSON   = []string{"application/json"}
-	varies        = []string{"Authorization"}
-	variesEncoded = []string{"Authorization, Accept-Encoding"}
-	encodingGzip  = []string{"gzip"}
-)
-
-// replyTagged writes a 200 answer with an ETag, or 304 where the caller has it
-// already. It is compressed where the caller takes that, so it must hold nothing
-// secret (see replyCompressed).
-func (s *Server) replyTagged(w http.ResponseWriter, r *http.Request, v any) error {
+// ReplyCompressed writes a JSON response, compressed where it is large and the
+// client accepts gzip. Use it only for responses without credentials, signed
+// addresses and other secrets: a caller who can write some of the text and see
+// the compressed length can guess a secret beside it (BREACH).
+func ReplyCompressed(w http.ResponseWriter, r *http.Request, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
+		return fmt.Errorf("encode response: %w", err)
 	}
-	s.sendTagged(w, r, httpd.ETag(body), body, nil)
+
+	header := w.Header()
+	AddVary(header, variesEncoded)
+	if len(body) >= httpd.MinGzip && httpd.AcceptsGzip(r) {
+		header["Content-Encoding"] = encodingGzip
+		body = httpd.CompressOnce(body)
+	}
+	Send(w, http.StatusOK, body)
 	return nil
 }
 
-// sendTagged is replyTagged for bytes that are ready: body, which tag names and
-// whose compressed form is kept under it, and an end that is the caller's own.
-func (s *Server) sendTagged(w http.ResponseWriter, r *http.Request, tag string, body, end []byte) {
+// ReplyTagged writes a 200 response with an ETag, or 304 where the client has
+// that version already. It compresses, so the response must hold no secret (see
+// ReplyCompressed).
+func (c *GzipCache) ReplyTagged(w http.ResponseWriter, r *http.Request, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode response: %w", err)
+	}
+	c.SendTagged(w, r, httpd.ETag(body), body, nil)
+	return nil
+}
+
+// SendTagged writes a response like ReplyTagged from encoded bytes. tag is the
+// ETag of body, whose compressed form is cached under it; end follows body and
+// differs between callers.
+func (c *GzipCache) SendTagged(w http.ResponseWriter, r *http.Request, tag string, body, end []byte) {
 	isCompressed := len(body) >= httpd.MinGzip && httpd.AcceptsGzip(r)
 	if isCompressed {
 		tag = httpd.GzipETag(tag)
 	}
-	h := w.Header()
-	h["Etag"] = []string{tag}
-	addVary(h, variesEncoded)
-	if known := r.Header.Get("If-None-Match"); known != "" && matches(known, tag) {
+
+	header := w.Header()
+	header["Etag"] = []string{tag}
+	AddVary(header, variesEncoded)
+	if known := r.Header.Get("If-None-Match"); known != "" && matchesTag(known, tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 
 	if isCompressed {
-		h["Content-Encoding"] = encodingGzip
-		form := s.zipped.get(tag, body)
+		header["Content-Encoding"] = encodingGzip
+		form := c.compress(tag, body)
 		body = form.Stream()
 		end = form.Finish(end)
 	}
-	send(w, http.StatusOK, body, end)
+	Send(w, http.StatusOK, body, end)
 }
 
-// replyCompressed writes a JSON answer, compressed where it is large and the
-// caller takes that. It is for pages that hold no credential, no signed address
-// and nothing else that is secret: how far a text shrinks tells about a secret
-// beside it to whoever can write some of the text and see the length (BREACH).
-func replyCompressed(w http.ResponseWriter, r *http.Request, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
-	}
-	h := w.Header()
-	addVary(h, variesEncoded)
-	if len(body) >= httpd.MinGzip && httpd.AcceptsGzip(r) {
-		h["Content-Encoding"] = encodingGzip
-		body = httpd.CompressOnce(body)
-	}
-	send(w, http.StatusOK, body)
-	return nil
-}
-
-// matches tells whether an If-None-Match header names the tag (RFC 9110
+// matchesTag reports whether an If-None-Match header names the tag (RFC 9110
 // section 13.1.2, weak comparison).
-func matches(header, tag string) bool {
+func matchesTag(header, tag string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		one = strings.TrimSpace(one)
 		if one == "*" || strings.TrimPrefix(one, "W/") == tag {
@@ -102,19 +124,14 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// reply writes a JSON answer.
-func reply(w http.ResponseWriter, status int, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
-	}
-	addVary(w.Header(), varies)
-	send(w, status, body)
-	return nil
-}
+// VaryByCaller marks a response as different for each caller.
+func VaryByCaller(header http.Header) { AddVary(header, varies) }
 
-// done answers what has nothing to say.
-func done(w http.ResponseWriter) error {
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+// AddVary adds request headers that the response depends on to Vary.
+func AddVary(header http.Header, names []string) {
+	if len(header["Vary"]) == 0 {
+		header["Vary"] = names
+		return
+	}
+	header["Vary"] = slices.Concat(header["Vary"], names)
 }

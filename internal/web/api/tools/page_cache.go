@@ -1,4 +1,4 @@
-package api
+package tools
 
 import (
 	"encoding/json"
@@ -11,38 +11,38 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// pages keeps encoded pages of tools, so that a page costs its encoding once
-// per catalog and view.
-type pages struct {
-	mu   sync.RWMutex
-	of   *catalog.Snapshot
-	page map[pageKey]page
-	size int // bytes of all bodies
+// pageCache holds encoded pages of tools, so that each page of a catalog view is
+// encoded once.
+type pageCache struct {
+	mu       sync.RWMutex
+	snapshot *catalog.Snapshot
+	pages    map[pageKey]encodedPage
+	size     int // bytes of all bodies
 }
 
-// pageKey names a page. start is where it begins in the list of the view and
-// tag.
+// pageKey names a page. start is its first index in the list of the view and tag.
 type pageKey struct {
-	view         *catalog.View
-	tag          string
-	start, limit int
+	view  *catalog.View
+	tag   string
+	start int
+	limit int
 }
 
-// page is an encoded page. Where more follow, the body ends where the cursor
-// goes, since every caller gets a cursor of their own.
-type page struct {
+// encodedPage is an encoded page of tools. Where more pages follow, body ends at
+// the value of next_cursor, since each caller has a cursor of their own.
+type encodedPage struct {
 	body []byte
-	tag  string
+	tag  string       // ETag
 	last *catalog.Key // nil on the last page
 }
 
-// maxPageBytes bounds the memory of the pages; beyond it they are encoded anew.
+// maxPageBytes bounds the size of the cache. A full cache is emptied.
 const maxPageBytes = 16 << 20
 
-// get gives the page after a key, from the start for nil.
-func (c *pages) get(s *Server, audience catalog.Audience, tag string, after *catalog.Key, limit int) (page, error) {
-	snap := s.Catalog.Snapshot()
-	key := pageKey{view: snap.View(audience), tag: tag, limit: limit}
+// encodedPage returns the page after a key, or the first page for nil.
+func (h *Handler) encodedPage(audience catalog.Audience, tag string, after *catalog.Key, limit int) (encodedPage, error) {
+	snapshot := h.Catalog.Snapshot()
+	key := pageKey{view: snapshot.View(audience), tag: tag, limit: limit}
 	tools := key.view.Tools
 	if tag != "" {
 		tools = key.view.Tagged(tag)
@@ -55,53 +55,55 @@ func (c *pages) get(s *Server, audience catalog.Audience, tag string, after *cat
 			return 1
 		})
 	}
-	if p, ok := c.find(snap, key); ok {
-		return p, nil
+
+	if page, ok := h.encoded.findPage(snapshot, key); ok {
+		return page, nil
 	}
-	p, err := s.encodePage(key.view, tools[key.start:], limit)
+	page, err := h.encodePage(key.view, tools[key.start:], limit)
 	if err == nil {
-		c.keep(snap, key, p)
+		h.encoded.keepPage(snapshot, key, page)
 	}
-	return p, err
+	return page, err
 }
 
-func (c *pages) find(snap *catalog.Snapshot, key pageKey) (page, bool) {
+func (c *pageCache) findPage(snapshot *catalog.Snapshot, key pageKey) (encodedPage, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if c.of != snap {
-		return page{}, false
+	if c.snapshot != snapshot {
+		return encodedPage{}, false
 	}
-	p, ok := c.page[key]
-	return p, ok
+	page, ok := c.pages[key]
+	return page, ok
 }
 
-func (c *pages) keep(snap *catalog.Snapshot, key pageKey, p page) {
+func (c *pageCache) keepPage(snapshot *catalog.Snapshot, key pageKey, page encodedPage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of != snap || c.size+len(p.body) > maxPageBytes {
-		c.of = snap
-		c.page = map[pageKey]page{}
+	if c.snapshot != snapshot || c.size+len(page.body) > maxPageBytes {
+		c.snapshot = snapshot
+		c.pages = map[pageKey]encodedPage{}
 		c.size = 0
 	}
-	c.page[key] = p
-	c.size += len(p.body)
+	c.pages[key] = page
+	c.size += len(page.body)
 }
 
-func (s *Server) encodePage(view *catalog.View, rest []*catalog.Tool, limit int) (page, error) {
+func (h *Handler) encodePage(view *catalog.View, rest []*catalog.Tool, limit int) (encodedPage, error) {
 	list := wire.ToolList{Data: []wire.Tool{}, HasMore: len(rest) > limit}
 	for _, t := range rest[:min(limit, len(rest))] {
-		list.Data = append(list.Data, s.asTool(view, t))
+		list.Data = append(list.Data, h.asTool(view, t))
 	}
 	body, err := json.Marshal(list)
 	if err != nil {
-		return page{}, fmt.Errorf("encode page: %w", err)
+		return encodedPage{}, fmt.Errorf("encode page: %w", err)
 	}
-	p := page{body: body, tag: httpd.ETag(body)}
+
+	page := encodedPage{body: body, tag: httpd.ETag(body)}
 	if list.HasMore {
-		const end = `null}` // of next_cursor, which comes last
-		p.body = append(body[:len(body)-len(end)], '"')
+		const end = `null}` // the value of next_cursor, which is the last member
+		page.body = append(body[:len(body)-len(end)], '"')
 		last := rest[limit-1].Key()
-		p.last = &last
+		page.last = &last
 	}
-	return p, nil
+	return page, nil
 }

@@ -1,54 +1,80 @@
-package api
+// Package tools serves the catalog: tools, tool tags, kits and their pictures.
+package tools
 
 import (
-	"errors"
-	"io"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/fault"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/blob"
 	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 )
 
-func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
-	c := callOf(r)
-	p := c.params
-	audience := audienceOf(c.account)
-	limit := p.limit(s.Limits.ToolsPageDefault, s.Limits.PageSize)
-	tag := p.id("tool_tag")
-	sealed := p.one("cursor")
-	if err := p.failed(); err != nil {
+// Handler serves the catalog.
+type Handler struct {
+	Catalog    *catalog.Catalog
+	Blobs      blob.Store
+	Files      *blob.Verifier
+	Compressed *rest.GzipCache
+	Pages      rest.Pager
+	BaseURL    string
+
+	encoded pageCache
+}
+
+// Routes lists the operations on the catalog.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("GET /api/v2/tools", access.Catalog, h.listTools),
+		rest.NewRoute("GET /api/v2/tools/{tool_id}", access.Catalog, h.getTool),
+		rest.NewRoute("GET /api/v2/tool-tags", access.Catalog, h.listToolTags),
+		rest.NewRoute("GET /api/v2/kits", access.Catalog, h.listKits),
+		rest.NewRoute("GET /catalog/{picture}", access.Open, h.getPicture),
+	}
+}
+
+// GET /api/v2/tools lists the tools that the account can see.
+func (h *Handler) listTools(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	p := call.Params
+	audience := rest.AudienceOf(call.Account)
+	limit := p.ReadLimit(h.Pages.DefaultSize, h.Pages.MaxSize)
+	tag := p.ReadID("tool_tag")
+	sealed := p.ReadText("cursor")
+	if err := p.Err(); err != nil {
 		return err
 	}
+
 	scope := func() string {
-		return cursor.Scope("tools", c.caller.PersonID, audience.CompanyID, audience.TeamID, tag)
+		return cursor.Scope("tools", call.Caller.PersonID, audience.CompanyID, audience.TeamID, tag)
 	}
 	var after *catalog.Key
-	var err error
 	if sealed != "" {
-		if after, err = s.openToolKey(scope(), sealed); err != nil {
+		var err error
+		if after, err = h.openCursor(scope(), sealed); err != nil {
 			return err
 		}
 	}
-	page, err := s.pages.get(s, audience, tag, after, limit)
+	page, err := h.encodedPage(audience, tag, after, limit)
 	if err != nil {
 		return err
 	}
+
 	if page.last == nil {
-		s.sendTagged(w, r, page.tag, page.body, nil)
+		h.Compressed.SendTagged(w, r, page.tag, page.body, nil)
 		return nil
 	}
-	next := s.Cursors.Seal(scope(), strconv.FormatInt(page.last.Position, 10), page.last.Name, page.last.ID)
-	s.sendTagged(w, r, page.tag, page.body, []byte(next+`"}`))
+	next := h.Pages.Cursors.Seal(scope(), strconv.FormatInt(page.last.Position, 10), page.last.Name, page.last.ID)
+	h.Compressed.SendTagged(w, r, page.tag, page.body, []byte(next+`"}`))
 	return nil
 }
 
-func (s *Server) openToolKey(scope, sealed string) (*catalog.Key, error) {
-	part, err := s.Cursors.Open(scope, sealed, 3)
+// openCursor returns the sort key of the last tool on the previous page.
+func (h *Handler) openCursor(scope, sealed string) (*catalog.Key, error) {
+	part, err := h.Pages.Cursors.Open(scope, sealed, 3)
 	if err != nil {
 		return nil, err
 	}
@@ -59,26 +85,16 @@ func (s *Server) openToolKey(scope, sealed string) (*catalog.Key, error) {
 	return &catalog.Key{Position: position, Name: part[1], ID: part[2]}, nil
 }
 
-// viewFor gives the catalog as the request's account sees it, for routes whose
+// viewFor returns the catalog as the request's account sees it, for routes whose
 // only parameter is the account.
-func (s *Server) viewFor(r *http.Request) (*catalog.View, error) {
-	c := callOf(r)
-	return s.Catalog.Snapshot().View(audienceOf(c.account)), c.params.failed()
+func (h *Handler) viewFor(r *http.Request) (*catalog.View, error) {
+	call := rest.CallOf(r)
+	return h.Catalog.Snapshot().View(rest.AudienceOf(call.Account)), call.Params.Err()
 }
 
-// audienceOf is the audience that an account's tools are shown to.
-func audienceOf(a access.Account) catalog.Audience {
-	return catalog.Audience{
-		CompanyID: a.CompanyID,
-		TeamID:    a.TeamID,
-		Role:      a.Role.Name,
-		Allowed:   catalog.IDs(a.Role.ToolsAllowed),
-		Blocked:   catalog.IDs(a.Role.ToolsBlocked),
-	}
-}
-
-func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.viewFor(r)
+// GET /api/v2/tools/{tool_id} returns a tool with its form.
+func (h *Handler) getTool(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.viewFor(r)
 	if err != nil {
 		return err
 	}
@@ -86,59 +102,23 @@ func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return fault.New(fault.NotFound, "There is no such tool.")
 	}
-	return s.replyTagged(w, r, s.asDetail(view, t))
+	return h.Compressed.ReplyTagged(w, r, h.asDetail(view, t))
 }
 
-func (s *Server) listToolTags(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.viewFor(r)
+// GET /api/v2/tool-tags lists the tags of the tools that the account can see.
+func (h *Handler) listToolTags(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.viewFor(r)
 	if err != nil {
 		return err
 	}
-	return s.replyTagged(w, r, asTagList(view.Tags()))
+	return h.Compressed.ReplyTagged(w, r, asTagList(view.Tags()))
 }
 
-func (s *Server) listKits(w http.ResponseWriter, r *http.Request) error {
-	view, err := s.viewFor(r)
+// GET /api/v2/kits lists the kits that the account can see.
+func (h *Handler) listKits(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.viewFor(r)
 	if err != nil {
 		return err
 	}
-	return s.replyTagged(w, r, s.asKitList(view))
-}
-
-// getPicture serves the pictures of the catalog. They are named by their
-// content, so they never change.
-func (s *Server) getPicture(w http.ResponseWriter, r *http.Request) error {
-	missing := fault.New(fault.NotFound, "There is no such picture.")
-	name, isPNG := strings.CutSuffix(r.PathValue("picture"), ".png")
-	if !isPNG || len(name) != 64 || strings.Trim(name, "0123456789abcdef") != "" {
-		return missing
-	}
-	key := catalog.AssetKey(catalog.Asset(name))
-	info, err := s.Blobs.Stat(r.Context(), key)
-	if errors.Is(err, blob.ErrNotFound) {
-		return missing
-	}
-	if err != nil {
-		return err
-	}
-	body, err := s.files.Open(r.Context(), blob.File{Key: key, Size: info.Size, SHA256: name}, 0, info.Size)
-	if errors.Is(err, blob.ErrNotFound) {
-		return missing
-	}
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	picture, err := io.ReadAll(body) // before the answer begins, and no more than a manifest may bring
-	if err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "image/png")
-	h.Set("Content-Length", strconv.FormatInt(info.Size, 10))
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Cross-Origin-Resource-Policy", "cross-origin") // plugins show them in their own pages
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	_, err = w.Write(picture)
-	return err
+	return h.Compressed.ReplyTagged(w, r, h.asKitList(view))
 }

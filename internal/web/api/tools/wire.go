@@ -1,4 +1,4 @@
-package api
+package tools
 
 import (
 	"crypto/sha256"
@@ -7,27 +7,28 @@ import (
 	"time"
 
 	"atelier/internal/catalog/catalog"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 )
 
-// This file turns the catalog's types into the wire's.
+// This file turns the catalog's types into the wire'h.
 
-func (s *Server) asTool(v *catalog.View, t *catalog.Tool) wire.Tool {
+func (h *Handler) asTool(v *catalog.View, t *catalog.Tool) wire.Tool {
 	return wire.Tool{
 		ID:                  t.ID,
 		Slug:                t.Slug,
 		Name:                t.Name,
-		Description:         orNull(t.Description),
-		AvatarURL:           s.pictureURL(t.Avatar),
-		AverageGenInSeconds: seconds(t.Average),
+		Description:         rest.TextOrNull(t.Description),
+		AvatarURL:           h.pictureURL(t.Avatar),
+		AverageGenInSeconds: averageSeconds(t.Average),
 		ToolTags:            asTags(v.TagsOf(t)),
 		PricingType:         wire.PricingType(t.Price.Type),
 		TokensPerResult:     t.Price.Tokens,
 	}
 }
 
-func (s *Server) asDetail(v *catalog.View, t *catalog.Tool) wire.ToolDetail {
-	list := s.asTool(v, t)
+func (h *Handler) asDetail(v *catalog.View, t *catalog.Tool) wire.ToolDetail {
+	list := h.asTool(v, t)
 	d := wire.ToolDetail{
 		ID:                  list.ID,
 		Slug:                list.Slug,
@@ -39,11 +40,11 @@ func (s *Server) asDetail(v *catalog.View, t *catalog.Tool) wire.ToolDetail {
 		PricingType:         list.PricingType,
 		TokensPerResult:     list.TokensPerResult,
 		ToolFieldsHash:      t.Hash,
-		Fields:              s.asFields(t.ID, "", t.Fields),
+		Fields:              h.asFields(t.ID, "", t.Fields),
 		Output:              wire.ToolOutput{Type: wire.Medium(t.Output.Type), MimeTypes: t.Output.MimeTypes},
 		Limits:              wire.ToolLimits{TimeoutSeconds: int64(t.Timeout.Seconds())},
-		Created:             moment(t.Created),
-		Updated:             moment(t.Updated),
+		Created:             rest.Moment(t.Created),
+		Updated:             rest.Moment(t.Updated),
 	}
 	if n := t.NumResults; n != nil {
 		d.NumResults = &wire.NumResults{Min: n.Min, Max: n.Max, Default: n.Default}
@@ -51,14 +52,17 @@ func (s *Server) asDetail(v *catalog.View, t *catalog.Tool) wire.ToolDetail {
 	return d
 }
 
-// asFields writes the form. path names the group that the fields are in.
-func (s *Server) asFields(toolID, path string, fields []catalog.Field) []wire.FieldNode {
+// asFields converts the fields of a form. path names the group of the fields.
+func (h *Handler) asFields(toolID, path string, fields []catalog.Field) []wire.FieldNode {
 	nodes := make([]wire.FieldNode, 0, len(fields))
 	for i, f := range fields {
 		if f.Key == "" {
 			at := fmt.Sprintf("%s/%d", path, i)
 			nodes = append(nodes, wire.FieldGroup{
-				UUID: nodeID(toolID, "group"+at), IsField: false, Label: f.Label, Children: s.asFields(toolID, at, f.Children),
+				UUID:     nodeID(toolID, "group"+at),
+				IsField:  false,
+				Label:    f.Label,
+				Children: h.asFields(toolID, at, f.Children),
 			})
 			continue
 		}
@@ -71,25 +75,25 @@ func (s *Server) asFields(toolID, path string, fields []catalog.Field) []wire.Fi
 			Required:     f.Required,
 			DefaultValue: f.Default,
 			Content:      contentOf(&f),
-			Display:      s.asDisplay(&f),
+			Display:      h.asDisplay(&f),
 		})
 	}
 	return nodes
 }
 
-func (s *Server) asDisplay(f *catalog.Field) wire.FieldDisplay {
+func (h *Handler) asDisplay(f *catalog.Field) wire.FieldDisplay {
 	d := f.Display
 	w := wire.FieldDisplay{
-		Help:        orNull(d.Help),
-		Placeholder: orNull(d.Placeholder),
+		Help:        rest.TextOrNull(d.Help),
+		Placeholder: rest.TextOrNull(d.Placeholder),
 		Advanced:    &d.Advanced,
 		Content:     contentOf(f),
 		Min:         d.Min,
 		Max:         d.Max,
 		Step:        d.Step,
-		MaxLength:   orAbsent(d.MaxLength),
-		MultipleOf:  orAbsent(d.MultipleOf),
-		MaxItems:    orAbsent(d.MaxItems),
+		MaxLength:   rest.NumberOrNull(d.MaxLength),
+		MultipleOf:  rest.NumberOrNull(d.MultipleOf),
+		MaxItems:    rest.NumberOrNull(d.MaxItems),
 	}
 	if f.Integer() {
 		whole := true
@@ -105,7 +109,7 @@ func (s *Server) asDisplay(f *catalog.Field) wire.FieldDisplay {
 	if len(d.Options) > 0 {
 		list := &wire.OptionList{}
 		for _, o := range d.Options {
-			list.Options = append(list.Options, wire.Option{Text: o.Text, Value: o.Value, ImageURL: s.pictureURL(o.Image)})
+			list.Options = append(list.Options, wire.Option{Text: o.Text, Value: o.Value, ImageURL: h.pictureURL(o.Image)})
 		}
 		switch d.ShowAs {
 		case "radio":
@@ -125,7 +129,7 @@ func (s *Server) asDisplay(f *catalog.Field) wire.FieldDisplay {
 	return w
 }
 
-// contentOf gives what an HTML field shows, nil for other types.
+// contentOf returns the text of an HTML field, nil for other types.
 func contentOf(f *catalog.Field) *string {
 	if f.Type != "HTML" {
 		return nil
@@ -141,7 +145,7 @@ func asTags(tags []catalog.Tag) []wire.ToolTag {
 	return all
 }
 
-// asTagList writes the vocabulary, which comes ordered by type.
+// asTagList converts tags that are ordered by type.
 func asTagList(tags []catalog.Tag) wire.ToolTagList {
 	list := wire.ToolTagList{Data: asTags(tags), Types: []string{}}
 	for i, g := range tags {
@@ -152,18 +156,18 @@ func asTagList(tags []catalog.Tag) wire.ToolTagList {
 	return list
 }
 
-func (s *Server) asKitList(v *catalog.View) wire.KitList {
+func (h *Handler) asKitList(v *catalog.View) wire.KitList {
 	list := wire.KitList{Data: []wire.Kit{}}
 	for _, k := range v.Kits() {
 		kit := wire.Kit{
 			ID:            k.ID,
 			Label:         k.Label,
-			Description:   orNull(k.Description),
-			KitTags:       words(k.Tags),
+			Description:   rest.TextOrNull(k.Description),
+			KitTags:       rest.ListOrEmpty(k.Tags),
 			DefaultToolID: k.Default.ID,
 		}
 		for _, e := range k.Tools {
-			entry := wire.KitTool{Tool: s.asTool(v, e.Tool), KitTags: words(e.Tags), Labels: []wire.KitLabel{}}
+			entry := wire.KitTool{Tool: h.asTool(v, e.Tool), KitTags: rest.ListOrEmpty(e.Tags), Labels: []wire.KitLabel{}}
 			for _, l := range e.Labels {
 				entry.Labels = append(entry.Labels, wire.KitLabel{ID: l.ID, Icon: l.Icon, Label: l.Label})
 			}
@@ -174,16 +178,17 @@ func (s *Server) asKitList(v *catalog.View) wire.KitList {
 	return list
 }
 
-func (s *Server) pictureURL(a catalog.Asset) *string {
+// pictureURL returns the address of a picture of the catalog, nil for none.
+func (h *Handler) pictureURL(a catalog.Asset) *string {
 	if a == "" {
 		return nil
 	}
-	u := s.BaseURL + "/catalog/" + string(a) + ".png"
+	u := h.BaseURL + "/catalog/" + string(a) + ".png"
 	return &u
 }
 
-// nodeID gives a node of a form the same UUID on every node and at every
-// reload (RFC 9562 section 5.8: our own scheme).
+// nodeID returns the UUID of an element of a form, which is the same on every
+// server and after every reload (version 8, RFC 9562 section 5.8).
 func nodeID(toolID, path string) string {
 	b := sha256.Sum256([]byte(toolID + "\x00" + path))
 	b[6] = b[6]&0x0f | 0x80
@@ -191,35 +196,11 @@ func nodeID(toolID, path string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
-// seconds is a span as the wire has it: whole, at least one, null for none.
-func seconds(d time.Duration) *int {
+// averageSeconds returns a duration in whole seconds, at least one, nil for zero.
+func averageSeconds(d time.Duration) *int {
 	if d == 0 {
 		return nil
 	}
 	n := max(1, int(math.Round(d.Seconds())))
 	return &n
-}
-
-// moment is a time as the wire has it, in UTC and whole seconds.
-func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func orAbsent(n int64) *int64 {
-	if n == 0 {
-		return nil
-	}
-	return &n
-}
-
-func words(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
 }
