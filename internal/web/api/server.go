@@ -163,10 +163,10 @@ func (s *Server) callRoute(rt rest.Route, rec *httpd.Record, w http.ResponseWrit
 		Address:       rec.Addr.String(),
 		Reads:         r.Method == http.MethodGet || r.Method == http.MethodHead,
 	}
-	caller, account, err := s.gate.Admit(r.Context(), rt.Rule, presented)
+	p, err := s.gate.Admit(r.Context(), rt.Rule, presented)
 	bucket := s.addresses
 	key := httpd.AddressKey(rec.Addr)
-	if rec.PersonID = caller.PersonID; rec.PersonID != "" {
+	if rec.PersonID = p.PersonID; rec.PersonID != "" {
 		bucket = s.persons
 		key = rec.PersonID
 	}
@@ -177,16 +177,15 @@ func (s *Server) callRoute(rt rest.Route, rec *httpd.Record, w http.ResponseWrit
 		return err
 	}
 
-	call := &rest.Call{Caller: caller, Account: account, Params: params, Reauthorize: func(ctx context.Context) error {
-		_, _, err := s.gate.Admit(ctx, rt.Rule, presented)
+	call := &rest.Call{Principal: p, Params: params, Reauthorize: func(ctx context.Context) error {
+		_, err := s.gate.Admit(ctx, rt.Rule, presented)
 		return err
 	}}
 	rec.Reauthorize = call.Reauthorize
 	ctx := sqldb.WithGuard(r.Context(), s.gate.Guard(access.Admitted{
 		Rule:      rt.Rule,
 		Presented: presented,
-		Caller:    caller,
-		Account:   account,
+		Principal: p,
 		HasBody:   r.ContentLength != 0,
 	}))
 	return rt.Handle(w, rest.WithCall(r.WithContext(ctx), call))

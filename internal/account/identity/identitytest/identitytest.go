@@ -25,6 +25,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/oidc"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/web/access"
 )
@@ -147,9 +148,9 @@ func fill(o *Options) {
 
 // Visitor gives a browser or device with an address of its own, since limits
 // count by address.
-func (s *Site) Visitor() identity.Visitor {
+func (s *Site) Visitor() session.Client {
 	n := s.visitors.Add(1)
-	return identity.Visitor{Agent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
+	return session.Client{UserAgent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
 }
 
 // Person makes somebody with a verified address and gives their id.
@@ -232,7 +233,7 @@ func (s *Site) Token(email, companyID string) (id, secret string) {
 // Company makes a company.
 func (s *Site) Company(name string, plan company.Plan) string {
 	s.t.Helper()
-	c, err := s.Directory.CreateCompany(s.t.Context(), directory.Operator, name, plan)
+	c, err := s.Directory.CreateCompany(s.t.Context(), principal.Operator(), name, plan)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func (s *Site) Company(name string, plan company.Plan) string {
 // Admit makes somebody a member of a company.
 func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	s.t.Helper()
-	if _, err := s.Directory.SetMemberPermissions(s.t.Context(), directory.Operator, companyID, email, perms); err != nil {
+	if _, err := s.Directory.SetMemberPermissions(s.t.Context(), principal.Operator(), companyID, email, perms); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -250,7 +251,7 @@ func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 // Team makes a team with members of one role.
 func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	s.t.Helper()
-	t, err := s.Directory.CreateTeam(s.t.Context(), directory.Operator, companyID, name)
+	t, err := s.Directory.CreateTeam(s.t.Context(), principal.Operator(), companyID, name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -264,10 +265,10 @@ func (s *Site) Team(companyID, name, role string, emails ...string) string {
 // new.
 func (s *Site) Join(teamID, email, role string) {
 	s.t.Helper()
-	if _, err := s.Directory.SetTeamRolePermissions(s.t.Context(), directory.Operator, teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
+	if _, err := s.Directory.SetTeamRolePermissions(s.t.Context(), principal.Operator(), teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
 		s.t.Fatal(err)
 	}
-	if _, err := s.Directory.AddTeamMember(s.t.Context(), directory.Operator, teamID, email, role); err != nil {
+	if _, err := s.Directory.AddTeamMember(s.t.Context(), principal.Operator(), teamID, email, role); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -57,9 +57,9 @@ func readBoardCall(r *http.Request) (boardCall, error) {
 		Call:    call,
 		boardID: r.PathValue("board_id"),
 		viewer: board.Viewer{
-			PersonID:  call.Caller.PersonID,
-			AccountID: call.Account.ID,
-			Manager:   call.Account.May(company.ManageTeam),
+			PersonID:  call.Principal.PersonID,
+			AccountID: call.Principal.AccountID,
+			Manager:   call.Principal.May(company.ManageTeam),
 		},
 	}
 	var err error
@@ -71,7 +71,7 @@ func readBoardCall(r *http.Request) (boardCall, error) {
 
 // nodeScope returns the scope of cursors within a board.
 func (c boardCall) nodeScope(boardID string) string {
-	return cursor.Scope("board", c.Caller.PersonID, c.Account.ID, boardID)
+	return cursor.Scope("board", c.Principal.PersonID, c.Principal.AccountID, boardID)
 }
 
 // pageEnd returns the end of the previous page of boards or nodes.
@@ -90,7 +90,7 @@ func (h *Handler) listBoards(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	deleted := rest.ValueOrZero(call.Params.ReadBool("deleted"))
-	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("boards", call.Caller.PersonID, call.Account.ID, strconv.FormatBool(deleted)))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("boards", call.Principal.PersonID, call.Principal.AccountID, strconv.FormatBool(deleted)))
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (h *Handler) replyBoard(w http.ResponseWriter, status int, call boardCall, 
 		next = &sealed
 	}
 	setRevision(w, b.Revision)
-	return rest.Reply(w, status, h.asBoard(b, p.Nodes, next, call.Caller.PersonID))
+	return rest.Reply(w, status, h.asBoard(b, p.Nodes, next, call.Principal.PersonID))
 }
 
 // GET /api/v2/boards/{board_id} returns a board with a page of its nodes.

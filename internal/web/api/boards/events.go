@@ -19,7 +19,7 @@ func (h *Handler) streamBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	release, err := h.Streams.TakeSlot(call.Caller.PersonID)
+	release, err := h.Streams.TakeSlot(call.Principal.PersonID)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (s *boardStream) asBoardChange(n board.News) wire.BoardChange {
 	change := wire.BoardChange{Revision: n.Mark.Revision, Put: []wire.Node{}, Deleted: []string{}}
 	for _, one := range n.Nodes {
 		if one.Deleted.IsZero() {
-			change.Put = append(change.Put, s.h.asNode(one, s.call.Caller.PersonID))
+			change.Put = append(change.Put, s.h.asNode(one, s.call.Principal.PersonID))
 		} else {
 			change.Deleted = append(change.Deleted, one.ID)
 		}

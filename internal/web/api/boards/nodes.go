@@ -23,7 +23,7 @@ func (h *Handler) addNode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	setRevision(w, n.Revision)
-	return rest.Reply(w, http.StatusCreated, h.asNode(n, call.Caller.PersonID))
+	return rest.Reply(w, http.StatusCreated, h.asNode(n, call.Principal.PersonID))
 }
 
 // PATCH /api/v2/boards/{board_id}/nodes creates, changes and deletes nodes in one
@@ -44,8 +44,8 @@ func (h *Handler) changeNodes(w http.ResponseWriter, r *http.Request) error {
 	setRevision(w, changed.Revision)
 	return rest.Reply(w, http.StatusOK, wire.NodesChanged{
 		Revision: changed.Revision,
-		Created:  h.asNodes(changed.Created, call.Caller.PersonID),
-		Updated:  h.asNodes(changed.Updated, call.Caller.PersonID),
+		Created:  h.asNodes(changed.Created, call.Principal.PersonID),
+		Updated:  h.asNodes(changed.Updated, call.Principal.PersonID),
 		Deleted:  rest.ListOrEmpty(changed.Deleted),
 	})
 }
@@ -66,7 +66,7 @@ func (h *Handler) changeNode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	setRevision(w, n.Revision)
-	return rest.Reply(w, http.StatusOK, h.asNode(n, call.Caller.PersonID))
+	return rest.Reply(w, http.StatusOK, h.asNode(n, call.Principal.PersonID))
 }
 
 // DELETE /api/v2/boards/{board_id}/nodes/{node_id} deletes a node.

@@ -22,7 +22,7 @@ func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) error {
 		From:     p.ReadTime("start_utc"),
 		Until:    p.ReadTime("end_utc"),
 	}
-	scope := []string{"audit", call.Caller.PersonID, companyID}
+	scope := []string{"audit", call.Principal.PersonID, companyID}
 	for _, name := range []string{"uid", "act", "start_utc", "end_utc"} {
 		scope = append(scope, p.Values.Get(name))
 	}
@@ -37,7 +37,7 @@ func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	filter.Limit = page.Limit + 1
-	all, err := h.Directory.Audit(r.Context(), rest.ManagerOf(r), companyID, filter)
+	all, err := h.Directory.Audit(r.Context(), rest.PrincipalOf(r), companyID, filter)
 	if err != nil {
 		return err
 	}

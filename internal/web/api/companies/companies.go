@@ -49,7 +49,7 @@ func (h *Handler) Routes() []rest.Route {
 
 // GET /api/v2/companies lists the companies of the caller.
 func (h *Handler) listCompanies(w http.ResponseWriter, r *http.Request) error {
-	all, err := h.Directory.Companies(r.Context(), rest.ManagerOf(r))
+	all, err := h.Directory.Companies(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (h *Handler) listCompanies(w http.ResponseWriter, r *http.Request) error {
 
 // GET /api/v2/companies/{company_id} returns a company.
 func (h *Handler) getCompany(w http.ResponseWriter, r *http.Request) error {
-	m, err := h.Directory.Company(r.Context(), rest.ManagerOf(r), r.PathValue("company_id"))
+	m, err := h.Directory.Company(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (h *Handler) changeCompany(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	change := directory.CompanyChange{Name: req.Name, Zone: req.TimeZone}
-	m, err := h.Directory.ChangeCompany(r.Context(), rest.ManagerOf(r), r.PathValue("company_id"), change)
+	m, err := h.Directory.ChangeCompany(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), change)
 	if err != nil {
 		return err
 	}

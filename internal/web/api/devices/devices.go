@@ -41,7 +41,7 @@ func (h *Handler) Routes() []rest.Route {
 // GET /api/v2/devices lists the devices of the caller, the newest first.
 func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
-	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("devices", call.Caller.PersonID))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("devices", call.Principal.PersonID))
 	if err != nil {
 		return err
 	}
@@ -54,13 +54,13 @@ func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request) error {
 		after = &device.After{Created: at, ID: page.After[1]}
 	}
 
-	devices, err := h.Desk.ListDevices(r.Context(), call.Caller.PersonID, after, page.Limit+1)
+	devices, err := h.Desk.ListDevices(r.Context(), call.Principal.PersonID, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
 	devices, hasMore, next := rest.Cut(page, devices, func(d device.Device) (string, string) { return rest.Micros(d.Created), d.ID })
 	return rest.Reply(w, http.StatusOK, wire.DeviceList{
-		Data:       rest.Convert(devices, func(d device.Device) wire.Device { return asDevice(d, call.Caller.DeviceID) }),
+		Data:       rest.Convert(devices, func(d device.Device) wire.Device { return asDevice(d, call.Principal.DeviceID()) }),
 		HasMore:    hasMore,
 		NextCursor: next,
 	})
@@ -69,15 +69,15 @@ func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request) error {
 // POST /api/v2/auth/device/revoke signs a device out: the one in X-Device-Id, or
 // the device of the caller.
 func (h *Handler) revokeDevice(w http.ResponseWriter, r *http.Request) error {
-	id := rest.CallOf(r).Caller.DeviceID
+	id := rest.PrincipalOf(r).DeviceID()
 	if named := r.Header["X-Device-Id"]; len(named) > 0 {
 		id = named[0]
 		if len(named) > 1 {
 			id = "" // ambiguous, so no device matches
 		}
 	}
-	actor := rest.ActorOf(r)
-	if err := h.Desk.RevokeDevice(r.Context(), actor, actor.PersonID, id); err != nil {
+	p := rest.PrincipalOf(r)
+	if err := h.Desk.RevokeDevice(r.Context(), p, p.PersonID, id); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -86,8 +86,8 @@ func (h *Handler) revokeDevice(w http.ResponseWriter, r *http.Request) error {
 // POST /api/v2/auth/sign-out-everywhere ends all sessions and devices of the
 // caller.
 func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request) error {
-	actor := rest.ActorOf(r)
-	if err := h.Desk.SignOutEverywhere(r.Context(), actor, actor.PersonID); err != nil {
+	p := rest.PrincipalOf(r)
+	if err := h.Desk.SignOutEverywhere(r.Context(), p, p.PersonID); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

@@ -29,7 +29,7 @@ func (h *Handler) startSignIn(w http.ResponseWriter, r *http.Request) error {
 		return rest.InvalidFields().Field("plugin_kind", "Must be 1 to 32 of a-z, 0-9, _ and -.")
 	}
 
-	codes, err := h.Desk.StartDevice(r.Context(), kind, rest.VisitorOf(r))
+	codes, err := h.Desk.StartDevice(r.Context(), kind, rest.ClientOf(r))
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (h *Handler) pollByBody(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Handler) pollSignIn(w http.ResponseWriter, r *http.Request, code string) error {
-	signIn, err := h.Desk.Poll(r.Context(), code, rest.VisitorOf(r))
+	signIn, err := h.Desk.Poll(r.Context(), code, rest.ClientOf(r))
 	if errors.Is(err, device.ErrUnknownCode) {
 		if limited := rest.CheckRate(h.Guesses, httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); limited != nil {
 			return limited
@@ -98,7 +98,7 @@ func (h *Handler) refreshTokens(w http.ResponseWriter, r *http.Request) error {
 	if req.RefreshToken == "" {
 		return rest.RequiredField("refresh_token")
 	}
-	tokens, err := h.Desk.Refresh(r.Context(), req.RefreshToken, rest.VisitorOf(r))
+	tokens, err := h.Desk.Refresh(r.Context(), req.RefreshToken, rest.ClientOf(r))
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (rc *Receiver) FileTooLarge(maxBytes int64) error {
 // turnOf returns who waits for memory with the files of a request, and for how
 // long.
 func turnOf(r *http.Request, wait time.Duration) media.Turn {
-	owner := rest.CallOf(r).Caller.PersonID
+	owner := rest.PrincipalOf(r).PersonID
 	if owner == "" {
 		owner = httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)
 	}

@@ -15,10 +15,8 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ratelimit"
-	"atelier/internal/people/company"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
-	"atelier/internal/web/access"
 	"atelier/internal/web/api/filebody"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
@@ -42,19 +40,19 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 
-	defer h.Runs.Expect(call.Caller.PersonID)()
+	defer h.Runs.Expect(call.Principal.PersonID)()
 	isKnown := false
 	if key != "" {
-		if isKnown, err = h.Runs.Known(r.Context(), call.Caller.PersonID, key); err != nil {
+		if isKnown, err = h.Runs.Known(r.Context(), call.Principal.PersonID, key); err != nil {
 			return err
 		}
 	}
-	if err := h.refuseEarly(w, r, call.Caller.PersonID, isKnown); err != nil {
+	if err := h.refuseEarly(w, r, call.Principal.PersonID, isKnown); err != nil {
 		return err
 	}
 	room := int64(math.MaxInt64)
 	if !isKnown {
-		if room, err = h.checkRoom(r, call.Account.ID); err != nil {
+		if room, err = h.checkRoom(r, call.Principal.AccountID); err != nil {
 			w.Header().Set("Connection", "close")
 			return rest.InPart(err, "body")
 		}
@@ -108,13 +106,13 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 		}
 		return generation.Created{}, err
 	}
-	fingerprint, err := body.fingerprint(call.Account.ID)
+	fingerprint, err := body.fingerprint(call.Principal.AccountID)
 	if err != nil {
 		return generation.Created{}, fmt.Errorf("fingerprint: %w", err)
 	}
 
 	if isKnown {
-		created, isFound, err := h.Runs.Replay(r.Context(), call.Caller.PersonID, key, fingerprint)
+		created, isFound, err := h.Runs.Replay(r.Context(), call.Principal.PersonID, key, fingerprint)
 		if err != nil || isFound {
 			return created, err
 		}
@@ -128,7 +126,7 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 	if err != nil {
 		return generation.Created{}, err
 	}
-	d.Caller = callerOf(call)
+	d.Principal = call.Principal
 	d.Files = body.files
 	d.Key = key
 	d.Fingerprint = fingerprint
@@ -189,7 +187,7 @@ func (h *Handler) previewCost(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	d.Caller = callerOf(call)
+	d.Principal = call.Principal
 	cost, err := h.Runs.Price(r.Context(), d)
 	if err != nil {
 		return err
@@ -202,29 +200,6 @@ func (h *Handler) previewCost(w http.ResponseWriter, r *http.Request) error {
 		CanRun:            cost.Blocked == "",
 		BlockingReason:    rest.TextOrNull(cost.Blocked),
 	})
-}
-
-// callerOf returns the caller as package generation knows them.
-func callerOf(call *rest.Call) generation.Caller {
-	account := call.Account
-	caller := generation.Caller{
-		PersonID:     call.Caller.PersonID,
-		AccountID:    account.ID,
-		TeamID:       account.TeamID,
-		Credential:   string(call.Caller.Kind),
-		CredentialID: call.Caller.TokenID,
-		Audience:     rest.AudienceOf(account),
-		MayGenerate:  account.May(company.Generate),
-		MayManage:    account.TeamID != "" && account.Role.May(company.ManageTeam),
-		Spend:        account.Role.Spend,
-	}
-	if account.Unverified {
-		caller.Blocked = access.ErrUnverified.Message
-	}
-	if call.Caller.Kind == access.IDToken {
-		caller.CredentialID = call.Caller.DeviceID
-	}
-	return caller
 }
 
 // The names of the rate limit windows of creates.

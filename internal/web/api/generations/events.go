@@ -19,7 +19,7 @@ func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	release, err := h.Streams.TakeSlot(call.Caller.PersonID)
+	release, err := h.Streams.TakeSlot(call.Principal.PersonID)
 	if err != nil {
 		return err
 	}
@@ -27,11 +27,11 @@ func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error
 	changes, unfollow := h.Hub.Follow(id)
 	defer unfollow()
 
-	rec, err := h.Runs.Status(r.Context(), call.Account.ID, id)
+	rec, err := h.Runs.Status(r.Context(), call.Principal.AccountID, id)
 	if err != nil {
 		return err
 	}
-	stream := runStream{links: h.Links, viewerID: call.Caller.PersonID, sent: lastEventID(r.Header)}
+	stream := runStream{links: h.Links, viewerID: call.Principal.PersonID, sent: lastEventID(r.Header)}
 	if stream.sent > rec.Revision {
 		stream.sent = 0 // this run never sent that event
 	}
@@ -42,7 +42,7 @@ func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error
 	isFirst := true
 	return h.Streams.SendEvents(w, r, changes, func(events *rest.EventWriter) (ended bool, err error) {
 		if !isFirst {
-			if rec, err = h.Runs.Status(r.Context(), call.Account.ID, id); err != nil {
+			if rec, err = h.Runs.Status(r.Context(), call.Principal.AccountID, id); err != nil {
 				return false, err
 			}
 		}

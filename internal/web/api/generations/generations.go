@@ -69,18 +69,18 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	key := cacheKey{runID: id, accountID: call.Account.ID, viewerID: call.Caller.PersonID}
+	key := cacheKey{runID: id, accountID: call.Principal.AccountID, viewerID: call.Principal.PersonID}
 	second := h.Links.Now().Unix()
 	body := h.Ended.findBody(key, second)
 	if body == nil {
-		rec, err := h.Runs.Poll(r.Context(), callerOf(call), id)
+		rec, err := h.Runs.Poll(r.Context(), call.Principal, id)
 		if err != nil {
 			return err
 		}
 		if !rec.State.Ended() {
 			return h.replyRun(w, http.StatusOK, call, rec)
 		}
-		body, err = json.Marshal(AsGeneration(h.Links, rec, call.Caller.PersonID))
+		body, err = json.Marshal(AsGeneration(h.Links, rec, call.Principal.PersonID))
 		if err != nil {
 			return fmt.Errorf("encode response: %w", err)
 		}
@@ -94,7 +94,7 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 
 // replyRun writes a run, and the time of the next poll unless the run has ended.
 func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, rec generation.Record) error {
-	answer := AsGeneration(h.Links, rec, call.Caller.PersonID)
+	answer := AsGeneration(h.Links, rec, call.Principal.PersonID)
 	if !rec.State.Ended() {
 		w.Header().Set("Retry-After", strconv.FormatInt(answer.RetryAfterSeconds, 10))
 	}
@@ -107,7 +107,7 @@ func (h *Handler) cancelGeneration(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	rec, hadEnded, err := h.Runs.Cancel(r.Context(), callerOf(call), id)
+	rec, hadEnded, err := h.Runs.Cancel(r.Context(), call.Principal, id)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error 
 	if filter.Status != "" && !wire.GenerationStatus(filter.Status).Valid() {
 		call.Params.AddProblem("status", "Must be one of pending, succeeded, failed and cancelled.")
 	}
-	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("generations", call.Caller.PersonID, call.Account.ID, filter.Status, filter.ToolID))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("generations", call.Principal.PersonID, call.Principal.AccountID, filter.Status, filter.ToolID))
 	if err != nil {
 		return err
 	}
@@ -139,13 +139,15 @@ func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error 
 		after = &run.Place{Created: at, ID: page.After[1]}
 	}
 
-	records, err := h.Runs.List(r.Context(), call.Account.ID, filter, after, page.Limit+1)
+	records, err := h.Runs.List(r.Context(), call.Principal.AccountID, filter, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
 	records, hasMore, next := rest.Cut(page, records, func(rec generation.Record) (string, string) { return rest.Micros(rec.Created), rec.ID })
 	return rest.Reply(w, http.StatusOK, wire.GenerationList{
-		Data:       rest.Convert(records, func(rec generation.Record) wire.Generation { return AsGeneration(h.Links, rec, call.Caller.PersonID) }),
+		Data: rest.Convert(records, func(rec generation.Record) wire.Generation {
+			return AsGeneration(h.Links, rec, call.Principal.PersonID)
+		}),
 		HasMore:    hasMore,
 		NextCursor: next,
 	})

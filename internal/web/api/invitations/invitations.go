@@ -39,7 +39,7 @@ func (h *Handler) Routes() []rest.Route {
 func (h *Handler) listInvitations(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	id := r.PathValue("company_id")
-	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("invitations", call.Caller.PersonID, id))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("invitations", call.Principal.PersonID, id))
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (h *Handler) listInvitations(w http.ResponseWriter, r *http.Request) error 
 		}
 		after = &company.After{Created: at, ID: page.After[1]}
 	}
-	all, err := h.Directory.Invitations(r.Context(), rest.ManagerOf(r), id, after, page.Limit+1)
+	all, err := h.Directory.Invitations(r.Context(), rest.PrincipalOf(r), id, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	if req.LifetimeSeconds != nil {
 		d.Lifetime = rest.ClampedSeconds(cmp.Or(*req.LifetimeSeconds, -1))
 	}
-	inv, link, err := h.Directory.Invite(r.Context(), rest.ManagerOf(r), d)
+	inv, link, err := h.Directory.Invite(r.Context(), rest.PrincipalOf(r), d)
 	if err != nil {
 		return renameField(err, "lifetime", "lifetime_seconds")
 	}
@@ -97,7 +97,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 
 // DELETE /api/v2/invitations/{invitation_id} revokes an invitation.
 func (h *Handler) revokeInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.RevokeInvitation(r.Context(), rest.ManagerOf(r), r.PathValue("invitation_id")); err != nil {
+	if err := h.Directory.RevokeInvitation(r.Context(), rest.PrincipalOf(r), r.PathValue("invitation_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -105,7 +105,7 @@ func (h *Handler) revokeInvitation(w http.ResponseWriter, r *http.Request) error
 
 // GET /api/v2/invitations lists the open invitations of the caller.
 func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) error {
-	all, err := h.Directory.Offers(r.Context(), rest.ManagerOf(r))
+	all, err := h.Directory.Offers(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error
 	if req.Token == "" {
 		return rest.RequiredField("token")
 	}
-	if err := h.Desk.AcceptInvitation(r.Context(), rest.CallOf(r).Caller.PersonID, req.Token, rest.VisitorOf(r)); err != nil {
+	if err := h.Desk.AcceptInvitation(r.Context(), rest.PrincipalOf(r).PersonID, req.Token, rest.ClientOf(r)); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -130,7 +130,7 @@ func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error
 // POST /api/v2/invitations/{invitation_id}/accept accepts an invitation of the
 // caller.
 func (h *Handler) acceptMyInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Desk.AcceptInvitationByID(r.Context(), rest.CallOf(r).Caller.PersonID, r.PathValue("invitation_id"), rest.VisitorOf(r)); err != nil {
+	if err := h.Desk.AcceptInvitationByID(r.Context(), rest.PrincipalOf(r).PersonID, r.PathValue("invitation_id"), rest.ClientOf(r)); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

@@ -45,7 +45,7 @@ var scopeParams = []string{
 func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	p := call.Params
-	viewer := rest.ViewerOf(call)
+	viewer := rest.ViewerOf(call.Principal)
 	filter := library.Filter{
 		Shape:      p.ReadText("aspect_ratio"),
 		Resolution: p.ReadText("resolution"),
@@ -55,7 +55,7 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	}
 	filter.ToolIDs = h.readTools(p)
 
-	scope := []string{"library", call.Caller.PersonID, strings.Join(slices.Sorted(slices.Values(viewer.AccountIDs)), ",")}
+	scope := []string{"library", call.Principal.PersonID, strings.Join(slices.Sorted(slices.Values(viewer.AccountIDs)), ",")}
 	for _, name := range scopeParams {
 		scope = append(scope, p.Values.Get(name))
 	}
@@ -74,7 +74,7 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	}
 	items, hasMore, next := rest.Cut(page, items, func(i library.Item) (string, string) { return rest.Micros(i.Created), i.ResultID })
 	return rest.Reply(w, http.StatusOK, wire.LibraryList{
-		Data:       rest.Convert(items, func(i library.Item) wire.LibraryItem { return h.asItem(i, call.Caller.PersonID) }),
+		Data:       rest.Convert(items, func(i library.Item) wire.LibraryItem { return h.asItem(i, call.Principal.PersonID) }),
 		HasMore:    hasMore,
 		NextCursor: next,
 	})
@@ -109,12 +109,12 @@ func (h *Handler) getItem(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	i, err := h.Library.Get(r.Context(), rest.ViewerOf(call), r.PathValue("library_id"))
+	i, err := h.Library.Get(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id"))
 	if err != nil {
 		return err
 	}
 
-	one := h.asItem(i, call.Caller.PersonID)
+	one := h.asItem(i, call.Principal.PersonID)
 	return rest.Reply(w, http.StatusOK, wire.LibraryItemDetail{
 		ID:              one.ID,
 		Type:            one.Type,
@@ -142,7 +142,7 @@ func (h *Handler) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	if err := h.Library.Delete(r.Context(), rest.ViewerOf(call), r.PathValue("library_id")); err != nil {
+	if err := h.Library.Delete(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id")); err != nil {
 		return err
 	}
 	h.Deleted()
@@ -165,7 +165,7 @@ func (h *Handler) setFavorite(w http.ResponseWriter, r *http.Request, isFavorite
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	if err := h.Library.SetFavorite(r.Context(), rest.ViewerOf(call), r.PathValue("library_id"), isFavorite); err != nil {
+	if err := h.Library.SetFavorite(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id"), isFavorite); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

@@ -10,11 +10,6 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// actorOf returns the caller as package dossier knows them.
-func actorOf(r *http.Request) dossier.Actor {
-	return dossier.Actor{PersonID: rest.CallOf(r).Caller.PersonID, Address: rest.AddressOf(r)}
-}
-
 // GET /api/v2/me/export streams an archive of the caller's data. A HEAD request
 // does not count as an export.
 func (h *Handler) exportMe(w http.ResponseWriter, r *http.Request) error {
@@ -25,8 +20,8 @@ func (h *Handler) exportMe(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 
-	actor := actorOf(r)
-	archive, err := h.Dossier.Export(r.Context(), actor, actor.PersonID)
+	p := rest.PrincipalOf(r)
+	archive, err := h.Dossier.Export(r.Context(), p, p.PersonID)
 	if err != nil {
 		return err
 	}
@@ -43,8 +38,8 @@ func (h *Handler) deleteMe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	actor := actorOf(r)
-	if err := h.Dossier.Delete(r.Context(), actor, actor.PersonID, req.Email); err != nil {
+	p := rest.PrincipalOf(r)
+	if err := h.Dossier.Delete(r.Context(), p, p.PersonID, req.Email); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

@@ -37,13 +37,7 @@ func (h *Handler) Routes() []rest.Route {
 // GET /api/v2/me returns the caller, and the accounts that their credential
 // reaches.
 func (h *Handler) getMe(w http.ResponseWriter, r *http.Request) error {
-	caller := rest.CallOf(r).Caller
-	reach := identity.Reach{
-		Personal: caller.ReachesPersonal(),
-		Team:     caller.ReachesTeam,
-		Company:  caller.ReachesCompany,
-	}
-	record, err := h.Desk.Record(r.Context(), caller.PersonID, caller.Provider, reach)
+	record, err := h.Desk.Record(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
 		return err
 	}
@@ -52,7 +46,7 @@ func (h *Handler) getMe(w http.ResponseWriter, r *http.Request) error {
 
 // POST /api/v2/me/top-up claims the free tokens of the personal account.
 func (h *Handler) claimTopUp(w http.ResponseWriter, r *http.Request) error {
-	topUp, balance, err := h.Desk.ClaimTopUp(r.Context(), rest.CallOf(r).Caller.PersonID, rest.VisitorOf(r))
+	topUp, balance, err := h.Desk.ClaimTopUp(r.Context(), rest.PrincipalOf(r).PersonID, rest.ClientOf(r))
 	if err != nil {
 		return err
 	}

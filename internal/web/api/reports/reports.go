@@ -139,7 +139,7 @@ func (h *Handler) readQuery(call *rest.Call, name string, keys int, filters ...s
 	p := call.Params
 	q := &query{name: name, limit: h.Pages.DefaultSize}
 	q.Query = report.Query{
-		CompanyID: call.Account.CompanyID,
+		CompanyID: call.Principal.CompanyID,
 		From:      readTime(p, "start_utc"),
 		Until:     readTime(p, "end_utc"),
 		TeamID:    p.ReadText("team_id"),
@@ -170,7 +170,7 @@ func (h *Handler) readQuery(call *rest.Call, name string, keys int, filters ...s
 		return nil, err
 	}
 
-	scope := []string{"report " + name, call.Caller.PersonID, q.CompanyID}
+	scope := []string{"report " + name, call.Principal.PersonID, q.CompanyID}
 	for _, name := range append(filters, "start_utc", "end_utc", "team_id", "tool_id", "email") {
 		scope = append(scope, p.Values.Get(name))
 	}

@@ -73,7 +73,7 @@ func Cut[T any](p Page, items []T, key func(T) (string, string)) (page []T, hasM
 // company or a team.
 func ReadNamedPage(p Pager, r *http.Request, list, ownerID string) (Page, company.Key, error) {
 	call := CallOf(r)
-	page, err := p.ReadPage(call.Params, cursor.Scope(list, call.Caller.PersonID, ownerID))
+	page, err := p.ReadPage(call.Params, cursor.Scope(list, call.Principal.PersonID, ownerID))
 	if err != nil || page.After == nil {
 		return page, company.Key{}, err
 	}

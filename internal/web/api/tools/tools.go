@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/blob"
+	"atelier/internal/run/generation"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/rest"
 )
@@ -40,7 +41,7 @@ func (h *Handler) Routes() []rest.Route {
 func (h *Handler) listTools(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	p := call.Params
-	audience := rest.AudienceOf(call.Account)
+	audience := generation.AudienceOf(call.Principal)
 	limit := p.ReadLimit(h.Pages.DefaultSize, h.Pages.MaxSize)
 	tag := p.ReadID("tool_tag")
 	sealed := p.ReadText("cursor")
@@ -49,7 +50,7 @@ func (h *Handler) listTools(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	scope := func() string {
-		return cursor.Scope("tools", call.Caller.PersonID, audience.CompanyID, audience.TeamID, tag)
+		return cursor.Scope("tools", call.Principal.PersonID, audience.CompanyID, audience.TeamID, tag)
 	}
 	var after *catalog.Key
 	if sealed != "" {
@@ -89,7 +90,7 @@ func (h *Handler) openCursor(scope, sealed string) (*catalog.Key, error) {
 // only parameter is the account.
 func (h *Handler) viewFor(r *http.Request) (*catalog.View, error) {
 	call := rest.CallOf(r)
-	return h.Catalog.Snapshot().View(rest.AudienceOf(call.Account)), call.Params.Err()
+	return h.Catalog.Snapshot().View(generation.AudienceOf(call.Principal)), call.Params.Err()
 }
 
 // GET /api/v2/tools/{tool_id} returns a tool with its form.

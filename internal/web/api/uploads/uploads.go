@@ -42,7 +42,7 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	taken, fileName, err := h.receiveUpload(w, r, call.Account.ID)
+	taken, fileName, err := h.receiveUpload(w, r, call.Principal.AccountID)
 	if err != nil {
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 		return rest.InPart(err, "file")
@@ -51,14 +51,14 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		name = fileName
 	}
-	u, err := h.Library.AddUpload(r.Context(), rest.ViewerOf(call), call.Account.ID, name, taken)
+	u, err := h.Library.AddUpload(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, name, taken)
 	if err != nil {
 		if rest.IsRefusal(err) {
 			h.Files.Intake.Drop(r.Context(), taken)
 		}
 		return rest.InPart(err, "file")
 	}
-	return rest.Reply(w, http.StatusCreated, h.asUpload(u, call.Caller.PersonID))
+	return rest.Reply(w, http.StatusCreated, h.asUpload(u, call.Principal.PersonID))
 }
 
 // receiveUpload reads the file of a request: the part "file" of a form, or the
@@ -120,7 +120,7 @@ func (h *Handler) receivePart(r *http.Request, want ingest.Want) (taken ingest.T
 // GET /api/v2/uploads lists the uploads of an account, the newest first.
 func (h *Handler) listUploads(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
-	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("uploads", call.Caller.PersonID, call.Account.ID))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("uploads", call.Principal.PersonID, call.Principal.AccountID))
 	if err != nil {
 		return err
 	}
@@ -129,13 +129,13 @@ func (h *Handler) listUploads(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	uploads, err := h.Library.Uploads(r.Context(), rest.ViewerOf(call), call.Account.ID, after, page.Limit+1)
+	uploads, err := h.Library.Uploads(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
 	uploads, hasMore, next := rest.Cut(page, uploads, func(u asset.Upload) (string, string) { return rest.Micros(u.Created), u.ID })
 	return rest.Reply(w, http.StatusOK, wire.UploadList{
-		Data:       rest.Convert(uploads, func(u asset.Upload) wire.Upload { return h.asUpload(u, call.Caller.PersonID) }),
+		Data:       rest.Convert(uploads, func(u asset.Upload) wire.Upload { return h.asUpload(u, call.Principal.PersonID) }),
 		HasMore:    hasMore,
 		NextCursor: next,
 	})
@@ -147,11 +147,11 @@ func (h *Handler) getUpload(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	u, err := h.Library.Upload(r.Context(), rest.ViewerOf(call), call.Account.ID, r.PathValue("upload_id"))
+	u, err := h.Library.Upload(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, r.PathValue("upload_id"))
 	if err != nil {
 		return err
 	}
-	return rest.Reply(w, http.StatusOK, h.asUpload(u, call.Caller.PersonID))
+	return rest.Reply(w, http.StatusOK, h.asUpload(u, call.Principal.PersonID))
 }
 
 // DELETE /api/v2/uploads/{upload_id} deletes an upload.
@@ -160,7 +160,7 @@ func (h *Handler) deleteUpload(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	if err := h.Library.DeleteUpload(r.Context(), rest.ViewerOf(call), call.Account.ID, r.PathValue("upload_id")); err != nil {
+	if err := h.Library.DeleteUpload(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, r.PathValue("upload_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

@@ -9,6 +9,7 @@ import (
 	"atelier/internal/account/identity"
 	"atelier/internal/base/cursor"
 	"atelier/internal/notify/webhook"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/generations"
@@ -42,11 +43,11 @@ func (h *Handler) listAttempts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("webhook-attempts", call.Caller.PersonID, call.Account.ID, id))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("webhook-attempts", call.Principal.PersonID, call.Principal.AccountID, id))
 	if err != nil {
 		return err
 	}
-	attempts, err := h.Runs.WebhookAttempts(r.Context(), call.Account.ID, id)
+	attempts, err := h.Runs.WebhookAttempts(r.Context(), call.Principal.AccountID, id)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (h *Handler) redeliverWebhook(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	state, err := h.Runs.RedeliverWebhook(r.Context(), call.Account.ID, id)
+	state, err := h.Runs.RedeliverWebhook(r.Context(), call.Principal.AccountID, id)
 	if err != nil {
 		return err
 	}
@@ -105,16 +106,14 @@ func (h *Handler) rotateSecret(w http.ResponseWriter, r *http.Request) error {
 }
 
 // secretFunc reads or replaces the webhook secret of an account.
-type secretFunc func(context.Context, identity.Actor, *webhook.Secrets, identity.Owner) (webhook.Secret, error)
+type secretFunc func(context.Context, principal.Principal, *webhook.Secrets) (webhook.Secret, error)
 
 func (h *Handler) replySecret(w http.ResponseWriter, r *http.Request, secretOf secretFunc) error {
 	call := rest.CallOf(r)
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	account := call.Account
-	owner := identity.Owner{ID: account.ID, TeamID: account.TeamID, CompanyID: account.CompanyID}
-	secret, err := secretOf(r.Context(), rest.ActorOf(r), h.Secrets, owner)
+	secret, err := secretOf(r.Context(), call.Principal, h.Secrets)
 	if err != nil {
 		return err
 	}
