@@ -335,7 +335,7 @@ func TestTwoArrangeOneBoard(t *testing.T) {
 		const count = 200
 		drafts := strings.TrimSuffix(strings.Repeat(`{"kind":"TEXT","text":"0"},`, count), ",")
 		var ids []string
-		for _, n := range read[wire.NodesChanged](t, anna.write("PATCH", "/"+b.ID+"/nodes"+query, `{"create":[`+drafts+`]}`).want(t, "the nodes", 200, "")).Created {
+		for _, n := range read[wire.NodeChangesResult](t, anna.write("PATCH", "/"+b.ID+"/nodes"+query, `{"create":[`+drafts+`]}`).want(t, "the nodes", 200, "")).Created {
 			ids = append(ids, n.ID)
 		}
 		two := []*arranger{anna.arrange(b.ID, query), bert.arrange(b.ID, query)}

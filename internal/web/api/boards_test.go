@@ -66,7 +66,7 @@ func TestBoards(t *testing.T) {
 			t.Errorf("moved = %s", a.body)
 		}
 		a = m.write("PATCH", at+"/nodes", `{"create":[{"kind":"TEXT","text":"b"},{"kind":"TEXT","text":"c"}],"update":[{"id":"`+n.ID+`","z":1}],"delete":[]}`).want(t, "bulk", 200, "")
-		all := read[wire.NodesChanged](t, a)
+		all := read[wire.NodeChangesResult](t, a)
 		if a.Header.Get("ETag") != `"5"` || all.Revision != 5 || len(all.Created) != 2 || all.Created[1].Text != "c" || all.Created[0].Z != 2 || len(all.Updated) != 1 || all.Updated[0].Z != 1 || len(all.Deleted) != 0 {
 			t.Errorf("bulk = %s", a.body)
 		}

@@ -42,7 +42,7 @@ func (h *Handler) changeNodes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	setRevision(w, changed.Revision)
-	return rest.Reply(w, http.StatusOK, wire.NodesChanged{
+	return rest.Reply(w, http.StatusOK, wire.NodeChangesResult{
 		Revision: changed.Revision,
 		Created:  h.asNodes(changed.Created, call.Principal.PersonID),
 		Updated:  h.asNodes(changed.Updated, call.Principal.PersonID),

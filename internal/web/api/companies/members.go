@@ -24,7 +24,7 @@ func (h *Handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 
 // PUT /api/v2/companies/{company_id}/members/{uid} sets the role of a member.
 func (h *Handler) setMember(w http.ResponseWriter, r *http.Request) error {
-	req, err := rest.Decode[wire.RoleChoice](w, r, h.JSON)
+	req, err := rest.Decode[wire.RoleAssignment](w, r, h.JSON)
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (h *Handler) pollSignIn(w http.ResponseWriter, r *http.Request, code string
 	}
 
 	person := me.AsIdentity(signIn.Record)
-	return rest.Reply(w, http.StatusOK, wire.SignedIn{
+	return rest.Reply(w, http.StatusOK, wire.SignInResult{
 		Tokens:           asTokens(signIn.Tokens),
 		DeviceID:         signIn.DeviceID,
 		User:             person.User,

@@ -109,7 +109,7 @@ func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	return rest.Reply(w, http.StatusOK, wire.OfferList{Data: rest.Convert(all, asOffer)})
+	return rest.Reply(w, http.StatusOK, wire.ReceivedInvitationList{Data: rest.Convert(all, asReceivedInvitation)})
 }
 
 // POST /api/v2/invitations/accept accepts the invitation of an invitation link.

@@ -28,8 +28,8 @@ func asInvitation(i company.Invitation, link string) wire.Invitation {
 	}
 }
 
-func asOffer(o directory.Offer) wire.Offer {
-	return wire.Offer{
+func asReceivedInvitation(o directory.Offer) wire.ReceivedInvitation {
+	return wire.ReceivedInvitation{
 		ID:          o.ID,
 		CompanyID:   o.CompanyID,
 		CompanyName: o.Company,

@@ -34,7 +34,7 @@ func (h *Handler) exportMe(w http.ResponseWriter, r *http.Request) error {
 // DELETE /api/v2/me deletes the account of the caller, who confirms it with their
 // mail address.
 func (h *Handler) deleteMe(w http.ResponseWriter, r *http.Request) error {
-	req, err := rest.Decode[wire.Farewell](w, r, h.JSON)
+	req, err := rest.Decode[wire.AccountDeletion](w, r, h.JSON)
 	if err != nil {
 		return err
 	}

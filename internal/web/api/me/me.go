@@ -50,7 +50,7 @@ func (h *Handler) claimTopUp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return rest.Reply(w, http.StatusOK, wire.ToppedUp{TopUp: wire.TopUp(topUp), Balance: asBalance(balance)})
+	return rest.Reply(w, http.StatusOK, wire.TopUpResult{TopUp: wire.TopUp(topUp), Balance: asBalance(balance)})
 }
 
 // AsIdentity converts a person with their accounts.

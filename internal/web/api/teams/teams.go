@@ -115,7 +115,7 @@ func (h *Handler) listTeamMembers(w http.ResponseWriter, r *http.Request) error 
 
 // PUT /api/v2/teams/{team_id}/members/{uid} adds a member or changes their role.
 func (h *Handler) setTeamMember(w http.ResponseWriter, r *http.Request) error {
-	req, err := rest.Decode[wire.RoleChoice](w, r, h.JSON)
+	req, err := rest.Decode[wire.RoleAssignment](w, r, h.JSON)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func asTeamRole(r company.TeamRole) wire.TeamRole {
 		PluginKinds:  rest.ListOrEmpty(r.PluginKinds),
 	}
 	if r.Spend != nil {
-		out.Spend = &wire.Spend{Tokens: r.Spend.Tokens, WindowSeconds: int64(r.Spend.Window / time.Second)}
+		out.Spend = &wire.SpendLimit{Tokens: r.Spend.Tokens, WindowSeconds: int64(r.Spend.Window / time.Second)}
 	}
 	return out
 }
