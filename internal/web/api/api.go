@@ -94,7 +94,7 @@ func New(p Parts) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.newHandler(s.routes()), nil
+	return s.newHandler(s.allRoutes()), nil
 }
 
 // newResources returns all resources of the API.

@@ -16,5 +16,5 @@ func allRoutes() []rest.Route {
 	if err != nil {
 		panic(err)
 	}
-	return s.routes()
+	return s.allRoutes()
 }

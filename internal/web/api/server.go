@@ -44,8 +44,8 @@ func newServer(p Parts) (*Server, error) {
 	}, nil
 }
 
-// routes lists every operation. A route with the zero rule admits no caller.
-func (s *Server) routes() []rest.Route {
+// allRoutes lists every operation. A route with the zero rule admits no caller.
+func (s *Server) allRoutes() []rest.Route {
 	all := s.document.Routes()
 	for _, resource := range s.resources {
 		all = append(all, resource.Routes()...)

@@ -106,7 +106,7 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 		}
 		return generation.Created{}, err
 	}
-	fingerprint, err := body.fingerprint(call.Principal.AccountID)
+	fingerprint, err := body.computeFingerprint(call.Principal.AccountID)
 	if err != nil {
 		return generation.Created{}, fmt.Errorf("fingerprint: %w", err)
 	}

@@ -25,10 +25,10 @@ type requestBody struct {
 	digests []string // SHA-256 of each file as it was sent
 }
 
-// fingerprint returns a hash that is the same for equal requests: of the account,
+// computeFingerprint returns a hash that is the same for equal requests: of the account,
 // the payload and the files, whatever the order of names, the white space and
 // the multipart boundaries.
-func (b *requestBody) fingerprint(accountID string) (string, error) {
+func (b *requestBody) computeFingerprint(accountID string) (string, error) {
 	canonical, err := jsontext.AppendFormat(nil, b.payload, jsontext.ReorderRawObjects(true))
 	if err != nil {
 		return "", err

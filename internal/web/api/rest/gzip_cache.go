@@ -17,8 +17,8 @@ type GzipCache struct {
 // maxGzipCacheBytes bounds the size of the cache. A full cache is emptied.
 const maxGzipCacheBytes = 4 << 20
 
-// compress returns the compressed form of the body with this ETag.
-func (c *GzipCache) compress(tag string, body []byte) *httpd.Gzip {
+// compressBody returns the compressed form of the body with this ETag.
+func (c *GzipCache) compressBody(tag string, body []byte) *httpd.Gzip {
 	c.mu.RLock()
 	form, ok := c.forms[tag]
 	c.mu.RUnlock()

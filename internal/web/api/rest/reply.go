@@ -105,7 +105,7 @@ func (c *GzipCache) SendTagged(w http.ResponseWriter, r *http.Request, tag strin
 
 	if isCompressed {
 		header["Content-Encoding"] = encodingGzip
-		form := c.compress(tag, body)
+		form := c.compressBody(tag, body)
 		body = form.Stream()
 		end = form.Finish(end)
 	}
