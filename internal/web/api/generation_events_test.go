@@ -112,7 +112,7 @@ func hold(t *testing.T) (step string, release func()) {
 }
 
 func TestEventsTellTheWholeStory(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		first, release := hold(t)
 		id := m.run("", m.body("one", steps(`[{"progress":0.25},`+first+`,{"progress":0.5},{"preview":true},{"wait":"700ms"},{"output":{"kind":"png"}}]`)))
 		s := m.follow(id, "", "")
@@ -171,7 +171,7 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 // TestNobodyListensToAHead asks for nothing but the header, again and again on
 // one connection.
 func TestNobodyListensToAHead(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		for _, path := range []string{"/api/v2/boards/" + m.newBoard("").ID, "/api/v2/generate/" + m.run("", m.body("one", ""))} {
 			for range 40 {
 				ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
@@ -196,7 +196,7 @@ func TestNobodyListensToAHead(t *testing.T) {
 // TestEventsResume goes away after every event and comes back: nothing that
 // was seen whole comes again, and nothing is lost.
 func TestEventsResume(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		first, release := hold(t)
 		id := m.run("", m.body("one", steps(`[{"progress":0.25},`+first+`,{"progress":0.75},{"wait":"600ms"},{"output":{"kind":"png"}}]`)))
@@ -236,7 +236,7 @@ func TestEventsResume(t *testing.T) {
 // TestForgedEventID has an id that the run never sent: the stream ends all the
 // same.
 func TestForgedEventID(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		id := m.run("", m.body("one", ""))
 		s := m.follow(id, "", "1000000")
 		if e, ok := s.next(); !ok || e.name != "status" {
@@ -250,7 +250,7 @@ func TestForgedEventID(t *testing.T) {
 }
 
 func TestStreamsEndWithTheirToken(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		_, token := m.site.Token("anna@example.com", "")
 		id := m.run("", m.body("one", ""))
 		s := m.as(token).follow(id, "", "")
@@ -270,7 +270,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 }
 
 func TestStreamsAreCountedAndLeaveNothing(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		id := m.run("", m.body("one", ""))
 		m.unchanged("streams are no polls", func() {
 			all := m.fillStreams(id)
@@ -289,7 +289,7 @@ func TestStreamsAreCountedAndLeaveNothing(t *testing.T) {
 }
 
 // fillStreams opens as many streams as one person may have.
-func (m *maker) fillStreams(id string) (all []*stream) {
+func (m *runFixture) fillStreams(id string) (all []*stream) {
 	m.t.Helper()
 	for range 500 {
 		s := m.follow(id, "", "")
@@ -307,7 +307,7 @@ func (m *maker) fillStreams(id string) (all []*stream) {
 }
 
 func TestStreamsOfOthers(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		id := m.run("", m.body("one", ""))
 		bert := m.as(m.person("bert@example.com"))
 		for _, one := range []string{id, "01a1de95-0504-7cf9-98e5-dc2c78966646", "x", strings.ToUpper(id)} {

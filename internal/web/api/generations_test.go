@@ -26,7 +26,7 @@ func (a answer) blind(t *testing.T) string {
 }
 
 func TestForeignRunsAreMissing(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		bert := m.as(m.person("bert@example.com"))
 		team, tokens := m.team("Look", "anna@example.com")
 		teams := m.as(tokens[0])
@@ -37,7 +37,7 @@ func TestForeignRunsAreMissing(t *testing.T) {
 		} {
 			for _, who := range []struct {
 				name, id string
-				*maker
+				*runFixture
 				query string
 			}{{"another person", mine, bert, ""}, {"the personal account", ours, m, ""}, {"the team", mine, teams, "?team_id=" + team}} {
 				m.unchanged(who.name, func() {
@@ -64,7 +64,7 @@ func TestForeignRunsAreMissing(t *testing.T) {
 func TestEarlyPollsCount(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, asUsual)
+		m := newRunFixture(t, db, limits, asUsual)
 		bert := m.as(m.person("bert@example.com"))
 		id := m.run("", m.body("one", ""))
 		path := "/api/v2/generate/" + id
@@ -98,7 +98,7 @@ func TestEarlyPollsCount(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.site.Person("bert@example.com")
 		m.site.Person("chief@example.com")
 		team, tokens := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
@@ -110,7 +110,7 @@ func TestCancel(t *testing.T) {
 		m.site.Join(team, "chief@example.com", "chief")
 		anna, bert, chief := m.as(tokens[0]), m.as(tokens[1]), m.as(tokens[2])
 		query := "?team_id=" + team
-		cancel := func(who *maker, id string) answer {
+		cancel := func(who *runFixture, id string) answer {
 			return who.call("POST", "/api/v2/generate/"+id+"/cancel"+query)
 		}
 
@@ -163,8 +163,8 @@ func TestCancel(t *testing.T) {
 func TestPreviewCost(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, func(c *generation.Settings) { c.ActiveRuns, c.MonthlyAllowance = 2, 4 })
-		price := func(who *maker, query, body string) answer {
+		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.ActiveRuns, c.MonthlyAllowance = 2, 4 })
+		price := func(who *runFixture, query, body string) answer {
 			return who.send("POST", "/api/v2/generate/preview-cost"+query, "application/json", strings.NewReader(body))
 		}
 		body := m.body("many", `,"num_results":3`)
@@ -200,7 +200,7 @@ func TestPreviewCost(t *testing.T) {
 		price(m, "", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, ids.New())).want(t, "unknown", 404, "NOT_FOUND")
 		m.send("POST", "/api/v2/generate/preview-cost", "text/plain", strings.NewReader(body)).want(t, "no JSON", 415, "UNSUPPORTED_MEDIA_TYPE")
 
-		blocked := func(why string, who *maker, query, body string) {
+		blocked := func(why string, who *runFixture, query, body string) {
 			t.Helper()
 			c := read[wire.CostPreview](t, price(who, query, body).want(t, why, 200, ""))
 			if c.CanRun || c.BlockingReason == nil || *c.BlockingReason == "" {
@@ -223,7 +223,7 @@ func TestPreviewCost(t *testing.T) {
 }
 
 func TestGenerationsPage(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		want := map[string]bool{}
 		for range 7 {
 			want[m.run("", m.body("one", ""))] = true

@@ -22,8 +22,8 @@ import (
 // The two reports.
 var bothReports = []string{"/api/v2/reports/usage", "/api/v2/reports/runs"}
 
-// bureau is a company with an Enterprise plan whose reports Anna may read.
-type bureau struct {
+// reportFixture is a company with an Enterprise plan whose reports Anna may read.
+type reportFixture struct {
 	*service
 	company string
 	teams   []string
@@ -34,13 +34,13 @@ type bureau struct {
 }
 
 // reports runs fn in a bureau on each database.
-func reports(t *testing.T, fn func(t *testing.T, b *bureau)) {
-	each(t, func(t *testing.T, s *service) { fn(t, newBureau(s)) })
+func reports(t *testing.T, fn func(t *testing.T, b *reportFixture)) {
+	each(t, func(t *testing.T, s *service) { fn(t, newReportFixture(s)) })
 }
 
-func newBureau(s *service) *bureau {
+func newReportFixture(s *service) *reportFixture {
 	s.t.Helper()
-	b := &bureau{service: s, people: map[string]string{}}
+	b := &reportFixture{service: s, people: map[string]string{}}
 	s.offer(many(3))
 	for _, tool := range get[wire.ToolList](s, "/api/v2/tools").Data {
 		b.tools = append(b.tools, tool.ID)
@@ -56,7 +56,7 @@ func newBureau(s *service) *bureau {
 }
 
 // may gives Anna the permission or takes it.
-func (b *bureau) may(read bool) {
+func (b *reportFixture) may(read bool) {
 	b.t.Helper()
 	if read {
 		b.site.Admit(b.company, annasEmail, company.ViewCompanyReports)
@@ -66,7 +66,7 @@ func (b *bureau) may(read bool) {
 }
 
 // zone gives the company another clock.
-func (b *bureau) zone(name string) {
+func (b *reportFixture) zone(name string) {
 	b.t.Helper()
 	if err := b.db.Write(b.t.Context(), func(tx *sqldb.Tx) error { return report.SetZone(b.t.Context(), tx, b.company, name) }); err != nil {
 		b.t.Fatal(err)
@@ -100,7 +100,7 @@ type past struct {
 }
 
 // ran puts runs into the past, counted as when they ended.
-func (b *bureau) ran(runs ...past) {
+func (b *reportFixture) ran(runs ...past) {
 	b.t.Helper()
 	err := b.db.Write(b.t.Context(), func(tx *sqldb.Tx) error {
 		for _, p := range runs {
@@ -115,7 +115,7 @@ func (b *bureau) ran(runs ...past) {
 	}
 }
 
-func (b *bureau) insert(tx *sqldb.Tx, p past) error {
+func (b *reportFixture) insert(tx *sqldb.Tx, p past) error {
 	kind, credential, status, code := string(principal.CompanyToken), b.tokenID, "succeeded", ""
 	if p.credential == principal.IDToken {
 		kind, credential = string(p.credential), b.device
@@ -169,7 +169,7 @@ func someRuns() (all []past) {
 }
 
 // rows reads all pages of a report as plain JSON.
-func (b *bureau) rows(path, query string, limit int) (rows []map[string]any, totals map[string]any) {
+func (b *reportFixture) rows(path, query string, limit int) (rows []map[string]any, totals map[string]any) {
 	b.t.Helper()
 	for next := ""; ; {
 		page := get[struct {
@@ -207,7 +207,7 @@ func plainCells(columns []string, row map[string]any) (line []string) {
 	return line
 }
 
-func (b *bureau) table(path, query string) [][]string {
+func (b *reportFixture) table(path, query string) [][]string {
 	b.t.Helper()
 	a := b.call("GET", path+"?"+query+"&format=csv")
 	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/csv; charset=utf-8; header=present" {

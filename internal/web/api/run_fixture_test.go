@@ -25,13 +25,13 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// maker is the API with tools to run, and tokens to pay for them.
-type maker struct {
+// runFixture is the API with tools to run, and tokens to pay for them.
+type runFixture struct {
 	*service
 	made map[string]wire.ToolDetail // by name
 }
 
-const makerFields = `
+const fixtureFields = `
 fields:
   - {key: prompt, type: PROMPT, label: Prompt}
   - {key: script, type: TEXT_AREA, label: Script}
@@ -46,9 +46,9 @@ fields:
 `
 
 // makes runs fn on both databases with room for many runs.
-func makes(t *testing.T, fn func(t *testing.T, m *maker)) {
+func eachRunFixture(t *testing.T, fn func(t *testing.T, m *runFixture)) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) { fn(t, newMaker(t, db, limits, roomy)) })
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) { fn(t, newRunFixture(t, db, limits, roomy)) })
 }
 
 // roomy lets everybody start as many runs as they like.
@@ -58,18 +58,18 @@ func roomy(c *generation.Settings) {
 
 func asUsual(*generation.Settings) {}
 
-func newMaker(t *testing.T, db *sqldb.DB, l api.Limits, change func(*generation.Settings)) *maker {
+func newRunFixture(t *testing.T, db *sqldb.DB, l api.Limits, change func(*generation.Settings)) *runFixture {
 	t.Helper()
-	m := &maker{service: start(t, db, l)}
+	m := &runFixture{service: start(t, db, l)}
 	p := m.parts.Runs.Parts
 	change(&p.Settings)
 	*m.parts.Runs = *generation.New(p)
 	m.offer(files(
-		"many.yaml", manifest("many", "num_results: {min: 2, max: 4, default: 2}\ntags: [fast]"+makerFields),
-		"wide.yaml", manifest("wide", "num_results: {min: 1, max: 64, default: 1}\ntags: [fast, pictures]"+makerFields),
-		"tones.yaml", strings.Replace(manifest("tones", "num_results: {min: 1, max: 2, default: 2}\ntags: [fast]"+makerFields), "IMG, mime_types: [image/png]", "AUDIO, mime_types: [audio/wav, audio/mpeg]", 1),
-		"words.yaml", strings.Replace(manifest("words", makerFields), "IMG, mime_types: [image/png]", "TEXT, mime_types: [text/plain]", 1),
-		"one.yaml", manifest("one", makerFields),
+		"many.yaml", manifest("many", "num_results: {min: 2, max: 4, default: 2}\ntags: [fast]"+fixtureFields),
+		"wide.yaml", manifest("wide", "num_results: {min: 1, max: 64, default: 1}\ntags: [fast, pictures]"+fixtureFields),
+		"tones.yaml", strings.Replace(manifest("tones", "num_results: {min: 1, max: 2, default: 2}\ntags: [fast]"+fixtureFields), "IMG, mime_types: [image/png]", "AUDIO, mime_types: [audio/wav, audio/mpeg]", 1),
+		"words.yaml", strings.Replace(manifest("words", fixtureFields), "IMG, mime_types: [image/png]", "TEXT, mime_types: [text/plain]", 1),
+		"one.yaml", manifest("one", fixtureFields),
 		"asks.yaml", manifest("asks", "fields:\n  - {key: prompt, type: PROMPT, label: Prompt, required: true}\n  - {key: picture, type: IMG, label: Picture, required: true}\n"),
 		"gone.yaml", manifest("hidden", "visibility: {teams: [abcdefghij0123456789]}"),
 		"tags.yaml", "fast: {type: MODEL_FAMILY, label: Fast}\npictures: {type: MEDIA, label: Pictures}\n",
@@ -82,7 +82,7 @@ func newMaker(t *testing.T, db *sqldb.DB, l api.Limits, change func(*generation.
 	return m
 }
 
-func (m *maker) grant(email, team string, tokens int64) {
+func (m *runFixture) grant(email, team string, tokens int64) {
 	m.t.Helper()
 	if _, err := m.site.Desk.Grant(m.t.Context(), email, team, tokens, "test"); err != nil {
 		m.t.Fatal(err)
@@ -90,15 +90,15 @@ func (m *maker) grant(email, team string, tokens int64) {
 }
 
 // as is the service for the holder of another token, who has used it before.
-func (m *maker) as(token string) *maker {
+func (m *runFixture) as(token string) *runFixture {
 	s := *m.service
 	s.token = token
 	s.call("GET", "/api/v2/me")
-	return &maker{service: &s, made: m.made}
+	return &runFixture{service: &s, made: m.made}
 }
 
 // team makes a team with tokens, and gives a company token of each member.
-func (m *maker) team(name string, members ...string) (id string, tokens []string) {
+func (m *runFixture) team(name string, members ...string) (id string, tokens []string) {
 	m.t.Helper()
 	c := m.site.Company(name, company.TeamPlan)
 	id = m.site.Team(c, name, "member", members...)
@@ -111,7 +111,7 @@ func (m *maker) team(name string, members ...string) (id string, tokens []string
 }
 
 // body is a create request for a tool; more is further members, from ",".
-func (m *maker) body(tool, more string) string {
+func (m *runFixture) body(tool, more string) string {
 	one, ok := m.made[tool]
 	if !ok {
 		m.t.Fatalf("there is no tool %s", tool)
