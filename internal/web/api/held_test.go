@@ -146,9 +146,9 @@ func TestRevokedWhileTheBodyArrives(t *testing.T) {
 			t.Parallel()
 			address := dbtest.URL(t, engine)
 			h := &held{
-				runFixture:  newRunFixture(t, dbtest.Open(t, address), limits, roomy),
-				second: identitytest.New(t, dbtest.Open(t, address), identitytest.Options{}),
-				client: apitest.Client(t),
+				runFixture: newRunFixture(t, dbtest.Open(t, address), limits, roomy),
+				second:     identitytest.New(t, dbtest.Open(t, address), identitytest.Options{}),
+				client:     apitest.Client(t),
 			}
 			h.client.Transport = &http.Transport{ExpectContinueTimeout: time.Minute}
 			rounds := heldRounds(t)

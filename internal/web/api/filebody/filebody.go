@@ -87,8 +87,8 @@ func (rc *Receiver) FileTooLarge(maxBytes int64) error {
 	return fault.New(fault.UploadTooLarge, "A file is too large.").With("limit_bytes", rc.MaxFileBytes)
 }
 
-// turnOf returns who waits for memory with the files of a request, and for how
-// long.
+// turnOf returns the owner of the files of a request, between whom memory for
+// decoding is shared fairly, and the longest wait for it.
 func turnOf(r *http.Request, wait time.Duration) media.Turn {
 	owner := rest.PrincipalOf(r).PersonID
 	if owner == "" {

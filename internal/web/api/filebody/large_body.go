@@ -29,8 +29,8 @@ type largeBody struct {
 	err      error         // ends the body
 }
 
-// ExtendDeadlines gives the client as much time for its body as the size needs,
-// and the response the usual time after that. The whole body may have
+// ExtendDeadlines extends the read deadline with the bytes that have arrived, and
+// the write deadline to the usual time after that. The whole body may have
 // MaxRequestBytes, whether its length was announced or not.
 func (rc *Receiver) ExtendDeadlines(w http.ResponseWriter, r *http.Request) {
 	r.Body = &largeBody{

@@ -36,7 +36,8 @@ func CallOf(r *http.Request) *Call { return r.Context().Value(callKey{}).(*Call)
 // panics there.
 func PrincipalOf(r *http.Request) principal.Principal { return CallOf(r).Principal }
 
-// ClientOf returns the address and the user agent of a request, whoever sent it.
+// ClientOf returns the address and the user agent of a request. Open routes have
+// it too.
 func ClientOf(r *http.Request) session.Client {
 	return session.Client{UserAgent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
 }

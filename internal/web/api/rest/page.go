@@ -17,7 +17,7 @@ type Pager struct {
 	MaxSize     int
 }
 
-// Page is the page of a list that a request asks for.
+// Page is a requested page of a list.
 type Page struct {
 	Limit int
 	// After is the sort key of the last item of the previous page: the value that

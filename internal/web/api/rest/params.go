@@ -66,7 +66,7 @@ func (p *Params) ReadText(name string) string {
 	}
 }
 
-// ReadLimit returns the page size that the caller asks for.
+// ReadLimit returns the page size in the parameter limit.
 func (p *Params) ReadLimit(defaultSize, maxSize int) int {
 	text := p.ReadText("limit")
 	if text == "" && !p.Values.Has("limit") {
