@@ -33,7 +33,7 @@ const (
 // allowOrigins lets pages of the configured origins read every response, errors
 // included. There is no Access-Control-Allow-Credentials: browsers keep responses
 // to requests with cookies from pages.
-func (s *Server) allowOrigins(next http.Handler) http.Handler {
+func (s *server) allowOrigins(next http.Handler) http.Handler {
 	if len(s.origins) == 0 {
 		return next
 	}
@@ -56,7 +56,7 @@ func isPreflight(w http.ResponseWriter, r *http.Request) bool {
 
 // servePreflight returns the handler of preflights for a path. Unknown paths allow
 // all methods, so that the page can read the 404.
-func (s *Server) servePreflight(path, methods string) http.Handler {
+func (s *server) servePreflight(path, methods string) http.Handler {
 	return s.serveOpen(path, func(w http.ResponseWriter, r *http.Request) error {
 		header := w.Header()
 		header.Set("Access-Control-Allow-Methods", methods)

@@ -18,8 +18,8 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// Server authorizes requests and passes them to the resources.
-type Server struct {
+// server authorizes requests and passes them to the resources.
+type server struct {
 	gate      *access.Gate
 	origins   []string
 	resources []resource
@@ -28,13 +28,13 @@ type Server struct {
 	document  document
 }
 
-func newServer(p Parts) (*Server, error) {
+func newServer(p Parts) (*server, error) {
 	content, err := documentJSON()
 	if err != nil {
 		return nil, err
 	}
 	compressed := &rest.GzipCache{}
-	return &Server{
+	return &server{
 		gate:      p.Gate,
 		origins:   p.Origins,
 		resources: newResources(p, compressed),
@@ -45,7 +45,7 @@ func newServer(p Parts) (*Server, error) {
 }
 
 // allRoutes lists every operation. A route with the zero rule admits no caller.
-func (s *Server) allRoutes() []rest.Route {
+func (s *server) allRoutes() []rest.Route {
 	all := s.document.Routes()
 	for _, resource := range s.resources {
 		all = append(all, resource.Routes()...)
@@ -57,7 +57,7 @@ func (s *Server) allRoutes() []rest.Route {
 // and an Allow header; unknown paths answer 404. Patterns of the mux have no
 // methods, so that /invitations/accept and /invitations/{invitation_id} can exist
 // side by side whatever methods each of them has.
-func (s *Server) newHandler(routes []rest.Route) http.Handler {
+func (s *server) newHandler(routes []rest.Route) http.Handler {
 	paths := map[string]map[string]http.Handler{}
 	for _, rt := range routes {
 		methods := paths[rt.Path]
@@ -90,7 +90,7 @@ func (s *Server) newHandler(routes []rest.Route) http.Handler {
 }
 
 // servePath returns the handler of one path with all its methods.
-func (s *Server) servePath(path string, methods map[string]http.Handler) http.HandlerFunc {
+func (s *server) servePath(path string, methods map[string]http.Handler) http.HandlerFunc {
 	allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 	notAllowed := s.serveOpen(path, func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", allowed)
@@ -111,12 +111,12 @@ func (s *Server) servePath(path string, methods map[string]http.Handler) http.Ha
 }
 
 // serveOpen returns the handler of requests that need no credential.
-func (s *Server) serveOpen(path string, handle rest.HandlerFunc) http.Handler {
+func (s *server) serveOpen(path string, handle rest.HandlerFunc) http.Handler {
 	return s.serveRoute(rest.Route{Path: path, Rule: access.Open, Handle: handle})
 }
 
 // serveRoute returns the handler of a route: its error becomes the error envelope.
-func (s *Server) serveRoute(rt rest.Route) http.Handler {
+func (s *server) serveRoute(rt rest.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httpd.RecordOf(r.Context())
 		rec.Route = rt.Path
@@ -138,7 +138,7 @@ func (s *Server) serveRoute(rt rest.Route) http.Handler {
 
 // callRoute authorizes the request, counts it against the rate limit and calls the
 // route's handler. A panic becomes an error.
-func (s *Server) callRoute(rt rest.Route, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
+func (s *server) callRoute(rt rest.Route, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if cause, ok := p.(error); ok && errors.Is(cause, http.ErrAbortHandler) {

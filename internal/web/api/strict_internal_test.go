@@ -166,7 +166,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	url := probe(t,
 		rest.Route{Method: "GET", Path: "/api/v2/panic", Rule: access.Open, Handle: func(http.ResponseWriter, *http.Request) error { panic("secret text") }},
 		rest.Route{Method: "GET", Path: "/api/v2/nil", Rule: access.Open, Handle: func(http.ResponseWriter, *http.Request) error {
-			var s *Server
+			var s *server
 			return errors.New(s.origins[0])
 		}},
 		rest.Route{Method: "GET", Path: "/api/v2/accident", Rule: access.Open, Handle: func(http.ResponseWriter, *http.Request) error {
