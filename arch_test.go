@@ -48,13 +48,13 @@ var layers = []map[string][]string{
 	{ // coordinators
 		"internal/web/access": nil, "internal/catalog/toolsync": nil, "internal/file/ingest": nil, "internal/notify/mailqueue": nil,
 		"internal/money/budget": {"internal/notify/mailqueue"}, "internal/board": {"internal/file/library"}, "internal/file/library": {"internal/file/ingest"},
-		"internal/run/generation":    {"internal/money/budget", "internal/file/ingest", "internal/file/library"},
-		"internal/run/runner":        {"internal/run/generation", "internal/file/ingest"},
-		"internal/account/directory": {"internal/money/budget", "internal/notify/mailqueue"}, "internal/account/identity": {"internal/notify/mailqueue"}, "internal/account/dossier": {"internal/board", "internal/file/library"},
+		"internal/run/generation":       {"internal/money/budget", "internal/file/ingest", "internal/file/library"},
+		"internal/run/runner":           {"internal/run/generation", "internal/file/ingest"},
+		"internal/account/companyadmin": {"internal/money/budget", "internal/notify/mailqueue"}, "internal/account/identity": {"internal/notify/mailqueue"}, "internal/account/personaldata": {"internal/board", "internal/file/library"},
 		"internal/operate/inspect":        {"internal/money/budget"},
 		"internal/operate/backup":         {"internal/file/library"},
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},
-		"internal/operate/backgroundjobs": {"internal/account/dossier", "internal/account/identity", "internal/notify/mailqueue"},
+		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account/identity", "internal/notify/mailqueue"},
 	},
 	{ // edges
 		"internal/web/httpd": nil, "internal/web/api/wire": nil,

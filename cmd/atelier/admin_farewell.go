@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/person"
 )
@@ -29,7 +29,7 @@ func (c personExportCmd) Run(p *program) error {
 			return err
 		}
 		defer blobs.Close()
-		archive, err := pp.dossier(blobs).Export(ctx, dossier.Operator, who.ID)
+		archive, err := pp.dossier(blobs).Export(ctx, personaldata.Operator, who.ID)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (c personExportCmd) Run(p *program) error {
 
 // saveArchive writes an archive into a new file that only its owner reads. One that
 // could not be finished is removed.
-func saveArchive(ctx context.Context, archive *dossier.Archive, name string) error {
+func saveArchive(ctx context.Context, archive *personaldata.Archive, name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (c personDeleteCmd) Run(p *program) error {
 			return usageError{fmt.Errorf("this ends the account of %s for good and erases its uploads, results, boards and prompts; say --yes to do it", who.Email)}
 		}
 		d := pp.dossier(nil)
-		if err := d.Delete(ctx, dossier.Operator, who.ID, who.Email); err != nil {
+		if err := d.Delete(ctx, personaldata.Operator, who.ID, who.Email); err != nil {
 			return err
 		}
 		// Where nobody works on the queue now, this is done all the same.

@@ -5,9 +5,9 @@ import (
 	"net"
 	"time"
 
-	"atelier/internal/account/directory"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -34,7 +34,7 @@ type people struct {
 	// Filled in by employ, since the queue's own work needs the ones above.
 	provider  *oidc.Provider
 	desk      *identity.Desk
-	directory *directory.Directory
+	directory *companyadmin.Directory
 	jobs      queue.Queue
 }
 
@@ -101,7 +101,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 			Storage:          storageLimits(c),
 		},
 	})
-	pp.directory = &directory.Directory{
+	pp.directory = &companyadmin.Directory{
 		DB:       pp.db,
 		Post:     office,
 		Resolver: net.DefaultResolver,
@@ -114,8 +114,8 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 }
 
 // dossier is what hands over and ends what is kept about people.
-func (pp *people) dossier(blobs blob.Store) *dossier.Dossier {
-	return &dossier.Dossier{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
+func (pp *people) dossier(blobs blob.Store) *personaldata.Dossier {
+	return &personaldata.Dossier{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
 }
 
 // providerTimeout bounds how long an identity provider is waited for.

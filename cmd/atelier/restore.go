@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -151,7 +151,7 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 	if !signOut {
 		return s, nil
 	}
-	if err := who.directory.DisconnectAll(ctx, directory.Operator); err != nil {
+	if err := who.directory.DisconnectAll(ctx, companyadmin.Operator); err != nil {
 		return s, err
 	}
 	s.signedOut, err = who.desk.SignOutEveryone(ctx)

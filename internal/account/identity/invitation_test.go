@@ -3,7 +3,7 @@ package identity_test
 import (
 	"testing"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
@@ -56,7 +56,7 @@ func TestAcceptInvitationFromTheList(t *testing.T) {
 		c := w.Company("Studio", company.TeamPlan)
 		anna, bert := w.somebody("anna@example.com", false), w.somebody("bert@example.com", true)
 		offer := func(email string) string {
-			inv, _, err := w.Directory.Invite(w.Context(), directory.Operator, company.Draft{CompanyID: c, Email: email})
+			inv, _, err := w.Directory.Invite(w.Context(), companyadmin.Operator, company.Draft{CompanyID: c, Email: email})
 			w.ok(err)
 			return inv.ID
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
@@ -184,9 +184,9 @@ func TestResetOfAVerifiedAccount(t *testing.T) {
 func TestResetOfASquattedAccount(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		c := w.Company("Studio", company.TeamPlan)
-		_, err := w.Directory.AddDomain(w.Context(), directory.Operator, c, "studio.example", "", "")
+		_, err := w.Directory.AddDomain(w.Context(), companyadmin.Operator, c, "studio.example", "", "")
 		w.ok(err)
-		_, err = w.Directory.VerifyDomain(w.Context(), directory.Operator, c, "studio.example", true)
+		_, err = w.Directory.VerifyDomain(w.Context(), companyadmin.Operator, c, "studio.example", true)
 		w.ok(err)
 		in, err := w.signUp(identity.Application{Email: "anna@studio.example"})
 		w.ok(err)

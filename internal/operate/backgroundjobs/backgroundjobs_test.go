@@ -8,8 +8,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"atelier/internal/account/dossier"
 	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
@@ -54,8 +54,8 @@ func TestHousekeeping(t *testing.T) {
 			t.Fatal(err)
 		}
 		bert := site.Person("bert@example.com")
-		leaving := dossier.Dossier{DB: db, Blobs: blobs, Queue: site.Queue}
-		if err := leaving.Delete(ctx, dossier.Operator, bert, "bert@example.com"); err != nil {
+		leaving := personaldata.Dossier{DB: db, Blobs: blobs, Queue: site.Queue}
+		if err := leaving.Delete(ctx, personaldata.Operator, bert, "bert@example.com"); err != nil {
 			t.Fatal(err)
 		}
 		var sent watch.Log

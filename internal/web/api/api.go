@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"atelier/internal/account/directory"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
@@ -32,13 +32,13 @@ import (
 type Parts struct {
 	Gate      *access.Gate
 	Desk      *identity.Desk
-	Directory *directory.Directory
+	Directory *companyadmin.Directory
 	Runs      *generation.Service
 	Hub       *pubsub.Hub // of runs
 	Boards    *board.Boards
 	Intake    *ingest.Intake
 	Library   *library.Library
-	Dossier   *dossier.Dossier
+	Dossier   *personaldata.Dossier
 	Links     library.Links
 	Secrets   *webhook.Secrets
 	DB        *sqldb.DB

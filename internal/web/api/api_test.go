@@ -23,9 +23,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/directory"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
@@ -76,7 +76,7 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	cat := catalog.New(db, log)
 	s.keeper = &toolsync.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	s.parts = api.Parts{
-		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, Dossier: &dossier.Dossier{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
+		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, Dossier: &personaldata.Dossier{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	}
 	s.parts.Space = func() error {
 		if s.full.Load() {
@@ -689,7 +689,7 @@ func TestRolesLimitTools(t *testing.T) {
 			{"blocked beats allowed", names[:2], names[:1], names[1:2]},
 		} {
 			role := roleWith(ids, test.allowed, test.blocked)
-			if _, err := s.site.Directory.SetTeamRole(t.Context(), directory.Operator, team, role); err != nil {
+			if _, err := s.site.Directory.SetTeamRole(t.Context(), companyadmin.Operator, team, role); err != nil {
 				t.Fatal(err)
 			}
 			var got []string

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/cursor"
 	"atelier/internal/people/company"
@@ -54,9 +54,9 @@ func (s *Server) companyRoutes() []route {
 
 // manager is the caller as the directory knows them. Whoever speaks here does
 // so through an app.
-func manager(r *http.Request) directory.Actor {
+func manager(r *http.Request) companyadmin.Actor {
 	c := callOf(r).caller
-	return directory.Actor{
+	return companyadmin.Actor{
 		PersonID: c.PersonID, Address: httpd.RecordOf(r.Context()).Addr.String(),
 		ByPlugin: true, PluginKind: c.PluginKind,
 	}
@@ -98,7 +98,7 @@ func (s *Server) changeCompany(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.Directory.ChangeCompany(r.Context(), manager(r), r.PathValue("company_id"), directory.CompanyChange{Name: req.Name, Zone: req.TimeZone})
+	m, err := s.Directory.ChangeCompany(r.Context(), manager(r), r.PathValue("company_id"), companyadmin.CompanyChange{Name: req.Name, Zone: req.TimeZone})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/company"
@@ -130,7 +130,7 @@ func asInvitation(i company.Invitation, link string) wire.Invitation {
 	}
 }
 
-func asOffer(o directory.Offer) wire.Offer {
+func asOffer(o companyadmin.Offer) wire.Offer {
 	return wire.Offer{
 		ID:          o.ID,
 		CompanyID:   o.CompanyID,

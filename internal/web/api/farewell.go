@@ -4,7 +4,7 @@ import (
 	"mime"
 	"net/http"
 
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
@@ -19,8 +19,8 @@ func (s *Server) farewellRoutes() []route {
 }
 
 // leaver is who asks about themselves.
-func leaver(r *http.Request) dossier.Actor {
-	return dossier.Actor{PersonID: callOf(r).caller.PersonID, Address: visitor(r).Address}
+func leaver(r *http.Request) personaldata.Actor {
+	return personaldata.Actor{PersonID: callOf(r).caller.PersonID, Address: visitor(r).Address}
 }
 
 // exportMe sends the archive while it is written. Whoever only asks what it
@@ -40,7 +40,7 @@ func (s *Server) exportMe(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
 	w.WriteHeader(http.StatusOK)
-	return archive.Write(r.Context(), httpd.Patient(w, s.Now, dossier.Patience), callOf(r).reauthorize)
+	return archive.Write(r.Context(), httpd.Patient(w, s.Now, personaldata.Patience), callOf(r).reauthorize)
 }
 
 func (s *Server) deleteMe(w http.ResponseWriter, r *http.Request) error {

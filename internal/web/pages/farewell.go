@@ -4,13 +4,13 @@ import (
 	"mime"
 	"net/http"
 
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/web/httpd"
 )
 
 // leaver is who asks about themselves.
-func (v *visit) leaver() dossier.Actor {
-	return dossier.Actor{PersonID: v.session.PersonID, Address: v.visitor().Address}
+func (v *visit) leaver() personaldata.Actor {
+	return personaldata.Actor{PersonID: v.session.PersonID, Address: v.visitor().Address}
 }
 
 // exportData sends what is kept about the person. It is a form, since a link
@@ -24,7 +24,7 @@ func (s *server) exportData(v *visit) error {
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
 	v.w.WriteHeader(http.StatusOK)
-	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, dossier.Patience), v.reauthorize)
+	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, personaldata.Patience), v.reauthorize)
 }
 
 func (s *server) deleteForm(v *visit) error { return v.show("delete", nil) }

@@ -16,8 +16,8 @@ import (
 	"net/url"
 	"time"
 
-	"atelier/internal/account/dossier"
 	"atelier/internal/account/identity"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/keyring"
 	"atelier/internal/people/oidc"
 )
@@ -25,7 +25,7 @@ import (
 // Parts are what the pages are made of.
 type Parts struct {
 	Desk    *identity.Desk
-	Dossier *dossier.Dossier
+	Dossier *personaldata.Dossier
 	// Provider is where people can sign in besides here; nil for nowhere.
 	Provider *oidc.Provider
 	// Box seals a sign-in at the provider that is under way.

@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"strings"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 )
 
 // asGroup writes a group as an object.
-func (s *Server) asGroup(g directory.Group) object {
+func (s *Server) asGroup(g companyadmin.Group) object {
 	o := object{
 		"schemas": []string{groups.core.id}, "id": g.ID, "displayName": g.Name,
 		"meta": object{"resourceType": groups.name, "created": g.Created, "lastModified": g.Updated, "location": s.base + groups.endpoint + "/" + g.ID},
@@ -29,7 +29,7 @@ func (s *Server) asGroup(g directory.Group) object {
 
 // groupDraft takes from an object what the directory wants. A member is named by
 // id, or by address.
-func groupDraft(o object) (d directory.GroupDraft, err error) {
+func groupDraft(o object) (d companyadmin.GroupDraft, err error) {
 	d.Name, _ = o["displayName"].(string)
 	if d.Name == "" {
 		return d, refuse(invalidValue, "displayName is required.")
@@ -56,7 +56,7 @@ func groupDraft(o object) (d directory.GroupDraft, err error) {
 	return d, nil
 }
 
-func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	q, err := readQuery(r)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, from directo
 	return s.list(w, r, from, q, s.findGroups)
 }
 
-func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	q, err := readSearch(w, r)
 	if err != nil {
 		return err
@@ -73,18 +73,18 @@ func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, from direc
 }
 
 // findGroups gives a page of groups.
-func (s *Server) findGroups(ctx context.Context, from directory.Source, q query) (page []any, total int, err error) {
+func (s *Server) findGroups(ctx context.Context, from companyadmin.Source, q query) (page []any, total int, err error) {
 	chosen, err := groups.selects(q.attributes, q.excluded)
 	if err != nil {
 		return nil, 0, err
 	}
-	want := directory.GroupQuery{Start: q.start, Count: q.count, Members: chosen.names("members")}
+	want := companyadmin.GroupQuery{Start: q.start, Count: q.count, Members: chosen.names("members")}
 	if q.filter != "" {
 		f, err := groups.filter(q.filter)
 		if err != nil {
 			return nil, 0, err
 		}
-		want.Match = func(g directory.Group) bool { return f.matches(s.asGroup(g)) }
+		want.Match = func(g companyadmin.Group) bool { return f.matches(s.asGroup(g)) }
 		want.Matching = f.members
 		want.ID, want.ExternalID, want.Name = f.by("id", "externalid", "displayname")
 	}
@@ -96,19 +96,19 @@ func (s *Server) findGroups(ctx context.Context, from directory.Source, q query)
 }
 
 // readGroup reads a group that comes whole.
-func readGroup(w http.ResponseWriter, r *http.Request) (directory.GroupDraft, error) {
+func readGroup(w http.ResponseWriter, r *http.Request) (companyadmin.GroupDraft, error) {
 	sent, err := body(w, r)
 	if err != nil {
-		return directory.GroupDraft{}, err
+		return companyadmin.GroupDraft{}, err
 	}
 	o, err := groups.read(sent)
 	if err != nil {
-		return directory.GroupDraft{}, err
+		return companyadmin.GroupDraft{}, err
 	}
 	return groupDraft(o)
 }
 
-func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from direct
 	return s.replyGroup(w, r, http.StatusCreated, g)
 }
 
-func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, g directory.Group) error {
+func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, g companyadmin.Group) error {
 	chosen, err := groups.selectsBy(r)
 	if err != nil {
 		chosen = selection{} // it is done by now, or not worth a refusal
@@ -129,7 +129,7 @@ func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, 
 	return reply(w, status, groups.cut(s.asGroup(g), chosen))
 }
 
-func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	g, err := s.Directory.Group(r.Context(), from, r.PathValue("id"))
 	if err != nil {
 		return err
@@ -137,19 +137,19 @@ func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, from directory
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
 		return err
 	}
-	g, err := s.Directory.ChangeGroup(r.Context(), from, r.PathValue("id"), func(directory.Group) (directory.GroupDraft, error) { return draft, nil })
+	g, err := s.Directory.ChangeGroup(r.Context(), from, r.PathValue("id"), func(companyadmin.Group) (companyadmin.GroupDraft, error) { return draft, nil })
 	if err != nil {
 		return err
 	}
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	sent, err := body(w, r)
 	if err != nil {
 		return err
@@ -158,10 +158,10 @@ func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from directo
 	if err != nil {
 		return err
 	}
-	g, err := s.Directory.ChangeGroup(r.Context(), from, r.PathValue("id"), func(was directory.Group) (directory.GroupDraft, error) {
+	g, err := s.Directory.ChangeGroup(r.Context(), from, r.PathValue("id"), func(was companyadmin.Group) (companyadmin.GroupDraft, error) {
 		o := s.asGroup(was)
 		if err := groups.patch(o, changes); err != nil {
-			return directory.GroupDraft{}, err
+			return companyadmin.GroupDraft{}, err
 		}
 		return groupDraft(o)
 	})
@@ -171,7 +171,7 @@ func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from directo
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	if err := s.Directory.DeleteGroup(r.Context(), from, r.PathValue("id")); err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Package scim serves SCIM 2.0 (RFC 7643, RFC 7644): by it a company's own
 // directory, Entra ID or Okta, manages the company's people and teams.
 //
-//	/scim/v2/Users    people and their membership    ── directory.User
-//	/scim/v2/Groups   teams and who is in them       ── directory.Group
+//	/scim/v2/Users    people and their membership    ── companyadmin.User
+//	/scim/v2/Groups   teams and who is in them       ── companyadmin.Group
 //
 // A resource is read into an object whose names are those of the schema
 // (resource.go), changed there (patch.go) and compared there (filter.go); what
@@ -24,7 +24,7 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/throttle"
@@ -33,7 +33,7 @@ import (
 
 // Parts are what the edge is made of.
 type Parts struct {
-	Directory *directory.Directory
+	Directory *companyadmin.Directory
 	BaseURL   string
 	// RequestsPerMinute of one company, or of one address without a token.
 	RequestsPerMinute int
@@ -69,7 +69,7 @@ func New(p Parts) http.Handler {
 }
 
 // handler answers a request of a directory that was let in.
-type handler func(w http.ResponseWriter, r *http.Request, from directory.Source) error
+type handler func(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error
 
 type route struct {
 	method, path string
@@ -108,7 +108,7 @@ func (s *Server) routes() []route {
 
 // unsupported answers what ServiceProviderConfig says is not there, and what it
 // has no word for.
-func unsupported(http.ResponseWriter, *http.Request, directory.Source) error {
+func unsupported(http.ResponseWriter, *http.Request, companyadmin.Source) error {
 	return &problem{status: http.StatusNotImplemented, detail: "This is not supported."}
 }
 
@@ -125,7 +125,7 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, methods := range paths {
 		allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
-		mux.Handle(Prefix+path, s.serve(Prefix+path, func(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+		mux.Handle(Prefix+path, s.serve(Prefix+path, func(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 			if do, ok := methods[r.Method]; ok {
 				return do(w, r, from)
 			}
@@ -133,7 +133,7 @@ func (s *Server) handler() http.Handler {
 			return &problem{status: http.StatusMethodNotAllowed, detail: "This address takes " + allowed + " only."}
 		}))
 	}
-	mux.Handle("/", s.serve("/scim/unknown", func(http.ResponseWriter, *http.Request, directory.Source) error {
+	mux.Handle("/", s.serve("/scim/unknown", func(http.ResponseWriter, *http.Request, companyadmin.Source) error {
 		return &problem{status: http.StatusNotFound, detail: "There is nothing at this address."}
 	}))
 	return mux
@@ -307,11 +307,11 @@ func body(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	return v, nil
 }
 
-func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request, _ directory.Source) error {
+func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request, _ companyadmin.Source) error {
 	return reply(w, http.StatusOK, providerConfig(s.base))
 }
 
-func (s *Server) listKinds(w http.ResponseWriter, r *http.Request, _ directory.Source) error {
+func (s *Server) listKinds(w http.ResponseWriter, r *http.Request, _ companyadmin.Source) error {
 	var all []any
 	for _, k := range kinds {
 		all = append(all, k.asDocument(s.base))
@@ -319,7 +319,7 @@ func (s *Server) listKinds(w http.ResponseWriter, r *http.Request, _ directory.S
 	return s.listDocuments(w, r, all)
 }
 
-func (s *Server) getKind(w http.ResponseWriter, r *http.Request, _ directory.Source) error {
+func (s *Server) getKind(w http.ResponseWriter, r *http.Request, _ companyadmin.Source) error {
 	for _, k := range kinds {
 		if k.name == r.PathValue("id") {
 			return reply(w, http.StatusOK, k.asDocument(s.base))
@@ -328,7 +328,7 @@ func (s *Server) getKind(w http.ResponseWriter, r *http.Request, _ directory.Sou
 	return fault.New(fault.NotFound, "There is no such resource type.")
 }
 
-func (s *Server) listSchemas(w http.ResponseWriter, r *http.Request, _ directory.Source) error {
+func (s *Server) listSchemas(w http.ResponseWriter, r *http.Request, _ companyadmin.Source) error {
 	var all []any
 	for _, one := range schemas() {
 		all = append(all, one.asDocument(s.base))
@@ -336,7 +336,7 @@ func (s *Server) listSchemas(w http.ResponseWriter, r *http.Request, _ directory
 	return s.listDocuments(w, r, all)
 }
 
-func (s *Server) getSchema(w http.ResponseWriter, r *http.Request, _ directory.Source) error {
+func (s *Server) getSchema(w http.ResponseWriter, r *http.Request, _ companyadmin.Source) error {
 	for _, one := range schemas() {
 		if strings.EqualFold(one.id, r.PathValue("id")) {
 			return reply(w, http.StatusOK, one.asDocument(s.base))

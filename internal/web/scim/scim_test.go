@@ -17,7 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
@@ -85,11 +85,11 @@ func (w *world) ok(err error) {
 func (w *world) connected(name, domain string) (id, token string) {
 	w.Helper()
 	id = w.site.Company(name, company.EnterprisePlan)
-	_, err := w.site.Directory.AddDomain(w.Context(), directory.Operator, id, domain, "", "")
+	_, err := w.site.Directory.AddDomain(w.Context(), companyadmin.Operator, id, domain, "", "")
 	w.ok(err)
-	_, err = w.site.Directory.VerifyDomain(w.Context(), directory.Operator, id, domain, true)
+	_, err = w.site.Directory.VerifyDomain(w.Context(), companyadmin.Operator, id, domain, true)
 	w.ok(err)
-	_, token, err = w.site.Directory.Connect(w.Context(), directory.Operator, id)
+	_, token, err = w.site.Directory.Connect(w.Context(), companyadmin.Operator, id)
 	w.ok(err)
 	return id, token
 }
@@ -237,7 +237,7 @@ func (w *world) seq() (n int64) {
 // roles gives the roles of a company's members by address.
 func (w *world) roles(companyID string) map[string]string {
 	w.Helper()
-	all, err := w.site.Directory.Members(w.Context(), directory.Operator, companyID, company.Key{}, 10000)
+	all, err := w.site.Directory.Members(w.Context(), companyadmin.Operator, companyID, company.Key{}, 10000)
 	w.ok(err)
 	roles := map[string]string{}
 	for _, m := range all {

@@ -7,14 +7,14 @@ import (
 	"maps"
 	"net/http"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 )
 
 // maxAttributes bounds what is kept about a user, in bytes of JSON.
 const maxAttributes = 64 << 10
 
 // asUser writes a user as an object.
-func (s *Server) asUser(u directory.User) (object, error) {
+func (s *Server) asUser(u companyadmin.User) (object, error) {
 	o := object{}
 	if u.Attributes != "" {
 		if err := json.Unmarshal([]byte(u.Attributes), &o); err != nil {
@@ -47,7 +47,7 @@ func (s *Server) asUser(u directory.User) (object, error) {
 
 // userDraft takes from an object what the directory wants. Without a userName
 // the primary mail address is it.
-func userDraft(o object) (d directory.UserDraft, err error) {
+func userDraft(o object) (d companyadmin.UserDraft, err error) {
 	rest := maps.Clone(o)
 	for _, name := range []string{"id", "schemas", "meta", "groups", "userName", "active", "externalId"} {
 		delete(rest, name)
@@ -85,7 +85,7 @@ func primaryEmail(o object) string {
 	return ""
 }
 
-func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	q, err := readQuery(r)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, from director
 	return s.list(w, r, from, q, s.findUsers)
 }
 
-func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	q, err := readSearch(w, r)
 	if err != nil {
 		return err
@@ -102,19 +102,19 @@ func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, from direct
 }
 
 // findUsers gives a page of users.
-func (s *Server) findUsers(ctx context.Context, from directory.Source, q query) (page []any, total int, err error) {
+func (s *Server) findUsers(ctx context.Context, from companyadmin.Source, q query) (page []any, total int, err error) {
 	chosen, err := users.selects(q.attributes, q.excluded)
 	if err != nil {
 		return nil, 0, err
 	}
-	want := directory.UserQuery{Start: q.start, Count: q.count}
+	want := companyadmin.UserQuery{Start: q.start, Count: q.count}
 	var broken error
 	if q.filter != "" {
 		f, err := users.filter(q.filter)
 		if err != nil {
 			return nil, 0, err
 		}
-		want.Match = func(u directory.User) bool {
+		want.Match = func(u companyadmin.User) bool {
 			o, err := s.asUser(u)
 			if err != nil {
 				broken = err
@@ -152,7 +152,7 @@ func (f where) by(names ...string) (first, second, third *string) {
 	return got[0], got[1], got[2]
 }
 
-func (s *Server) createUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) createUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	sent, err := body(w, r)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (s *Server) createUser(w http.ResponseWriter, r *http.Request, from directo
 	return s.replyUser(w, r, http.StatusCreated, u)
 }
 
-func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u directory.User) error {
+func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u companyadmin.User) error {
 	chosen, err := users.selectsBy(r)
 	if err != nil {
 		chosen = selection{} // it is done by now, or not worth a refusal
@@ -188,7 +188,7 @@ func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u
 	return reply(w, status, users.cut(o, chosen))
 }
 
-func (s *Server) getUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) getUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	u, err := s.Directory.User(r.Context(), from, r.PathValue("id"))
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (s *Server) getUser(w http.ResponseWriter, r *http.Request, from directory.
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	sent, err := body(w, r)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, from direct
 	if err != nil {
 		return err
 	}
-	u, err := s.Directory.ChangeUser(r.Context(), from, r.PathValue("id"), func(was directory.User) (directory.UserDraft, error) {
+	u, err := s.Directory.ChangeUser(r.Context(), from, r.PathValue("id"), func(was companyadmin.User) (companyadmin.UserDraft, error) {
 		next := maps.Clone(o)
 		if _, said := next["active"]; !said {
 			next["active"] = was.Active
@@ -218,7 +218,7 @@ func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, from direct
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	sent, err := body(w, r)
 	if err != nil {
 		return err
@@ -227,13 +227,13 @@ func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from director
 	if err != nil {
 		return err
 	}
-	u, err := s.Directory.ChangeUser(r.Context(), from, r.PathValue("id"), func(was directory.User) (directory.UserDraft, error) {
+	u, err := s.Directory.ChangeUser(r.Context(), from, r.PathValue("id"), func(was companyadmin.User) (companyadmin.UserDraft, error) {
 		o, err := s.asUser(was)
 		if err != nil {
-			return directory.UserDraft{}, err
+			return companyadmin.UserDraft{}, err
 		}
 		if err := users.patch(o, changes); err != nil {
-			return directory.UserDraft{}, err
+			return companyadmin.UserDraft{}, err
 		}
 		return userDraft(o)
 	})
@@ -243,7 +243,7 @@ func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from director
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
 	if err := s.Directory.DeleteUser(r.Context(), from, r.PathValue("id")); err != nil {
 		return err
 	}

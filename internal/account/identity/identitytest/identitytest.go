@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/keyring"
@@ -48,7 +48,7 @@ type Site struct {
 	Devices   *device.Devices
 	Tokens    *idtoken.Issuer
 	Desk      *identity.Desk
-	Directory *directory.Directory
+	Directory *companyadmin.Directory
 	Budgets   *budget.Keeper
 	Gate      *access.Gate
 
@@ -96,7 +96,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 		Wake:   func() {},
 		AppURL: AppURL,
 	}
-	s.Directory = &directory.Directory{
+	s.Directory = &companyadmin.Directory{
 		DB:       db,
 		Post:     office,
 		Resolver: net.DefaultResolver,
@@ -232,7 +232,7 @@ func (s *Site) Token(email, companyID string) (id, secret string) {
 // Company makes a company.
 func (s *Site) Company(name string, plan company.Plan) string {
 	s.t.Helper()
-	c, err := s.Directory.CreateCompany(s.t.Context(), directory.Operator, name, plan)
+	c, err := s.Directory.CreateCompany(s.t.Context(), companyadmin.Operator, name, plan)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func (s *Site) Company(name string, plan company.Plan) string {
 // Admit makes somebody a member of a company.
 func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	s.t.Helper()
-	if _, err := s.Directory.SetMemberPermissions(s.t.Context(), directory.Operator, companyID, email, perms); err != nil {
+	if _, err := s.Directory.SetMemberPermissions(s.t.Context(), companyadmin.Operator, companyID, email, perms); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -250,7 +250,7 @@ func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 // Team makes a team with members of one role.
 func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	s.t.Helper()
-	t, err := s.Directory.CreateTeam(s.t.Context(), directory.Operator, companyID, name)
+	t, err := s.Directory.CreateTeam(s.t.Context(), companyadmin.Operator, companyID, name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -264,10 +264,10 @@ func (s *Site) Team(companyID, name, role string, emails ...string) string {
 // new.
 func (s *Site) Join(teamID, email, role string) {
 	s.t.Helper()
-	if _, err := s.Directory.SetTeamRolePermissions(s.t.Context(), directory.Operator, teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
+	if _, err := s.Directory.SetTeamRolePermissions(s.t.Context(), companyadmin.Operator, teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
 		s.t.Fatal(err)
 	}
-	if _, err := s.Directory.AddTeamMember(s.t.Context(), directory.Operator, teamID, email, role); err != nil {
+	if _, err := s.Directory.AddTeamMember(s.t.Context(), companyadmin.Operator, teamID, email, role); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package dossier
+package personaldata
 
 import "atelier/internal/base/sqldb"
 

@@ -1,11 +1,11 @@
-package directory_test
+package companyadmin_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb/dbtest"
@@ -56,7 +56,7 @@ func TestTeamManagersHandOnWhatTheyHave(t *testing.T) {
 		w.joinTeam(team, worker, "member") // who may generate
 		w.makeTeamRole(team, "idle", company.Generate)
 		before, members := w.seq(), w.teamMembers(team)
-		set := func(who directory.Actor, role string) error {
+		set := func(who companyadmin.Actor, role string) error {
 			_, err := w.dir.SetTeamMember(w.ctx(), chief, team, who.PersonID, role)
 			return err
 		}
@@ -125,17 +125,17 @@ func TestTeamsAreManagedThroughAppsThatTheRoleLetsIn(t *testing.T) {
 		c := w.company("Fox")
 		team := w.team(c)
 		manager, admin := w.fresh(), w.role(c, w.fresh(), company.ManageTeams)
-		inBrowser := func(a directory.Actor) directory.Actor { a.ByPlugin, a.PluginKind = false, ""; return a }
+		inBrowser := func(a companyadmin.Actor) companyadmin.Actor { a.ByPlugin, a.PluginKind = false, ""; return a }
 		set := func(perms []company.Permission, kinds ...string) {
 			t.Helper()
 			_, err := w.dir.SetTeamRole(w.ctx(), operator, team, company.TeamRole{Name: "chief", Permissions: perms, PluginKinds: kinds})
 			w.ok(err)
 		}
-		rename := func(a directory.Actor) error {
+		rename := func(a companyadmin.Actor) error {
 			_, err := w.dir.RenameTeam(w.ctx(), a, team, "Print")
 			return err
 		}
-		list := func(a directory.Actor) error {
+		list := func(a companyadmin.Actor) error {
 			_, err := w.dir.TeamMembers(w.ctx(), a, team, company.Key{}, 10)
 			return err
 		}
@@ -147,16 +147,16 @@ func TestTeamsAreManagedThroughAppsThatTheRoleLetsIn(t *testing.T) {
 			name  string
 			perms []company.Permission
 			kinds []string
-			ok    []directory.Actor
-			no    []directory.Actor
+			ok    []companyadmin.Actor
+			no    []companyadmin.Actor
 		}{
-			{"all kinds", company.TeamPermissions, []string{"*"}, []directory.Actor{manager, silent}, nil},
-			{"its kind", company.TeamPermissions, []string{"blender", "krita"}, []directory.Actor{manager}, []directory.Actor{silent}},
-			{"another kind", company.TeamPermissions, []string{"krita"}, nil, []directory.Actor{manager, silent}},
-			{"no apps at all", []company.Permission{company.ManageTeam}, []string{"*"}, nil, []directory.Actor{manager, silent}},
+			{"all kinds", company.TeamPermissions, []string{"*"}, []companyadmin.Actor{manager, silent}, nil},
+			{"its kind", company.TeamPermissions, []string{"blender", "krita"}, []companyadmin.Actor{manager}, []companyadmin.Actor{silent}},
+			{"another kind", company.TeamPermissions, []string{"krita"}, nil, []companyadmin.Actor{manager, silent}},
+			{"no apps at all", []company.Permission{company.ManageTeam}, []string{"*"}, nil, []companyadmin.Actor{manager, silent}},
 		} {
 			set(c.perms, c.kinds...)
-			for _, act := range []func(directory.Actor) error{rename, list} {
+			for _, act := range []func(companyadmin.Actor) error{rename, list} {
 				for _, a := range append(c.ok, inBrowser(manager), admin) {
 					if err := act(a); err != nil {
 						w.Errorf("%s: %+v: %v", c.name, a, err)
@@ -196,7 +196,7 @@ func TestARemovedTeamDoesNotExist(t *testing.T) {
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		w.joinTeam(team, admin, "manager")
 		w.ok(w.dir.RemoveTeam(w.ctx(), admin, team))
-		for _, a := range []directory.Actor{admin, operator} {
+		for _, a := range []companyadmin.Actor{admin, operator} {
 			_, err := w.dir.Team(w.ctx(), a, team)
 			w.refused(err, fault.NotFound, "")
 			_, err = w.dir.SetTeamMember(w.ctx(), a, team, admin.PersonID, "member")

@@ -1,11 +1,11 @@
-package directory_test
+package companyadmin_test
 
 import (
 	"errors"
 	"maps"
 	"testing"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/company"
@@ -17,18 +17,18 @@ func TestChangesOfACompany(t *testing.T) {
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		for _, x := range []struct {
 			name   string
-			actor  directory.Actor
-			change directory.CompanyChange
+			actor  companyadmin.Actor
+			change companyadmin.CompanyChange
 			want   map[string]string
 			is     company.Company
 		}{
-			{"name", admin, directory.CompanyChange{Name: new("Hound")}, map[string]string{"name": "Hound", "name_before": "Fox"},
+			{"name", admin, companyadmin.CompanyChange{Name: new("Hound")}, map[string]string{"name": "Hound", "name_before": "Fox"},
 				company.Company{Name: "Hound", Plan: company.TeamPlan, Zone: "UTC"}},
-			{"zone", admin, directory.CompanyChange{Zone: new("Europe/Paris")}, map[string]string{"time_zone": "Europe/Paris", "time_zone_before": "UTC"},
+			{"zone", admin, companyadmin.CompanyChange{Zone: new("Europe/Paris")}, map[string]string{"time_zone": "Europe/Paris", "time_zone_before": "UTC"},
 				company.Company{Name: "Hound", Plan: company.TeamPlan, Zone: "Europe/Paris"}},
-			{"the same again", admin, directory.CompanyChange{Zone: new("Europe/Paris")}, map[string]string{"time_zone": "Europe/Paris", "time_zone_before": "Europe/Paris"},
+			{"the same again", admin, companyadmin.CompanyChange{Zone: new("Europe/Paris")}, map[string]string{"time_zone": "Europe/Paris", "time_zone_before": "Europe/Paris"},
 				company.Company{Name: "Hound", Plan: company.TeamPlan, Zone: "Europe/Paris"}},
-			{"all", operator, directory.CompanyChange{Name: new("Fox"), Zone: new("UTC"), Plan: new(company.EnterprisePlan)},
+			{"all", operator, companyadmin.CompanyChange{Name: new("Fox"), Zone: new("UTC"), Plan: new(company.EnterprisePlan)},
 				map[string]string{"name": "Fox", "name_before": "Hound", "time_zone": "UTC", "time_zone_before": "Europe/Paris", "plan": "ENTERPRISE", "plan_before": "TEAM"},
 				company.Company{Name: "Fox", Plan: company.EnterprisePlan, Zone: "UTC"}},
 		} {
@@ -59,16 +59,16 @@ func TestClocksChangeTenTimesADay(t *testing.T) {
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		zones := []string{"Europe/Paris", "UTC"}
 		for i := range 10 {
-			_, err := w.dir.ChangeCompany(w.ctx(), admin, c, directory.CompanyChange{Zone: &zones[i%2]})
+			_, err := w.dir.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Zone: &zones[i%2]})
 			w.ok(err)
 		}
-		_, err := w.dir.ChangeCompany(w.ctx(), admin, c, directory.CompanyChange{Zone: &zones[0]})
+		_, err := w.dir.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Zone: &zones[0]})
 		if !fault.Is(err, fault.RateLimited) {
 			w.Errorf("an eleventh time: %v", err)
 		}
-		_, err = w.dir.ChangeCompany(w.ctx(), admin, c, directory.CompanyChange{Name: new("Hound"), Zone: &zones[1]}) // as it is
+		_, err = w.dir.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Name: new("Hound"), Zone: &zones[1]}) // as it is
 		w.ok(err)
-		_, err = w.dir.ChangeCompany(w.ctx(), operator, c, directory.CompanyChange{Zone: &zones[0]})
+		_, err = w.dir.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Zone: &zones[0]})
 		w.ok(err)
 	})
 }
@@ -82,15 +82,15 @@ func TestRefusedChangesOfACompany(t *testing.T) {
 		before := w.seq()
 		for _, x := range []struct {
 			name   string
-			change directory.CompanyChange
+			change companyadmin.CompanyChange
 			fields []string
 		}{
-			{"nothing", directory.CompanyChange{}, []string{"name", "time_zone"}},
-			{"a bad name", directory.CompanyChange{Name: new(" "), Zone: new("Asia/Tokyo")}, []string{"name"}},
-			{"a bad zone", directory.CompanyChange{Name: new("Hound"), Zone: new("Mars/Olympus")}, []string{"time_zone"}},
-			{"no zone", directory.CompanyChange{Zone: new("")}, []string{"time_zone"}},
-			{"the zone of the machine", directory.CompanyChange{Zone: new("Local")}, []string{"time_zone"}},
-			{"both bad", directory.CompanyChange{Name: new(""), Zone: new("../UTC")}, []string{"name", "time_zone"}},
+			{"nothing", companyadmin.CompanyChange{}, []string{"name", "time_zone"}},
+			{"a bad name", companyadmin.CompanyChange{Name: new(" "), Zone: new("Asia/Tokyo")}, []string{"name"}},
+			{"a bad zone", companyadmin.CompanyChange{Name: new("Hound"), Zone: new("Mars/Olympus")}, []string{"time_zone"}},
+			{"no zone", companyadmin.CompanyChange{Zone: new("")}, []string{"time_zone"}},
+			{"the zone of the machine", companyadmin.CompanyChange{Zone: new("Local")}, []string{"time_zone"}},
+			{"both bad", companyadmin.CompanyChange{Name: new(""), Zone: new("../UTC")}, []string{"name", "time_zone"}},
 		} {
 			_, err := w.dir.ChangeCompany(w.ctx(), admin, c, x.change)
 			f, ok := errors.AsType[*fault.Error](err)
@@ -104,9 +104,9 @@ func TestRefusedChangesOfACompany(t *testing.T) {
 				}
 			}
 		}
-		_, err := w.dir.ChangeCompany(w.ctx(), admin, c, directory.CompanyChange{Name: new("Hound"), Plan: new(company.EnterprisePlan)})
+		_, err := w.dir.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Name: new("Hound"), Plan: new(company.EnterprisePlan)})
 		w.refused(err, fault.Forbidden, "permission")
-		_, err = w.dir.ChangeCompany(w.ctx(), operator, c, directory.CompanyChange{Name: new("Hound"), Plan: new(company.Plan("GOLD"))})
+		_, err = w.dir.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Name: new("Hound"), Plan: new(company.Plan("GOLD"))})
 		w.refused(err, fault.Invalid, "plan")
 		m, err := w.dir.Company(w.ctx(), admin, c)
 		if err != nil || m.Company.Name != "Fox" || m.Company.Zone != "UTC" || m.Company.Plan != company.TeamPlan || w.seq() != before {

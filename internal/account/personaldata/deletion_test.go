@@ -1,4 +1,4 @@
-package dossier_test
+package personaldata_test
 
 import (
 	"fmt"
@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -133,13 +133,13 @@ func TestNoWayIn(t *testing.T) {
 		h.refused(h.Library.SetFavorite(ctx, mine, l.item.ID, true), fault.Unauthenticated, "")
 		_, _, err = h.site.Desk.CreateAccessToken(ctx, identity.Actor{PersonID: l.id}, l.id, "x")
 		h.refused(err, fault.Unauthenticated, "")
-		_, err = h.site.Directory.SetTeamMember(ctx, directory.Operator, l.team, l.id, "maker")
+		_, err = h.site.Directory.SetTeamMember(ctx, companyadmin.Operator, l.team, l.id, "maker")
 		h.refused(err, fault.NotFound, "")
 		if _, err := h.boards.Create(ctx, board.Viewer{PersonID: l.id, AccountID: l.id}, "x"); err == nil {
 			h.Error("a board was made")
 		}
 		h.refused(h.leave(l.id), fault.Unauthenticated, "")
-		_, err = h.dossier.Export(ctx, dossier.Actor{PersonID: l.id}, l.id)
+		_, err = h.dossier.Export(ctx, personaldata.Actor{PersonID: l.id}, l.id)
 		h.refused(err, fault.Unauthenticated, "")
 		if _, was, err := h.Runs.Cancel(ctx, generation.Caller{PersonID: ids.New(), AccountID: l.team, MayManage: true}, l.work.ID); err != nil || !was {
 			h.Errorf("cancel by a manager: %v, %v", was, err)
@@ -175,16 +175,16 @@ func TestRefusals(t *testing.T) {
 		ctx := h.Context()
 		id := h.site.Person(email)
 		h.site.Person("bert@example.com")
-		as := dossier.Actor{PersonID: id}
+		as := personaldata.Actor{PersonID: id}
 		h.refused(h.dossier.Delete(ctx, as, id, "bert@example.com"), fault.Invalid, "")
 		h.refused(h.dossier.Delete(ctx, as, id, ""), fault.Invalid, "")
-		h.refused(h.dossier.Delete(ctx, dossier.Actor{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
-		h.refused(h.dossier.Delete(ctx, dossier.Actor{}, "", ""), fault.Forbidden, "permission")
+		h.refused(h.dossier.Delete(ctx, personaldata.Actor{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
+		h.refused(h.dossier.Delete(ctx, personaldata.Actor{}, "", ""), fault.Forbidden, "permission")
 
 		h.Give(id, 10)
 		h.Create(h.Draft(generationtest.Own(id), "cost"))
 		h.refused(h.leave(id), fault.Forbidden, "runs_active")
-		h.refused(h.dossier.Delete(ctx, dossier.Operator, id, email), fault.Forbidden, "runs_active")
+		h.refused(h.dossier.Delete(ctx, personaldata.Operator, id, email), fault.Forbidden, "runs_active")
 		h.OK(h.Runs.End(ctx, h.Claim("w"), generation.Ending{State: run.Succeeded, Results: h.Results(1), Took: time.Second}))
 
 		c := h.site.Company("Studio", company.TeamPlan)
@@ -212,7 +212,7 @@ func TestOperatorMayLeaveNobody(t *testing.T) {
 		c := h.site.Company("Studio", company.TeamPlan)
 		h.site.Admit(c, email, company.CompanyPermissions...)
 		h.site.Admit(c, "bert@example.com")
-		h.OK(h.dossier.Delete(h.Context(), dossier.Operator, id, email))
+		h.OK(h.dossier.Delete(h.Context(), personaldata.Operator, id, email))
 		h.OK(h.dossier.Erase(h.Context(), id))
 	})
 }
@@ -264,7 +264,7 @@ func TestAtOnce(t *testing.T) {
 				},
 				func() error { _, err := h.Library.AddUpload(ctx, u, id, "x", taken[0].Taken); return err },
 				func() error {
-					_, err := h.site.Directory.SetTeamMember(ctx, directory.Operator, team, id, "maker")
+					_, err := h.site.Directory.SetTeamMember(ctx, companyadmin.Operator, team, id, "maker")
 					return err
 				},
 				func() error { return h.site.Desk.RequestReset(ctx, email, h.site.Visitor()) },
@@ -311,7 +311,7 @@ func TestChecksFind(t *testing.T) {
 		l := h.live()
 		h.Create(h.Draft(generationtest.Own(l.id), "free"))
 		dead := h.site.Person("dead@example.com")
-		h.OK(h.dossier.Delete(h.Context(), dossier.Operator, dead, "dead@example.com"))
+		h.OK(h.dossier.Delete(h.Context(), personaldata.Operator, dead, "dead@example.com"))
 		for want, damage := range map[string]string{
 			"a deleted person has no pending run":                  `UPDATE run SET person_id = $1 WHERE status = 'pending'`,
 			"no directory knows a deleted person":                  `UPDATE scim_user SET person_id = $1`,
@@ -390,11 +390,11 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 		team := h.site.Team(c, "Design", "maker", email)
 		for name, act := range map[string]func() error{
 			"company": func() error {
-				_, err := h.site.Directory.SetMember(ctx, directory.Operator, c, id, company.RoleMember)
+				_, err := h.site.Directory.SetMember(ctx, companyadmin.Operator, c, id, company.RoleMember)
 				return err
 			},
 			"permissions": func() error {
-				_, err := h.site.Directory.SetMemberPermissions(ctx, directory.Operator, c, email, nil)
+				_, err := h.site.Directory.SetMemberPermissions(ctx, companyadmin.Operator, c, email, nil)
 				return err
 			},
 			"token": func() error {
@@ -402,7 +402,7 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 				return err
 			},
 			"team": func() error {
-				_, err := h.site.Directory.SetTeamMember(ctx, directory.Operator, team, id, "maker")
+				_, err := h.site.Directory.SetTeamMember(ctx, companyadmin.Operator, team, id, "maker")
 				return err
 			},
 		} {

@@ -1,4 +1,4 @@
-// Package directory manages companies: their teams, roles, members, invitations
+// Package companyadmin manages companies: their teams, roles, members, invitations
 // and mail domains.
 //
 // Every act asks anew what its actor may do (permit.go), in the transaction that
@@ -11,7 +11,7 @@
 //
 // A company of the plan ENTERPRISE can have its own directory manage its people
 // and teams (source.go, user.go, group.go).
-package directory
+package companyadmin
 
 import (
 	"context"

@@ -1,10 +1,10 @@
-package directory_test
+package companyadmin_test
 
 import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
@@ -198,7 +198,7 @@ func TestWhoManagesAllTeamsSetsTheirLimits(t *testing.T) {
 		w.ok(err)
 		admin := w.role(c, w.fresh(), company.ManageTeams)
 		w.joinTeam(team, admin, "chief")
-		for _, a := range []directory.Actor{admin, operator} {
+		for _, a := range []companyadmin.Actor{admin, operator} {
 			r := limitedRole("chief")
 			r.Spend = nil
 			_, err = w.dir.SetTeamRole(w.ctx(), a, team, r)
@@ -218,21 +218,21 @@ func TestTheClockIsThePayersWhereABudgetIsHard(t *testing.T) {
 		team := w.team(c)
 		members := w.role(c, w.fresh(), company.ManageMembers)
 		both := w.role(c, w.fresh(), company.ManageMembers, company.ManageBilling)
-		change := func(a directory.Actor, draft directory.CompanyChange) error {
+		change := func(a companyadmin.Actor, draft companyadmin.CompanyChange) error {
 			_, err := w.dir.ChangeCompany(w.ctx(), a, c, draft)
 			return err
 		}
-		w.ok(change(members, directory.CompanyChange{Zone: new("Europe/Paris")}))
+		w.ok(change(members, companyadmin.CompanyChange{Zone: new("Europe/Paris")}))
 		_, err := w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 10})
 		w.ok(err)
-		w.ok(change(members, directory.CompanyChange{Zone: new("UTC")})) // which binds nobody
+		w.ok(change(members, companyadmin.CompanyChange{Zone: new("UTC")})) // which binds nobody
 
 		_, err = w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 10, Hard: true})
 		w.ok(err)
-		w.refused(change(members, directory.CompanyChange{Zone: new("Pacific/Kiritimati")}), fault.Forbidden, "permission")
-		w.ok(change(members, directory.CompanyChange{Name: new("Hound"), Zone: new("UTC")})) // as it is
-		w.ok(change(both, directory.CompanyChange{Zone: new("Pacific/Kiritimati")}))
-		w.ok(change(operator, directory.CompanyChange{Zone: new("UTC")}))
+		w.refused(change(members, companyadmin.CompanyChange{Zone: new("Pacific/Kiritimati")}), fault.Forbidden, "permission")
+		w.ok(change(members, companyadmin.CompanyChange{Name: new("Hound"), Zone: new("UTC")})) // as it is
+		w.ok(change(both, companyadmin.CompanyChange{Zone: new("Pacific/Kiritimati")}))
+		w.ok(change(operator, companyadmin.CompanyChange{Zone: new("UTC")}))
 		month := get(w, func(tx *sqldb.Tx) (string, error) {
 			month, _, err := report.Spent(w.ctx(), tx, c, team, tx.Now)
 			return month, err
@@ -268,11 +268,11 @@ func TestChangesSayFromWhatToWhat(t *testing.T) {
 			do       func() error
 		}{
 			{audit.CompanyChanged, `{"name":"Fox"}`, `{"name":"Hound"}`, func() error {
-				_, err := w.dir.ChangeCompany(w.ctx(), operator, c, directory.CompanyChange{Name: new("Hound")})
+				_, err := w.dir.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Name: new("Hound")})
 				return err
 			}},
 			{audit.CompanyChanged, `{"plan":"TEAM","time_zone":"UTC"}`, `{"plan":"ENTERPRISE","time_zone":"Europe/Paris"}`, func() error {
-				_, err := w.dir.ChangeCompany(w.ctx(), operator, c, directory.CompanyChange{Plan: new(company.EnterprisePlan), Zone: new("Europe/Paris")})
+				_, err := w.dir.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Plan: new(company.EnterprisePlan), Zone: new("Europe/Paris")})
 				return err
 			}},
 			{audit.CompanyRoleSet, "", "MANAGE_TEAMS VIEW_COMPANY_REPORTS", func() error {

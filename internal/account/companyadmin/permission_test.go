@@ -1,10 +1,10 @@
-package directory_test
+package companyadmin_test
 
 import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -18,10 +18,10 @@ import (
 type scene struct {
 	world
 	company, team string
-	actor         directory.Actor
-	victim        directory.Actor // a plain member of both
-	member        directory.Actor // a plain member of the company alone
-	outsider      directory.Actor // somebody who is in neither
+	actor         companyadmin.Actor
+	victim        companyadmin.Actor // a plain member of both
+	member        companyadmin.Actor // a plain member of the company alone
+	outsider      companyadmin.Actor // somebody who is in neither
 }
 
 // people are who may try, and what they are in the company and in the team.
@@ -66,11 +66,11 @@ var acts = []struct {
 		return err
 	}},
 	{"rename the company", peopleDesk, "", audit.CompanyChanged, func(s scene) error {
-		_, err := s.dir.ChangeCompany(s.ctx(), s.actor, s.company, directory.CompanyChange{Name: new("Hound")})
+		_, err := s.dir.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Name: new("Hound")})
 		return err
 	}},
 	{"give the company another clock", peopleDesk, "", audit.CompanyChanged, func(s scene) error {
-		_, err := s.dir.ChangeCompany(s.ctx(), s.actor, s.company, directory.CompanyChange{Zone: new("Europe/Paris")})
+		_, err := s.dir.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Zone: new("Europe/Paris")})
 		return err
 	}},
 	{"read the audit log", peopleDesk, "", "", func(s scene) error {
@@ -316,12 +316,12 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 		c := w.company("Fox")
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
-		for _, a := range []directory.Actor{operator, admin} {
+		for _, a := range []companyadmin.Actor{operator, admin} {
 			for _, id := range []string{"", "x", "\x00", "../..", ids.New(), admin.PersonID + "\x00"} {
 				for _, try := range []func() error{
 					func() error { _, err := w.dir.Company(w.ctx(), a, id); return err },
 					func() error {
-						_, err := w.dir.ChangeCompany(w.ctx(), a, id, directory.CompanyChange{Name: new("Fox")})
+						_, err := w.dir.ChangeCompany(w.ctx(), a, id, companyadmin.CompanyChange{Name: new("Fox")})
 						return err
 					},
 					func() error { _, err := w.dir.Team(w.ctx(), a, id); return err },
@@ -385,20 +385,20 @@ func TestOnlyTheOperatorGoesByAddress(t *testing.T) {
 		w.person("here@example.com")
 		for _, act := range []struct {
 			done audit.Act
-			try  func(a directory.Actor, email string) error
+			try  func(a companyadmin.Actor, email string) error
 		}{
-			{audit.CompanyMemberSet, func(a directory.Actor, email string) error {
+			{audit.CompanyMemberSet, func(a companyadmin.Actor, email string) error {
 				_, err := w.dir.SetMemberPermissions(w.ctx(), a, c, email, nil)
 				return err
 			}},
-			{audit.TeamMemberSet, func(a directory.Actor, email string) error {
+			{audit.TeamMemberSet, func(a companyadmin.Actor, email string) error {
 				_, err := w.dir.AddTeamMember(w.ctx(), a, team, email, "")
 				return err
 			}},
-			{audit.TeamMemberRemoved, func(a directory.Actor, email string) error {
+			{audit.TeamMemberRemoved, func(a companyadmin.Actor, email string) error {
 				return w.dir.RemoveTeamMemberByEmail(w.ctx(), a, team, email)
 			}},
-			{audit.CompanyMemberRemoved, func(a directory.Actor, email string) error {
+			{audit.CompanyMemberRemoved, func(a companyadmin.Actor, email string) error {
 				return w.dir.RemoveMemberByEmail(w.ctx(), a, c, email)
 			}},
 		} {

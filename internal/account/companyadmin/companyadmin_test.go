@@ -1,4 +1,4 @@
-package directory_test
+package companyadmin_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -32,14 +32,14 @@ import (
 const appURL = "https://atelier.example"
 
 // operator is who the admin command acts for.
-var operator = directory.Operator
+var operator = companyadmin.Operator
 
 // world is a directory on a database with a clock. What a test leaves in it
 // must pass the checks.
 type world struct {
 	*testing.T
 	db    *sqldb.DB
-	dir   *directory.Directory
+	dir   *companyadmin.Directory
 	box   keyring.Box
 	clock *atomic.Int64 // microseconds
 }
@@ -68,7 +68,7 @@ func open(t *testing.T, engine string) world {
 	w.ok(err)
 	office := mailqueue.Office{Queue: q, Box: w.box}
 	budgets := &budget.Keeper{Post: office, Guard: webhook.NewGuard(nil), Wake: func() {}, AppURL: appURL}
-	w.dir = &directory.Directory{DB: w.db, Post: office, AppURL: appURL, Budgets: budgets}
+	w.dir = &companyadmin.Directory{DB: w.db, Post: office, AppURL: appURL, Budgets: budgets}
 	t.Cleanup(func() {
 		checks := slices.Concat(budget.Checks, company.Checks, credential.Checks, audit.Checks)
 		if v, err := w.db.Verify(context.Background(), checks); err != nil || len(v) != 0 {
@@ -115,16 +115,16 @@ func (w world) refused(err error, code fault.Code, about string) {
 }
 
 // person makes somebody, who acts through an app.
-func (w world) person(email string) directory.Actor {
+func (w world) person(email string) companyadmin.Actor {
 	w.Helper()
 	p := get(w, func(tx *sqldb.Tx) (person.Person, error) {
 		return person.Create(w.ctx(), tx, person.Draft{Email: email, EmailVerified: true, PasswordHash: "x"})
 	})
-	return directory.Actor{PersonID: p.ID, Address: "203.0.113.7", ByPlugin: true, PluginKind: "blender"}
+	return companyadmin.Actor{PersonID: p.ID, Address: "203.0.113.7", ByPlugin: true, PluginKind: "blender"}
 }
 
 // fresh makes somebody whom no other part of the test knows.
-func (w world) fresh() directory.Actor {
+func (w world) fresh() companyadmin.Actor {
 	return w.person(strings.ToLower(ids.New()) + "@example.com")
 }
 
@@ -143,7 +143,7 @@ func (w world) team(companyID string) string {
 }
 
 // role gives somebody exactly these permissions in a company.
-func (w world) role(companyID string, a directory.Actor, perms ...company.Permission) directory.Actor {
+func (w world) role(companyID string, a companyadmin.Actor, perms ...company.Permission) companyadmin.Actor {
 	w.Helper()
 	get(w, func(tx *sqldb.Tx) (bool, error) {
 		role, err := company.RoleWith(w.ctx(), tx, companyID, perms)
@@ -156,7 +156,7 @@ func (w world) role(companyID string, a directory.Actor, perms ...company.Permis
 }
 
 // teamRole gives somebody a role in a team that allows exactly these.
-func (w world) teamRole(teamID string, a directory.Actor, name string, perms ...company.Permission) directory.Actor {
+func (w world) teamRole(teamID string, a companyadmin.Actor, name string, perms ...company.Permission) companyadmin.Actor {
 	w.Helper()
 	w.makeTeamRole(teamID, name, perms...)
 	w.joinTeam(teamID, a, name)
@@ -169,7 +169,7 @@ func (w world) makeTeamRole(teamID, name string, perms ...company.Permission) {
 	w.ok(err)
 }
 
-func (w world) joinTeam(teamID string, a directory.Actor, role string) {
+func (w world) joinTeam(teamID string, a companyadmin.Actor, role string) {
 	w.Helper()
 	_, err := w.dir.SetTeamMember(w.ctx(), operator, teamID, a.PersonID, role)
 	w.ok(err)

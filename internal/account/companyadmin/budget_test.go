@@ -1,4 +1,4 @@
-package directory_test
+package companyadmin_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-// Package dossier is all that is kept about a person: it hands it over to them,
+// Package personaldata is all that is kept about a person: it hands it over to them,
 // and it ends it.
 //
 //	person ──Delete──▶ nobody can act for them ──job person-erase──▶ contents erased ──library.Sweep──▶ bytes removed
@@ -10,7 +10,7 @@
 //
 // What belongs to a team stays with the team. The ledger and the audit log are
 // never changed; they know a person by their id alone.
-package dossier
+package personaldata
 
 import (
 	"context"
