@@ -50,7 +50,7 @@ var layers = []map[string][]string{
 		"internal/money/budget": {"internal/notify/mailqueue"}, "internal/board": {"internal/file/library"}, "internal/file/library": {"internal/file/ingest"},
 		"internal/run/generation":       {"internal/money/budget", "internal/file/ingest", "internal/file/library"},
 		"internal/run/runner":           {"internal/run/generation", "internal/file/ingest"},
-		"internal/account/companyadmin": {"internal/money/budget", "internal/notify/mailqueue"}, "internal/account/identity": {"internal/notify/mailqueue"}, "internal/account/personaldata": {"internal/board", "internal/file/library"},
+		"internal/account/companyadmin": {"internal/money/budget", "internal/notify/mailqueue"}, "internal/account/provisioning": {"internal/account/companyadmin", "internal/notify/mailqueue"}, "internal/account/identity": {"internal/notify/mailqueue"}, "internal/account/personaldata": {"internal/board", "internal/file/library"},
 		"internal/operate/inspect":        {"internal/money/budget"},
 		"internal/operate/backup":         {"internal/file/library"},
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},

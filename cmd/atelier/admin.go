@@ -151,7 +151,7 @@ type companyCreateCmd struct {
 
 func (c companyCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateCompany(ctx, companyadmin.Operator, c.Name, company.Plan(c.Plan))
+		made, err := pp.companies.Companies.CreateCompany(ctx, companyadmin.Operator, c.Name, company.Plan(c.Plan))
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ type companySetCmd struct {
 
 func (c companySetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		m, err := pp.directory.ChangeCompany(ctx, companyadmin.Operator, c.Company, companyadmin.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
+		m, err := pp.companies.Companies.ChangeCompany(ctx, companyadmin.Operator, c.Company, companyadmin.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
 		if err != nil {
 			return err
 		}
@@ -194,12 +194,12 @@ func (c companyAddCmd) Run(p *program) error {
 			if err != nil {
 				return err
 			}
-			if _, err := pp.directory.SetMember(ctx, companyadmin.Operator, c.Company, who.ID, c.Role); err != nil {
+			if _, err := pp.companies.Members.SetMember(ctx, companyadmin.Operator, c.Company, who.ID, c.Role); err != nil {
 				return err
 			}
 			return p.print(c.JSON, map[string]string{"uid": who.ID}, "uid "+who.ID)
 		}
-		uid, err := pp.directory.SetMemberPermissions(ctx, companyadmin.Operator, c.Company, c.Email, c.Permission)
+		uid, err := pp.companies.Members.SetMemberPermissions(ctx, companyadmin.Operator, c.Company, c.Email, c.Permission)
 		if err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ type companyRemoveCmd struct {
 
 func (c companyRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveMemberByEmail(ctx, companyadmin.Operator, c.Company, c.Email); err != nil {
+		if err := pp.companies.Members.RemoveMemberByEmail(ctx, companyadmin.Operator, c.Company, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -236,10 +236,10 @@ func (c companyDomainCmd) Run(p *program) error {
 		if c.Team == "" {
 			role = ""
 		}
-		if _, err := pp.directory.AddDomain(ctx, companyadmin.Operator, c.Company, c.Domain, c.Team, role); err != nil {
+		if _, err := pp.companies.Domains.AddDomain(ctx, companyadmin.Operator, c.Company, c.Domain, c.Team, role); err != nil {
 			return err
 		}
-		if _, err := pp.directory.VerifyDomain(ctx, companyadmin.Operator, c.Company, c.Domain, true); err != nil {
+		if _, err := pp.companies.Domains.VerifyDomain(ctx, companyadmin.Operator, c.Company, c.Domain, true); err != nil {
 			return err
 		}
 		return p.print(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" join by themselves")
@@ -254,7 +254,7 @@ type teamCreateCmd struct {
 
 func (c teamCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateTeam(ctx, companyadmin.Operator, c.Company, c.Name)
+		made, err := pp.companies.Teams.CreateTeam(ctx, companyadmin.Operator, c.Company, c.Name)
 		if err != nil {
 			return err
 		}
@@ -271,7 +271,7 @@ type teamAddCmd struct {
 
 func (c teamAddCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		uid, err := pp.directory.AddTeamMember(ctx, companyadmin.Operator, c.Team, c.Email, c.Role)
+		uid, err := pp.companies.TeamMembers.AddTeamMember(ctx, companyadmin.Operator, c.Team, c.Email, c.Role)
 		if err != nil {
 			return err
 		}
@@ -287,7 +287,7 @@ type teamRemoveCmd struct {
 
 func (c teamRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveTeamMemberByEmail(ctx, companyadmin.Operator, c.Team, c.Email); err != nil {
+		if err := pp.companies.TeamMembers.RemoveTeamMemberByEmail(ctx, companyadmin.Operator, c.Team, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -303,7 +303,7 @@ type roleSetCmd struct {
 
 func (c roleSetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		role, err := pp.directory.SetTeamRolePermissions(ctx, companyadmin.Operator, c.Team, c.Name, c.Permission)
+		role, err := pp.companies.TeamRoles.SetTeamRolePermissions(ctx, companyadmin.Operator, c.Team, c.Name, c.Permission)
 		if err != nil {
 			return err
 		}

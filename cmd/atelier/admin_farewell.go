@@ -29,7 +29,7 @@ func (c personExportCmd) Run(p *program) error {
 			return err
 		}
 		defer blobs.Close()
-		archive, err := pp.dossier(blobs).Export(ctx, personaldata.Operator, who.ID)
+		archive, err := pp.personalData(blobs).ExportPerson(ctx, personaldata.Operator, who.ID)
 		if err != nil {
 			return err
 		}
@@ -72,12 +72,12 @@ func (c personDeleteCmd) Run(p *program) error {
 		if !c.Yes {
 			return usageError{fmt.Errorf("this ends the account of %s for good and erases its uploads, results, boards and prompts; say --yes to do it", who.Email)}
 		}
-		d := pp.dossier(nil)
-		if err := d.Delete(ctx, personaldata.Operator, who.ID, who.Email); err != nil {
+		d := pp.personalData(nil)
+		if err := d.DeletePerson(ctx, personaldata.Operator, who.ID, who.Email); err != nil {
 			return err
 		}
 		// Where nobody works on the queue now, this is done all the same.
-		if err := d.Erase(ctx, who.ID); err != nil {
+		if err := d.ErasePerson(ctx, who.ID); err != nil {
 			return err
 		}
 		return p.print(c.JSON, map[string]string{"uid": who.ID}, "deleted "+who.ID)

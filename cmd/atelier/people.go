@@ -8,6 +8,7 @@ import (
 	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/personaldata"
+	"atelier/internal/account/provisioning"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -32,10 +33,11 @@ type people struct {
 	budgets *budget.Keeper // can write mail once employ was called
 
 	// Filled in by employ, since the queue's own work needs the ones above.
-	provider  *oidc.Provider
-	desk      *identity.Desk
-	directory *companyadmin.Directory
-	jobs      queue.Queue
+	provider     *oidc.Provider
+	desk         *identity.Desk
+	companies    *companyadmin.Services
+	provisioning *provisioning.Service
+	jobs         queue.Queue
 }
 
 // openPeople builds what stands for itself.
@@ -101,21 +103,21 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 			Storage:          storageLimits(c),
 		},
 	})
-	pp.directory = &companyadmin.Directory{
+	pp.companies = companyadmin.New(companyadmin.Parts{
 		DB:       pp.db,
-		Post:     office,
+		Mail:     office,
 		Resolver: net.DefaultResolver,
 		AppURL:   c.AppURL,
 		Budgets:  pp.budgets,
-		Vouch:    pp.desk.Vouch,
-	}
+	})
+	pp.provisioning = &provisioning.Service{DB: pp.db, Mail: office, AppURL: c.AppURL, Vouch: pp.desk.Vouch}
 	pp.budgets.Post = office
 	pp.budgets.AppURL = c.AppURL
 }
 
-// dossier is what hands over and ends what is kept about people.
-func (pp *people) dossier(blobs blob.Store) *personaldata.Dossier {
-	return &personaldata.Dossier{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
+// personalData exports and deletes the data of people.
+func (pp *people) personalData(blobs blob.Store) *personaldata.Service {
+	return &personaldata.Service{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
 }
 
 // providerTimeout bounds how long an identity provider is waited for.

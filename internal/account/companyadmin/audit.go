@@ -1,6 +1,7 @@
 package companyadmin
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,20 +10,32 @@ import (
 	"strings"
 	"time"
 
+	"atelier/internal/base/audit"
+	"atelier/internal/base/sqldb"
 	"atelier/internal/money/budget"
 	"atelier/internal/people/company"
 )
 
-// How the audit log writes what was and what is. What does not exist is "".
+// ListAuditRecords returns a company's audit records that the filter selects,
+// newest first.
+func (s *Companies) ListAuditRecords(ctx context.Context, caller Actor, companyID string, f audit.Filter) (all []audit.Record, err error) {
+	f.CompanyID = companyID
+	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
+		all, err = audit.List(ctx, tx, f)
+		return err
+	})
+	return all, err
+}
 
-// asText writes several values as one.
-func asText(values map[string]string) string {
-	b, _ := json.Marshal(values) // a map of texts can always be written
+// FormatValues writes several values as one text for an audit entry. The audit
+// log writes the value before and after a change as a text each, "" for a thing
+// that does not exist.
+func FormatValues(values map[string]string) string {
+	b, _ := json.Marshal(values) // cannot fail for a map of strings
 	return string(b)
 }
 
-// names writes permissions.
-func names(perms []company.Permission) string {
+func joinPermissions(perms []company.Permission) string {
 	texts := make([]string, len(perms))
 	for i, p := range perms {
 		texts[i] = string(p)
@@ -34,27 +47,29 @@ func describeRole(r company.Role) string {
 	if r.Name == "" {
 		return ""
 	}
-	return orNone(names(r.Permissions))
+	return textOrNone(joinPermissions(r.Permissions))
 }
 
 func describeTeamRole(r *company.TeamRole) string {
 	if r == nil {
 		return ""
 	}
+
 	spend := "unlimited"
 	if r.Spend != nil {
 		spend = fmt.Sprintf("%d tokens in %d s", r.Spend.Tokens, int64(r.Spend.Window/time.Second))
 	}
 	allowed := "all"
 	if len(r.ToolsAllowed) > 0 {
-		allowed = listed(r.ToolsAllowed)
+		allowed = joinShort(r.ToolsAllowed)
 	}
-	return asText(map[string]string{
-		"permissions":   orNone(names(r.Permissions)),
-		"plugin_kinds":  orNone(listed(r.PluginKinds)),
+
+	return FormatValues(map[string]string{
+		"permissions":   textOrNone(joinPermissions(r.Permissions)),
+		"plugin_kinds":  textOrNone(joinShort(r.PluginKinds)),
 		"spend":         spend,
 		"tools_allowed": allowed,
-		"tools_blocked": orNone(listed(r.ToolsBlocked)),
+		"tools_blocked": textOrNone(joinShort(r.ToolsBlocked)),
 	})
 }
 
@@ -62,39 +77,32 @@ func describeBudget(d *budget.Draft) string {
 	if d == nil {
 		return ""
 	}
-	return asText(map[string]string{"tokens": strconv.FormatInt(d.Tokens, 10), "hard": strconv.FormatBool(d.Hard)})
+	return FormatValues(map[string]string{"tokens": strconv.FormatInt(d.Tokens, 10), "hard": strconv.FormatBool(d.Hard)})
 }
 
-// describeUser says no more than whether somebody is active: all else that a
-// directory has of them is personal, and the log cannot forget.
-func describeUser(active bool) string {
-	if active {
-		return "active"
-	}
-	return "switched off"
-}
-
-func roleName(r *company.TeamRole) string {
+func teamRoleName(r *company.TeamRole) string {
 	if r == nil {
 		return ""
 	}
 	return r.Name
 }
 
-func orNone(text string) string {
+func textOrNone(text string) string {
 	if text == "" {
 		return "none"
 	}
 	return text
 }
 
-// maxListed bounds a list in the log, whose texts are cut after 500 bytes.
-const maxListed = 60
+// maxListBytes bounds a list in an audit entry, whose texts are cut after 500
+// bytes.
+const maxListBytes = 60
 
-// listed writes a list, one that is too long by its length and hash.
-func listed(all []string) string {
+// joinShort joins a list. A list above maxListBytes is written as its length and
+// hash.
+func joinShort(all []string) string {
 	text := strings.Join(all, " ")
-	if len(text) <= maxListed {
+	if len(text) <= maxListBytes {
 		return text
 	}
 	sum := sha256.Sum256([]byte(text))

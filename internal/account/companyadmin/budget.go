@@ -10,45 +10,53 @@ import (
 	"atelier/internal/money/budget"
 )
 
-// Budget gives a team's budget, and how it stands.
-func (d *Directory) Budget(ctx context.Context, a Actor, teamID string) (b budget.Budget, err error) {
-	err = d.lookTeam(ctx, a, teamID, seesBudget, func(tx *sqldb.Tx, _ place) error {
+// Budgets administers the monthly budgets of teams.
+type Budgets struct {
+	db      auditedDB
+	budgets *budget.Keeper
+}
+
+// GetBudget returns a team's budget and how much of it is spent.
+func (s *Budgets) GetBudget(ctx context.Context, caller Actor, teamID string) (b budget.Budget, err error) {
+	err = s.db.readTeam(ctx, caller, teamID, requireViewBudget, func(tx *sqldb.Tx, _ teamAccess) error {
 		b, err = budget.Of(ctx, tx, teamID)
 		return err
 	})
 	return b, err
 }
 
-// SetBudget gives a team a budget, or another one.
-func (d *Directory) SetBudget(ctx context.Context, a Actor, teamID string, draft budget.Draft) (b budget.Budget, err error) {
-	err = d.changeTeam(ctx, a, teamID, paysFor, func(tx *sqldb.Tx, _ place) (audit.Entry, error) {
-		was, err := budgetOf(ctx, tx, teamID)
+// SetBudget creates a team's budget or replaces it.
+func (s *Budgets) SetBudget(ctx context.Context, caller Actor, teamID string, draft budget.Draft) (b budget.Budget, err error) {
+	err = s.db.changeTeam(ctx, caller, teamID, requireManageBilling, func(tx *sqldb.Tx, _ teamAccess) (audit.Entry, error) {
+		before, err := findBudget(ctx, tx, teamID)
 		if err != nil {
 			return audit.Entry{}, err
 		}
-		b, err = d.Budgets.Set(ctx, tx, teamID, draft)
+
+		b, err = s.budgets.Set(ctx, tx, teamID, draft)
 		e := audit.Entry{Act: audit.BudgetSet, Details: map[string]string{
 			"team": teamID, "tokens": strconv.FormatInt(draft.Tokens, 10), "hard": strconv.FormatBool(draft.Hard),
 		}}
-		return e.Changing(describeBudget(was), describeBudget(&draft)), err
+		return e.Changing(describeBudget(before), describeBudget(&draft)), err
 	})
 	return b, err
 }
 
-// RemoveBudget takes a team's budget away.
-func (d *Directory) RemoveBudget(ctx context.Context, a Actor, teamID string) error {
-	return d.changeTeam(ctx, a, teamID, paysFor, func(tx *sqldb.Tx, _ place) (audit.Entry, error) {
-		was, err := budgetOf(ctx, tx, teamID)
+// RemoveBudget removes a team's budget.
+func (s *Budgets) RemoveBudget(ctx context.Context, caller Actor, teamID string) error {
+	return s.db.changeTeam(ctx, caller, teamID, requireManageBilling, func(tx *sqldb.Tx, _ teamAccess) (audit.Entry, error) {
+		before, err := findBudget(ctx, tx, teamID)
 		if err != nil {
 			return audit.Entry{}, err
 		}
+
 		e := audit.Entry{Act: audit.BudgetRemoved, Details: map[string]string{"team": teamID}}
-		return e.Changing(describeBudget(was), ""), budget.Remove(ctx, tx, teamID)
+		return e.Changing(describeBudget(before), ""), budget.Remove(ctx, tx, teamID)
 	})
 }
 
-// budgetOf gives what a team plans, nil where it plans nothing.
-func budgetOf(ctx context.Context, tx *sqldb.Tx, teamID string) (*budget.Draft, error) {
+// findBudget finds the settings of a team's budget, nil if it has none.
+func findBudget(ctx context.Context, tx *sqldb.Tx, teamID string) (*budget.Draft, error) {
 	b, err := budget.Of(ctx, tx, teamID)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil

@@ -19,20 +19,20 @@ func TestBudgets(t *testing.T) {
 		team := w.team(c)
 		payer := w.role(c, w.fresh(), company.ManageBilling)
 		before := w.seq()
-		_, err := w.dir.SetBudget(w.ctx(), payer, team, budget.Draft{Tokens: 500, Hard: true, WebhookURL: "https://studio.example/hook?key=secret"})
+		_, err := w.companies.Budgets.SetBudget(w.ctx(), payer, team, budget.Draft{Tokens: 500, Hard: true, WebhookURL: "https://studio.example/hook?key=secret"})
 		w.ok(err)
-		b, err := w.dir.Budget(w.ctx(), payer, team)
+		b, err := w.companies.Budgets.GetBudget(w.ctx(), payer, team)
 		w.ok(err)
 		if b.TeamID != team || b.Tokens != 500 || !b.Hard || b.WebhookURL != "https://studio.example/hook?key=secret" || b.Month != "2026-11" || b.Spent != 0 {
 			w.Errorf("budget = %+v", b)
 		}
-		_, err = w.dir.SetBudget(w.ctx(), payer, team, budget.Draft{})
+		_, err = w.companies.Budgets.SetBudget(w.ctx(), payer, team, budget.Draft{})
 		w.refused(err, fault.Invalid, "tokens")
-		_, err = w.dir.SetBudget(w.ctx(), payer, team, budget.Draft{Tokens: 1, WebhookURL: "https://127.0.0.1/"})
+		_, err = w.companies.Budgets.SetBudget(w.ctx(), payer, team, budget.Draft{Tokens: 1, WebhookURL: "https://127.0.0.1/"})
 		w.refused(err, fault.Invalid, "webhook_url")
-		w.ok(w.dir.RemoveBudget(w.ctx(), payer, team))
-		w.refused(w.dir.RemoveBudget(w.ctx(), payer, team), fault.NotFound, "")
-		_, err = w.dir.Budget(w.ctx(), payer, team)
+		w.ok(w.companies.Budgets.RemoveBudget(w.ctx(), payer, team))
+		w.refused(w.companies.Budgets.RemoveBudget(w.ctx(), payer, team), fault.NotFound, "")
+		_, err = w.companies.Budgets.GetBudget(w.ctx(), payer, team)
 		w.refused(err, fault.NotFound, "")
 
 		log := w.log(before)
@@ -51,17 +51,17 @@ func TestBudgetsByPlugin(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		team := w.team(c)
-		_, err := w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 1})
+		_, err := w.companies.Budgets.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 1})
 		w.ok(err)
 		manager := w.teamRole(team, w.fresh(), "appless", company.ManageTeam)
-		_, err = w.dir.Budget(w.ctx(), manager, team)
+		_, err = w.companies.Budgets.GetBudget(w.ctx(), manager, team)
 		w.refused(err, fault.PluginNotAllowed, "")
 		manager.ByPlugin = false
-		_, err = w.dir.Budget(w.ctx(), manager, team)
+		_, err = w.companies.Budgets.GetBudget(w.ctx(), manager, team)
 		w.ok(err)
 		w.role(c, manager, company.ManageBilling) // which is the company's
 		manager.ByPlugin = true
-		_, err = w.dir.Budget(w.ctx(), manager, team)
+		_, err = w.companies.Budgets.GetBudget(w.ctx(), manager, team)
 		w.ok(err)
 	})
 }
@@ -71,12 +71,12 @@ func TestBudgetsSetAtOnce(t *testing.T) {
 		c := w.company("Fox")
 		teams := []string{w.team(c), w.team(c)}
 		dbtest.Together(8, func(i int) {
-			if _, err := w.dir.SetBudget(w.ctx(), operator, teams[i%2], budget.Draft{Tokens: int64(i + 1)}); err != nil {
+			if _, err := w.companies.Budgets.SetBudget(w.ctx(), operator, teams[i%2], budget.Draft{Tokens: int64(i + 1)}); err != nil {
 				w.Error(err)
 			}
 		})
 		for _, team := range teams {
-			if _, err := w.dir.Budget(w.ctx(), operator, team); err != nil {
+			if _, err := w.companies.Budgets.GetBudget(w.ctx(), operator, team); err != nil {
 				w.Error(err)
 			}
 		}
@@ -98,7 +98,7 @@ func TestBudgetsAndClocks(t *testing.T) {
 				return err
 			}
 			go func() {
-				_, err := w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 1})
+				_, err := w.companies.Budgets.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 1})
 				set <- err
 			}()
 			watch.Until(w.T, "the budget to wait", func() (waits bool) {

@@ -1,16 +1,17 @@
-// Package companyadmin manages companies: their teams, roles, members, invitations
-// and mail domains.
+// Package companyadmin administers companies: their settings, members, roles,
+// teams, invitations, mail domains, budgets, audit log and SCIM connection.
 //
-// Every act asks anew what its actor may do (permit.go), in the transaction that
-// changes something and with the company locked: what was taken from somebody a
-// moment ago is gone, and nobody changes what the decision was made on. With it
-// goes exactly one audit entry, and one more for each access token that it ended.
+// There is one service per resource. Each action checks the caller's permission
+// (permission.go) in the transaction that makes the change and with the company
+// locked, so that a role that has just been revoked no longer counts and nothing
+// changes between the check and the write. Each action writes one audit entry,
+// and one more for each access token that it deletes.
 //
-// Nobody can hand on what they do not have, nor touch those who have more, and
-// a company that its own people manage keeps somebody who can.
+// Callers cannot grant permissions that they lack, nor change members who have
+// more permissions than they do. A company that manages itself keeps at least one
+// member who can manage members.
 //
-// A company of the plan ENTERPRISE can have its own directory manage its people
-// and teams (source.go, user.go, group.go).
+// Package provisioning changes companies on behalf of their identity providers.
 package companyadmin
 
 import (
@@ -28,147 +29,185 @@ import (
 	"atelier/internal/people/person"
 )
 
-// Directory does what the package says. It is safe for concurrent use.
-type Directory struct {
-	DB   *sqldb.DB
-	Post mailqueue.Office
-	// Budgets keeps those of teams.
+// Parts are the dependencies of the services.
+type Parts struct {
+	DB      *sqldb.DB
+	Mail    mailqueue.Office
 	Budgets *budget.Keeper
-	// Resolver finds the records by which companies prove their domains.
+	// Resolver looks up the DNS records by which companies prove their domains.
 	Resolver *net.Resolver
-	// AppURL is where the pages are that links in mail lead to.
+	// AppURL is the address of the HTML pages; links in mail lead there.
 	AppURL string
-	// Vouch gives the person with an address in a domain that a company has
-	// proven, and makes them where nobody has it. The entries are to be recorded
-	// at the end of the transaction.
-	Vouch func(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, fresh bool, entries []audit.Entry, err error)
+}
+
+// Services has one service for each resource of a company. All of them are safe
+// for concurrent use.
+type Services struct {
+	Companies       *Companies
+	Members         *Members
+	Roles           *Roles
+	Teams           *Teams
+	TeamMembers     *TeamMembers
+	TeamRoles       *TeamRoles
+	Invitations     *Invitations
+	Domains         *Domains
+	Budgets         *Budgets
+	SCIMConnections *SCIMConnections
+}
+
+// New builds the services.
+func New(p Parts) *Services {
+	db := auditedDB{p.DB}
+	return &Services{
+		Companies:       &Companies{db},
+		Members:         &Members{db},
+		Roles:           &Roles{db},
+		Teams:           &Teams{db},
+		TeamMembers:     &TeamMembers{db},
+		TeamRoles:       &TeamRoles{db},
+		Invitations:     &Invitations{db: db, mail: p.Mail, appURL: p.AppURL},
+		Domains:         &Domains{db: db, resolver: p.Resolver},
+		Budgets:         &Budgets{db: db, budgets: p.Budgets},
+		SCIMConnections: &SCIMConnections{db},
+	}
 }
 
 // Actor is who does something.
 type Actor struct {
 	PersonID string
 	Address  string
-	// ByPlugin says that an app on a device speaks for the person: what they may
-	// do by a role in a team, it may only where that role lets its kind in.
+	// ByPlugin says that an app on a device acts for the person: a permission
+	// from a role in a team counts only where that role allows the app's kind.
 	ByPlugin   bool
-	PluginKind string // "" where it did not say
+	PluginKind string // empty: unknown
 
 	trusted bool
 }
 
-// Operator may do everything. It is for the admin command alone: an actor who
-// is nobody may do nothing.
+// Operator may do everything. It is for the admin command alone.
 var Operator = Actor{trusted: true}
 
-func (a Actor) operator() bool { return a.trusted }
+func isOperator(caller Actor) bool { return caller.trusted }
 
-// record writes down what an actor did in a company.
-func (a Actor) record(ctx context.Context, tx *sqldb.Tx, companyID string, e audit.Entry) error {
-	e.ActorID = a.PersonID
+// auditedDB reads and changes companies and teams for callers who are allowed to,
+// and records each change in the audit log.
+type auditedDB struct {
+	*sqldb.DB
+}
+
+// recordEntry adds an entry about a caller's action in a company to the audit log.
+func recordEntry(ctx context.Context, tx *sqldb.Tx, caller Actor, companyID string, e audit.Entry) error {
+	e.ActorID = caller.PersonID
 	e.CompanyID = companyID
-	e.Address = a.Address
+	e.Address = caller.Address
 	return audit.Add(ctx, tx, e)
 }
 
-// look reads something of a company for an actor who may.
-func (d *Directory) look(ctx context.Context, a Actor, companyID string, may rule, read func(tx *sqldb.Tx, s standing) error) error {
-	return d.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		s, err := inCompany(ctx, tx, a, companyID, may)
+// readCompany runs read for a caller whom the rule allows.
+func (db auditedDB) readCompany(ctx context.Context, caller Actor, companyID string, rule companyRule, read func(tx *sqldb.Tx, c companyAccess) error) error {
+	return db.Read(ctx, func(tx *sqldb.Tx) error {
+		c, err := authorizeCompany(ctx, tx, caller, companyID, rule)
 		if err != nil {
 			return err
 		}
-		return read(tx, s)
+		return read(tx, c)
 	})
 }
 
-// change does something to a company for an actor who may, and records it.
-func (d *Directory) change(ctx context.Context, a Actor, companyID string, may rule, act func(tx *sqldb.Tx, s standing) (audit.Entry, error)) error {
-	return d.changeOf(ctx, a, companyID, "", may, act)
+// changeCompany runs change with the company locked, for a caller whom the rule
+// allows, and records the entry that change returns.
+func (db auditedDB) changeCompany(ctx context.Context, caller Actor, companyID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
+	return db.changeCompanyAndPerson(ctx, caller, companyID, "", rule, change)
 }
 
-// changeOf is change for what takes a person in, "" for nobody: they are locked
-// before the company, as whoever deletes them does.
-func (d *Directory) changeOf(ctx context.Context, a Actor, companyID, personID string, may rule, act func(tx *sqldb.Tx, s standing) (audit.Entry, error)) error {
-	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		// Strangers are turned away before they can keep anybody waiting.
-		if _, err := inCompany(ctx, tx, a, companyID, may); err != nil {
+// changeCompanyAndPerson is changeCompany for changes that can add a person to
+// the company. It locks the person before the company, in the same order as the
+// deletion of a person does. An empty personID locks no person.
+func (db auditedDB) changeCompanyAndPerson(ctx context.Context, caller Actor, companyID, personID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
+	return db.Write(ctx, func(tx *sqldb.Tx) error {
+		// Checked before locking too, so that outsiders cannot make others wait.
+		if _, err := authorizeCompany(ctx, tx, caller, companyID, rule); err != nil {
 			return err
 		}
-		if err := hold(ctx, tx, personID); err != nil {
+		if err := lockPersonIfExists(ctx, tx, personID); err != nil {
 			return err
 		}
 		if err := company.Lock(ctx, tx, companyID); err != nil {
 			return err
 		}
-		s, err := inCompany(ctx, tx, a, companyID, may)
+
+		c, err := authorizeCompany(ctx, tx, caller, companyID, rule)
 		if err != nil {
 			return err
 		}
-		e, err := act(tx, s)
+		e, err := change(tx, c)
 		if err != nil {
 			return err
 		}
-		return a.record(ctx, tx, companyID, e)
+		return recordEntry(ctx, tx, caller, companyID, e)
 	})
 }
 
-// CreateCompany makes a company that nobody is in yet. Only the operator can.
-func (d *Directory) CreateCompany(ctx context.Context, a Actor, name string, plan company.Plan) (c company.Company, err error) {
-	if !a.operator() {
-		return c, errPermission
-	}
-	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if c, err = company.Create(ctx, tx, name, plan); err != nil {
+// readTeam runs read for a caller whom the rule allows.
+func (db auditedDB) readTeam(ctx context.Context, caller Actor, teamID string, rule teamRule, read func(tx *sqldb.Tx, t teamAccess) error) error {
+	return db.Read(ctx, func(tx *sqldb.Tx) error {
+		t, err := authorizeTeam(ctx, tx, caller, teamID, rule)
+		if err != nil {
 			return err
 		}
-		return a.record(ctx, tx, c.ID, audit.Entry{Act: audit.CompanyCreated, Details: map[string]string{"name": name, "plan": string(plan)}})
+		return read(tx, t)
 	})
-	return c, err
 }
 
-// Companies gives the companies that the actor is in, by name.
-func (d *Directory) Companies(ctx context.Context, a Actor) (all []company.Membership, err error) {
-	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		all, err = company.OfPerson(ctx, tx, a.PersonID)
-		return err
-	})
-	return all, err
+// changeTeam runs change with the team's company locked, for a caller whom the
+// rule allows, and records the entry that change returns.
+func (db auditedDB) changeTeam(ctx context.Context, caller Actor, teamID string, rule teamRule, change func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error)) error {
+	return db.changeTeamAndPerson(ctx, caller, teamID, "", rule, change)
 }
 
-// Company gives a company and what the actor is in it.
-func (d *Directory) Company(ctx context.Context, a Actor, companyID string) (m company.Membership, err error) {
-	err = d.look(ctx, a, companyID, anyMember, func(_ *sqldb.Tx, s standing) error {
-		m = s.Membership
+// changeTeamAndPerson is changeTeam for changes that can add a person to the
+// team; see changeCompanyAndPerson for the order of the locks.
+func (db auditedDB) changeTeamAndPerson(ctx context.Context, caller Actor, teamID, personID string, rule teamRule, change func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error)) error {
+	return db.Write(ctx, func(tx *sqldb.Tx) error {
+		t, err := authorizeTeam(ctx, tx, caller, teamID, rule)
+		if err != nil {
+			return err
+		}
+		if err := lockPersonIfExists(ctx, tx, personID); err != nil {
+			return err
+		}
+		if err := company.Lock(ctx, tx, t.team.CompanyID); err != nil {
+			return err
+		}
+
+		if t, err = authorizeTeam(ctx, tx, caller, teamID, rule); err != nil {
+			return err
+		}
+		e, err := change(tx, t)
+		if err != nil {
+			return err
+		}
+		return recordEntry(ctx, tx, caller, t.team.CompanyID, e)
+	})
+}
+
+// lockPersonIfExists locks a person, so that someone who is being deleted cannot
+// join a company. Whether the person exists is reported later by lockPerson, once
+// the caller's permission has been checked.
+func lockPersonIfExists(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	_, err := lockPerson(ctx, tx, personID)
+	if errors.Is(err, errNoMember) {
 		return nil
-	})
-	return m, err
-}
-
-// Audit gives what was done in a company and the filter chooses, newest first.
-func (d *Directory) Audit(ctx context.Context, a Actor, companyID string, f audit.Filter) (all []audit.Record, err error) {
-	f.CompanyID = companyID
-	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
-		all, err = audit.List(ctx, tx, f)
-		return err
-	})
-	return all, err
-}
-
-// hold has a person stay, where there is one: who is being deleted must not come
-// into a company again.
-func hold(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	_, err := known(ctx, tx, personID)
-	if errors.Is(err, errNoMember) { // for known to say, once it is clear who may ask
-		err = nil
 	}
 	return err
 }
 
-// known finds a person by what may or may not be an id. They are held by now.
-func known(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, error) {
+// lockPerson locks and reads a person. The personID may be any text.
+func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, error) {
 	if !ids.Valid(personID) {
 		return person.Person{}, errNoMember
 	}
+
 	err := person.Lock(ctx, tx, personID)
 	if fault.Is(err, fault.NotFound) || errors.Is(err, person.ErrDeleted) {
 		return person.Person{}, errNoMember
@@ -176,22 +215,24 @@ func known(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, e
 	if err != nil {
 		return person.Person{}, err
 	}
+
 	return person.ByID(ctx, tx, personID)
 }
 
-// byEmail finds a person for the operator. Nobody else may ask who has an
-// address.
-func (d *Directory) byEmail(ctx context.Context, a Actor, email string) (uid string, err error) {
-	if !a.operator() {
+// findIDByEmail finds a person for the operator. Other callers must not learn who
+// owns an address.
+func (db auditedDB) findIDByEmail(ctx context.Context, caller Actor, email string) (personID string, err error) {
+	if !isOperator(caller) {
 		return "", errPermission
 	}
 	if err := person.CheckEmail(email); err != nil {
 		return "", err
 	}
-	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+
+	err = db.Read(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)
-		uid = p.ID
+		personID = p.ID
 		return err
 	})
-	return uid, err
+	return personID, err
 }

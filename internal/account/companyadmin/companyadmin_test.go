@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -38,10 +39,11 @@ var operator = companyadmin.Operator
 // must pass the checks.
 type world struct {
 	*testing.T
-	db    *sqldb.DB
-	dir   *companyadmin.Directory
-	box   keyring.Box
-	clock *atomic.Int64 // microseconds
+	db        *sqldb.DB
+	parts     companyadmin.Parts
+	companies *companyadmin.Services
+	box       keyring.Box
+	clock     *atomic.Int64 // microseconds
 }
 
 func each(t *testing.T, fn func(w world)) {
@@ -68,7 +70,8 @@ func open(t *testing.T, engine string) world {
 	w.ok(err)
 	office := mailqueue.Office{Queue: q, Box: w.box}
 	budgets := &budget.Keeper{Post: office, Guard: webhook.NewGuard(nil), Wake: func() {}, AppURL: appURL}
-	w.dir = &companyadmin.Directory{DB: w.db, Post: office, AppURL: appURL, Budgets: budgets}
+	w.parts = companyadmin.Parts{DB: w.db, Mail: office, AppURL: appURL, Budgets: budgets}
+	w.companies = companyadmin.New(w.parts)
 	t.Cleanup(func() {
 		checks := slices.Concat(budget.Checks, company.Checks, credential.Checks, audit.Checks)
 		if v, err := w.db.Verify(context.Background(), checks); err != nil || len(v) != 0 {
@@ -76,6 +79,12 @@ func open(t *testing.T, engine string) world {
 		}
 	})
 	return w
+}
+
+// useResolver looks domains up with another resolver from now on.
+func (w world) useResolver(r *net.Resolver) {
+	w.parts.Resolver = r
+	w.companies.Domains = companyadmin.New(w.parts).Domains
 }
 
 func (w world) ctx() context.Context { return w.Context() }
@@ -130,14 +139,14 @@ func (w world) fresh() companyadmin.Actor {
 
 func (w world) company(name string) string {
 	w.Helper()
-	c, err := w.dir.CreateCompany(w.ctx(), operator, name, company.TeamPlan)
+	c, err := w.companies.Companies.CreateCompany(w.ctx(), operator, name, company.TeamPlan)
 	w.ok(err)
 	return c.ID
 }
 
 func (w world) team(companyID string) string {
 	w.Helper()
-	t, err := w.dir.CreateTeam(w.ctx(), operator, companyID, "Film")
+	t, err := w.companies.Teams.CreateTeam(w.ctx(), operator, companyID, "Film")
 	w.ok(err)
 	return t.ID
 }
@@ -165,13 +174,13 @@ func (w world) teamRole(teamID string, a companyadmin.Actor, name string, perms 
 
 func (w world) makeTeamRole(teamID, name string, perms ...company.Permission) {
 	w.Helper()
-	_, err := w.dir.SetTeamRole(w.ctx(), operator, teamID, company.TeamRole{Name: name, Permissions: perms, PluginKinds: []string{"*"}})
+	_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, teamID, company.TeamRole{Name: name, Permissions: perms, PluginKinds: []string{"*"}})
 	w.ok(err)
 }
 
 func (w world) joinTeam(teamID string, a companyadmin.Actor, role string) {
 	w.Helper()
-	_, err := w.dir.SetTeamMember(w.ctx(), operator, teamID, a.PersonID, role)
+	_, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), operator, teamID, a.PersonID, role)
 	w.ok(err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 
 	"atelier/internal/base/audit"
@@ -12,61 +13,74 @@ import (
 	"atelier/internal/people/company"
 )
 
-// Domains gives a company's mail domains by name.
-func (d *Directory) Domains(ctx context.Context, a Actor, companyID string) (all []company.Domain, err error) {
-	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
+// Domains administers the mail domains of companies.
+type Domains struct {
+	db       auditedDB
+	resolver *net.Resolver
+}
+
+// ListDomains returns a company's mail domains, ordered by name.
+func (s *Domains) ListDomains(ctx context.Context, caller Actor, companyID string) (all []company.Domain, err error) {
+	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Domains(ctx, tx, companyID)
 		return err
 	})
 	return all, err
 }
 
-// AddDomain notes a domain, to be verified. Its people will join the company,
-// and the team where teamID is not "".
-func (d *Directory) AddDomain(ctx context.Context, a Actor, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
-	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
-		if err := s.coversRole(ctx, tx, company.RoleMember); err != nil {
+// AddDomain adds a domain that is not verified yet. Once it is verified, people
+// with an address in it join the company, and the team if teamID is not "".
+func (s *Domains) AddDomain(ctx context.Context, caller Actor, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
+	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
+		if err := c.requireRole(ctx, tx, company.RoleMember); err != nil {
 			return e, err
 		}
-		if err := s.mayLeadTo(ctx, tx, teamID, orMember(teamRole)); err != nil {
+		if err := c.authorizeTeamEntry(ctx, tx, teamID, roleOrMember(teamRole)); err != nil {
 			return e, err
 		}
+
 		added, err = company.AddDomain(ctx, tx, companyID, name, teamID, teamRole)
 		return audit.Entry{Act: audit.DomainAdded, Details: map[string]string{"domain": added.Name, "team": added.TeamID, "team_role": added.TeamRole}}, err
 	})
 	return added, err
 }
 
-// VerifyDomain looks whether the company owns a domain, and if so lets its
-// people in. With trust the operator says so, and nobody is asked.
-func (d *Directory) VerifyDomain(ctx context.Context, a Actor, companyID, name string, trust bool) (domain company.Domain, err error) {
-	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
+// VerifyDomain checks the DNS record by which the company proves that it owns a
+// domain. If the record is there, people with a verified address in the domain
+// join. With trust, which only the operator may use, no record is looked up.
+func (s *Domains) VerifyDomain(ctx context.Context, caller Actor, companyID, name string, trust bool) (domain company.Domain, err error) {
+	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		domain, err = company.DomainByName(ctx, tx, companyID, name)
 		return err
 	})
 	if err != nil || domain.Verified != nil {
 		return domain, err
 	}
-	if !(trust && a.operator()) {
-		proven, err := company.Proves(ctx, d.Resolver, domain)
+
+	if !(trust && isOperator(caller)) {
+		proven, err := company.Proves(ctx, s.resolver, domain)
 		if err != nil {
 			return domain, err
 		}
 		if !proven {
-			return domain, errUnproven(domain)
+			return domain, newUnprovenFault(domain)
 		}
 	}
+
 	proof := domain.Proof
-	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) (e audit.Entry, err error) {
+	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (e audit.Entry, err error) {
 		if domain, err = company.DomainByName(ctx, tx, companyID, name); err != nil {
 			return e, err
 		}
-		if domain.Proof != proof { // removed and added anew
-			return e, errUnproven(domain)
+		if domain.Proof != proof { // removed and added again meanwhile
+			return e, newUnprovenFault(domain)
 		}
-		if domain.Verified != nil { // its people joined: whom an admin took out since stays out
+		// Its people joined when it was verified; someone removed by an admin since
+		// then must not join again.
+		if domain.Verified != nil {
 			return e, errVerified
 		}
+
 		if domain, err = company.VerifyDomain(ctx, tx, companyID, name); err != nil {
 			return e, err
 		}
@@ -79,17 +93,17 @@ func (d *Directory) VerifyDomain(ctx context.Context, a Actor, companyID, name s
 	return domain, err
 }
 
-// errVerified ends an act that somebody else was quicker with.
-var errVerified = errors.New("verified already")
+// errVerified rolls back a verification that a concurrent request has made.
+var errVerified = errors.New("domain is already verified")
 
-func errUnproven(d company.Domain) error {
-	return fault.New(fault.Invalid, fmt.Sprintf("The domain has no TXT record %s that says %s. A new one can take a while to be seen.",
+func newUnprovenFault(d company.Domain) error {
+	return fault.New(fault.Invalid, fmt.Sprintf("The domain has no TXT record %s with the value %s. A new record can take a while to become visible.",
 		company.DomainRecord(d.Name), d.Proof)).On("domain")
 }
 
-// RemoveDomain forgets a domain. Who joined by it stays.
-func (d *Directory) RemoveDomain(ctx context.Context, a Actor, companyID, name string) error {
-	return d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) (audit.Entry, error) {
+// RemoveDomain removes a domain. Members who joined by it stay members.
+func (s *Domains) RemoveDomain(ctx context.Context, caller Actor, companyID, name string) error {
+	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (audit.Entry, error) {
 		return audit.Entry{Act: audit.DomainRemoved, Details: map[string]string{"domain": name}}, company.RemoveDomain(ctx, tx, companyID, name)
 	})
 }

@@ -56,13 +56,13 @@ func TestVerifyDomain(t *testing.T) {
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		anna, bert := w.person("anna@fox.example"), w.person("bert@fox.example")
-		d, err := w.dir.AddDomain(w.ctx(), admin, c, "fox.example", team, "")
+		d, err := w.companies.Domains.AddDomain(w.ctx(), admin, c, "fox.example", team, "")
 		w.ok(err)
 		var record, asked atomic.Value
 		record.Store("something else")
-		w.dir.Resolver = nameServer(t, func(name string) []string { asked.Store(name); return []string{record.Load().(string)} })
+		w.useResolver(nameServer(t, func(name string) []string { asked.Store(name); return []string{record.Load().(string)} }))
 		verify := func(a companyadmin.Actor, trust bool) (company.Domain, error) {
-			return w.dir.VerifyDomain(w.ctx(), a, c, "fox.example", trust)
+			return w.companies.Domains.VerifyDomain(w.ctx(), a, c, "fox.example", trust)
 		}
 
 		before := w.seq()
@@ -92,7 +92,7 @@ func TestVerifyDomain(t *testing.T) {
 		// Once is enough, be the record still there or not: whom an admin takes
 		// out stays out.
 		record.Store("something else")
-		w.ok(w.dir.RemoveMember(w.ctx(), admin, c, bert.PersonID))
+		w.ok(w.companies.Members.RemoveMember(w.ctx(), admin, c, bert.PersonID))
 		before = w.seq()
 		if again, err := verify(admin, false); err != nil || !again.Verified.Equal(*d.Verified) {
 			w.Errorf("again = %+v, %v", again, err)
@@ -107,12 +107,12 @@ func TestTheOperatorsWordIsEnough(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		anna := w.person("anna@fox.example")
-		_, err := w.dir.AddDomain(w.ctx(), operator, c, "fox.example", "", "")
+		_, err := w.companies.Domains.AddDomain(w.ctx(), operator, c, "fox.example", "", "")
 		w.ok(err)
-		w.dir.Resolver = nameServer(t, func(string) []string { return nil })
-		_, err = w.dir.VerifyDomain(w.ctx(), operator, c, "fox.example", false)
+		w.useResolver(nameServer(t, func(string) []string { return nil }))
+		_, err = w.companies.Domains.VerifyDomain(w.ctx(), operator, c, "fox.example", false)
 		w.refused(err, fault.Invalid, "domain")
-		_, err = w.dir.VerifyDomain(w.ctx(), operator, c, "fox.example", true)
+		_, err = w.companies.Domains.VerifyDomain(w.ctx(), operator, c, "fox.example", true)
 		w.ok(err)
 		if w.members(c)[anna.PersonID] != "member" {
 			w.Error("nobody joined")
@@ -131,34 +131,34 @@ func TestMuchHappensWhileTheNameServerThinks(t *testing.T) {
 			records   int // besides those of what happened
 		}{
 			{"the domain is added anew", func(c string, _ companyadmin.Actor) {
-				w.ok(w.dir.RemoveDomain(w.ctx(), operator, c, "fox.example"))
-				_, err := w.dir.AddDomain(w.ctx(), operator, c, "fox.example", "", "")
+				w.ok(w.companies.Domains.RemoveDomain(w.ctx(), operator, c, "fox.example"))
+				_, err := w.companies.Domains.AddDomain(w.ctx(), operator, c, "fox.example", "", "")
 				w.ok(err)
 			}, fault.Invalid, "domain", 0},
 			{"the domain goes", func(c string, _ companyadmin.Actor) {
-				w.ok(w.dir.RemoveDomain(w.ctx(), operator, c, "fox.example"))
+				w.ok(w.companies.Domains.RemoveDomain(w.ctx(), operator, c, "fox.example"))
 			}, fault.NotFound, "", 0},
 			{"the actor loses the permission", func(c string, admin companyadmin.Actor) { w.role(c, admin) }, fault.Forbidden, "permission", 0},
 			{"somebody else is quicker", func(c string, _ companyadmin.Actor) {
-				_, err := w.dir.VerifyDomain(w.ctx(), operator, c, "fox.example", true)
+				_, err := w.companies.Domains.VerifyDomain(w.ctx(), operator, c, "fox.example", true)
 				w.ok(err)
 			}, "", "", 0},
 			{"nothing happens", func(string, companyadmin.Actor) {}, "", "", 1},
 		} {
 			c := w.company("Fox")
 			admin := w.role(c, w.fresh(), company.ManageMembers)
-			d, err := w.dir.AddDomain(w.ctx(), admin, c, "fox.example", "", "")
+			d, err := w.companies.Domains.AddDomain(w.ctx(), admin, c, "fox.example", "", "")
 			w.ok(err)
 			var before atomic.Int64
 			var once sync.Once
-			w.dir.Resolver = nameServer(t, func(string) []string {
+			w.useResolver(nameServer(t, func(string) []string {
 				once.Do(func() {
 					test.meanwhile(c, admin)
 					before.Store(w.seq())
 				})
 				return []string{d.Proof}
-			})
-			_, err = w.dir.VerifyDomain(w.ctx(), admin, c, "fox.example", false)
+			}))
+			_, err = w.companies.Domains.VerifyDomain(w.ctx(), admin, c, "fox.example", false)
 			if test.code != "" {
 				w.refused(err, test.code, test.about)
 			} else if err != nil {
@@ -168,7 +168,7 @@ func TestMuchHappensWhileTheNameServerThinks(t *testing.T) {
 				w.Errorf("%s: %d records, want %d", test.name, got, test.records)
 			}
 			if domainOf(w, c).Name != "" {
-				w.ok(w.dir.RemoveDomain(w.ctx(), operator, c, "fox.example"))
+				w.ok(w.companies.Domains.RemoveDomain(w.ctx(), operator, c, "fox.example"))
 			}
 		}
 	})
@@ -178,9 +178,9 @@ func TestADomainHasOneOwner(t *testing.T) {
 	each(t, func(w world) {
 		first, second := w.company("Fox"), w.company("Hound")
 		for i, c := range []string{first, second} {
-			_, err := w.dir.AddDomain(w.ctx(), operator, c, "fox.example", "", "")
+			_, err := w.companies.Domains.AddDomain(w.ctx(), operator, c, "fox.example", "", "")
 			w.ok(err)
-			_, err = w.dir.VerifyDomain(w.ctx(), operator, c, "fox.example", true)
+			_, err = w.companies.Domains.VerifyDomain(w.ctx(), operator, c, "fox.example", true)
 			if i == 0 {
 				w.ok(err)
 				continue

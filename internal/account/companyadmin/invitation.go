@@ -14,109 +14,119 @@ import (
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/mail"
+	"atelier/internal/notify/mailqueue"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
 )
 
-// lifetime is how long an invitation lasts that does not say it.
-const lifetime = 7 * 24 * time.Hour
+// Invitations administers invitations to companies and teams.
+type Invitations struct {
+	db     auditedDB
+	mail   mailqueue.Office
+	appURL string
+}
 
-// Limits on mail to people who did not ask for it. The operator has none.
+// defaultLifetime is the lifetime of an invitation that names none.
+const defaultLifetime = 7 * 24 * time.Hour
+
+// Rate limits of invitations by mail, which go to people who did not ask for
+// them. The operator has none.
 var (
-	mailsPerPerson = ratelimit.Window{Most: 200, Span: time.Hour}
-	mailsToAddress = ratelimit.Window{Most: 5, Span: time.Hour} // from one company
+	mailsPerPerson  = ratelimit.Window{Most: 200, Span: time.Hour}
+	mailsPerAddress = ratelimit.Window{Most: 5, Span: time.Hour} // from one company
 )
 
-// Invite makes an invitation, for a week unless the draft says how long. One
-// for an address goes there by mail, and nowhere else: whoever has its link
-// counts as the address's owner. Of any other the actor gets the link, this
-// once.
-func (d *Directory) Invite(ctx context.Context, a Actor, draft company.Draft) (inv company.Invitation, link string, err error) {
-	draft.InvitedBy = a.PersonID
+// CreateInvitation creates an invitation, for a week if the draft has no
+// lifetime. The link of an invitation for an address goes to that address by mail
+// only, since opening it proves ownership of the address. For any other
+// invitation the caller gets the link, this once.
+func (s *Invitations) CreateInvitation(ctx context.Context, caller Actor, draft company.Draft) (inv company.Invitation, link string, err error) {
+	draft.InvitedBy = caller.PersonID
 	if draft.Lifetime == 0 {
-		draft.Lifetime = lifetime
+		draft.Lifetime = defaultLifetime
 	}
-	err = d.change(ctx, a, draft.CompanyID, managesMembers, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
-		if err := s.mayInvite(ctx, tx, draft); err != nil {
+
+	err = s.db.changeCompany(ctx, caller, draft.CompanyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
+		if err := c.authorizeInvitation(ctx, tx, draft); err != nil {
 			return e, err
 		}
 		var secret string
 		if inv, secret, err = company.Invite(ctx, tx, draft); err != nil {
 			return e, err
 		}
-		link = d.AppURL + "/invitation?" + url.Values{"token": {secret}}.Encode()
+
+		link = s.appURL + "/invitation?" + url.Values{"token": {secret}}.Encode()
 		if inv.Email != "" {
-			err = d.mailInvitation(ctx, tx, s, inv, link)
+			err = s.mailInvitation(ctx, tx, c, inv, link)
 			link = ""
 		}
 		return audit.Entry{Act: audit.InvitationCreated, Details: map[string]string{
-			"invitation": inv.ID, "email": person.Hint(inv.Email), "role": inv.CompanyRole, "team": inv.TeamID, "team_role": inv.TeamRole,
-			"uses": strconv.FormatInt(inv.UsesLeft, 10),
+			"invitation": inv.ID,
+			"email":      person.Hint(inv.Email),
+			"role":       inv.CompanyRole,
+			"team":       inv.TeamID,
+			"team_role":  inv.TeamRole,
+			"uses":       strconv.FormatInt(inv.UsesLeft, 10),
 		}}, err
 	})
 	return inv, link, err
 }
 
-// mayInvite refuses roles that the actor could not give.
-func (s standing) mayInvite(ctx context.Context, tx *sqldb.Tx, draft company.Draft) error {
-	if err := s.coversRole(ctx, tx, orMember(draft.CompanyRole)); err != nil {
+// authorizeInvitation refuses an invitation with roles that the caller may not
+// grant.
+func (c companyAccess) authorizeInvitation(ctx context.Context, tx *sqldb.Tx, draft company.Draft) error {
+	if err := c.requireRole(ctx, tx, roleOrMember(draft.CompanyRole)); err != nil {
 		return err
 	}
-	return s.mayLeadTo(ctx, tx, draft.TeamID, orMember(draft.TeamRole))
+	return c.authorizeTeamEntry(ctx, tx, draft.TeamID, roleOrMember(draft.TeamRole))
 }
 
-// orMember is the role of people who bring no other.
-func orMember(role string) string {
-	if role == "" {
-		return company.RoleMember
-	}
-	return role
-}
-
-func (d *Directory) mailInvitation(ctx context.Context, tx *sqldb.Tx, s standing, inv company.Invitation, link string) error {
-	by := "You are invited"
-	if !s.actor.operator() {
-		if err := countMail(ctx, tx, inv); err != nil {
+func (s *Invitations) mailInvitation(ctx context.Context, tx *sqldb.Tx, c companyAccess, inv company.Invitation, link string) error {
+	opening := "You are invited"
+	if !isOperator(c.caller) {
+		if err := countInvitationMail(ctx, tx, inv); err != nil {
 			return err
 		}
 		p, err := person.ByID(ctx, tx, inv.InvitedBy)
 		if err != nil {
 			return err
 		}
-		by = printable(p.Email) + " invites you"
+		opening = PrintableText(p.Email) + " invites you"
 	}
+
 	m := mail.Message{To: inv.Email, Subject: "You are invited to join a company", Text: fmt.Sprintf(
-		"%s to join the company “%s”.\n\nAccept the invitation: %s\n\nThe link works once, until %s. If you do not know what this is about, leave it be.\n",
-		by, printable(s.Company.Name), link, inv.Expires.Format("2006-01-02 15:04 UTC"))}
+		"%s to join the company “%s”.\n\nAccept the invitation: %s\n\nThe link works once, until %s. If you do not know what this is about, ignore this mail.\n",
+		opening, PrintableText(c.Company.Name), link, inv.Expires.Format("2006-01-02 15:04 UTC"))}
 	if err := m.Check(); err != nil {
-		return fault.New(fault.Invalid, "This address can't be written to.").On("email").Because(err)
+		return fault.New(fault.Invalid, "Mail cannot be sent to this address.").On("email").Because(err)
 	}
-	return d.Post.Send(ctx, tx, m)
+	return s.mail.Send(ctx, tx, m)
 }
 
-// countMail holds a mail against the limits.
-func countMail(ctx context.Context, tx *sqldb.Tx, inv company.Invitation) error {
-	for _, l := range []struct {
+// countInvitationMail counts a mail against the rate limits.
+func countInvitationMail(ctx context.Context, tx *sqldb.Tx, inv company.Invitation) error {
+	for _, limit := range []struct {
 		key    string
 		window ratelimit.Window
 	}{
 		{"invitation/person/" + inv.InvitedBy, mailsPerPerson},
-		{"invitation/email/" + inv.CompanyID + "/" + strings.ToLower(inv.Email), mailsToAddress},
+		{"invitation/email/" + inv.CompanyID + "/" + strings.ToLower(inv.Email), mailsPerAddress},
 	} {
-		_, full, err := ratelimit.Take(ctx, tx, l.key, l.window)
+		_, full, err := ratelimit.Take(ctx, tx, limit.key, limit.window)
 		if err != nil {
 			return err
 		}
 		if full.Wait > 0 {
-			return full.Fault("Too many invitations by mail. Wait a little.")
+			return full.Fault("Too many invitations were sent by mail. Try again later.")
 		}
 	}
 	return nil
 }
 
-// printable keeps what a line of a mail can show: names may have characters in
-// them that break lines or turn the direction of what follows.
-func printable(s string) string {
+// PrintableText replaces characters that break a line of a mail or change the
+// direction of the text after them by spaces. Names of companies and addresses
+// may contain such characters.
+func PrintableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
@@ -125,25 +135,26 @@ func printable(s string) string {
 	}, s)
 }
 
-// Invitations gives a company's live invitations, newest first, from after on.
-func (d *Directory) Invitations(ctx context.Context, a Actor, companyID string, after *company.After, limit int) (all []company.Invitation, err error) {
-	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
+// ListInvitations returns a company's open invitations after a position, newest
+// first.
+func (s *Invitations) ListInvitations(ctx context.Context, caller Actor, companyID string, after *company.After, limit int) (all []company.Invitation, err error) {
+	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Invitations(ctx, tx, companyID, after, limit)
 		return err
 	})
 	return all, err
 }
 
-// RevokeInvitation ends a live invitation.
-func (d *Directory) RevokeInvitation(ctx context.Context, a Actor, id string) error {
+// RevokeInvitation revokes an open invitation.
+func (s *Invitations) RevokeInvitation(ctx context.Context, caller Actor, id string) error {
 	var companyID string
-	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+	err := s.db.Read(ctx, func(tx *sqldb.Tx) error {
 		inv, err := company.InvitationByID(ctx, tx, id)
 		companyID = inv.CompanyID
 		return err
 	})
 	if err == nil {
-		err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) (audit.Entry, error) {
+		err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (audit.Entry, error) {
 			return audit.Entry{Act: audit.InvitationRevoked, Details: map[string]string{"invitation": id}}, company.Revoke(ctx, tx, companyID, id)
 		})
 	}
@@ -153,19 +164,19 @@ func (d *Directory) RevokeInvitation(ctx context.Context, a Actor, id string) er
 	return err
 }
 
-// Offer is an invitation as the person sees it whom it is for.
+// Offer is an invitation as the invited person sees it.
 type Offer struct {
 	company.Invitation
-	Company string // its name
-	Team    string // its name, "" for the company only
+	Company string // name of the company
+	Team    string // name of the team, "" for an invitation to the company only
 }
 
-// Offers gives the live invitations for the actor's address, newest first.
-// There are none for one that is not verified: it may be somebody else's.
-func (d *Directory) Offers(ctx context.Context, a Actor) (all []Offer, err error) {
-	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+// ListOffers returns the open invitations for the caller's address, newest first.
+// There are none for an unverified address, which may belong to another person.
+func (s *Invitations) ListOffers(ctx context.Context, caller Actor) (all []Offer, err error) {
+	err = s.db.Read(ctx, func(tx *sqldb.Tx) error {
 		all = nil
-		p, err := person.ByID(ctx, tx, a.PersonID)
+		p, err := person.ByID(ctx, tx, caller.PersonID)
 		if err != nil || !p.EmailVerified {
 			return err
 		}
@@ -173,6 +184,7 @@ func (d *Directory) Offers(ctx context.Context, a Actor) (all []Offer, err error
 		if err != nil {
 			return err
 		}
+
 		for _, inv := range invitations {
 			o := Offer{Invitation: inv}
 			c, err := company.ByID(ctx, tx, inv.CompanyID)

@@ -28,7 +28,7 @@ func TestALinkIsShownToWhoMadeIt(t *testing.T) {
 		c := w.company("Fox")
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
-		inv, link, err := w.dir.Invite(w.ctx(), admin, company.Draft{CompanyID: c, TeamID: team, Uses: 3, InvitedBy: "somebody else"})
+		inv, link, err := w.companies.Invitations.CreateInvitation(w.ctx(), admin, company.Draft{CompanyID: c, TeamID: team, Uses: 3, InvitedBy: "somebody else"})
 		w.ok(err)
 		if got := w.invitation(link); got != inv || got.InvitedBy != admin.PersonID || got.UsesLeft != 3 || got.TeamRole != "member" {
 			w.Errorf("invitation = %+v, want %+v", got, inv)
@@ -54,7 +54,7 @@ func TestAnInvitationGoesToItsAddressAlone(t *testing.T) {
 		c := w.company("Fox\u2028\u202eeliF")
 		admin := w.role(c, w.person("anna@example.com"), company.CompanyPermissions...)
 		for i, a := range []companyadmin.Actor{admin, operator} {
-			inv, link, err := w.dir.Invite(w.ctx(), a, company.Draft{CompanyID: c, Email: "bert@example.com", Lifetime: time.Hour})
+			inv, link, err := w.companies.Invitations.CreateInvitation(w.ctx(), a, company.Draft{CompanyID: c, Email: "bert@example.com", Lifetime: time.Hour})
 			w.ok(err)
 			if link != "" {
 				w.Errorf("the inviter has the link %s", link)
@@ -94,8 +94,8 @@ func TestOnlyManagersLeadIntoATeam(t *testing.T) {
 			{chief, "", false}, {chief, "member", false}, {chief, "guest", true}, {chief, "chief", true},
 			{boss, "", true}, {boss, "manager", true},
 		} {
-			_, _, invited := w.dir.Invite(w.ctx(), test.who, company.Draft{CompanyID: c, TeamID: team, TeamRole: test.role})
-			_, opened := w.dir.AddDomain(w.ctx(), test.who, c, "fox.example", team, test.role)
+			_, _, invited := w.companies.Invitations.CreateInvitation(w.ctx(), test.who, company.Draft{CompanyID: c, TeamID: team, TeamRole: test.role})
+			_, opened := w.companies.Domains.AddDomain(w.ctx(), test.who, c, "fox.example", team, test.role)
 			for _, err := range []error{invited, opened} {
 				if !test.may {
 					w.refused(err, fault.Forbidden, "permission")
@@ -104,7 +104,7 @@ func TestOnlyManagersLeadIntoATeam(t *testing.T) {
 				}
 			}
 			if opened == nil {
-				w.ok(w.dir.RemoveDomain(w.ctx(), test.who, c, "fox.example"))
+				w.ok(w.companies.Domains.RemoveDomain(w.ctx(), test.who, c, "fox.example"))
 			}
 		}
 	})
@@ -126,13 +126,13 @@ func TestARefusedInvitationSendsNothing(t *testing.T) {
 			"team_role":    {Email: "bert@example.com", TeamRole: "member"},
 		} {
 			d.CompanyID = c
-			_, _, err := w.dir.Invite(w.ctx(), admin, d)
+			_, _, err := w.companies.Invitations.CreateInvitation(w.ctx(), admin, d)
 			w.refused(err, fault.Invalid, field)
 		}
 		if sent := w.mails(); len(sent) != 0 || w.seq() != before {
 			w.Errorf("mails = %v, %d records", sent, w.seq()-before)
 		}
-		if all, err := w.dir.Invitations(w.ctx(), admin, c, nil, 10); err != nil || len(all) != 0 {
+		if all, err := w.companies.Invitations.ListInvitations(w.ctx(), admin, c, nil, 10); err != nil || len(all) != 0 {
 			w.Errorf("invitations = %v, %v", all, err)
 		}
 	})
@@ -144,7 +144,7 @@ func TestMailIsLimited(t *testing.T) {
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		w.role(other, admin, company.CompanyPermissions...)
 		invite := func(a companyadmin.Actor, companyID, email string) error {
-			_, _, err := w.dir.Invite(w.ctx(), a, company.Draft{CompanyID: companyID, Email: email})
+			_, _, err := w.companies.Invitations.CreateInvitation(w.ctx(), a, company.Draft{CompanyID: companyID, Email: email})
 			return err
 		}
 		for range 5 {
@@ -178,11 +178,11 @@ func TestRevokedInvitationsAreGone(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
-		inv, _, err := w.dir.Invite(w.ctx(), admin, company.Draft{CompanyID: c})
+		inv, _, err := w.companies.Invitations.CreateInvitation(w.ctx(), admin, company.Draft{CompanyID: c})
 		w.ok(err)
-		stranger := w.dir.RevokeInvitation(w.ctx(), w.fresh(), inv.ID)
-		w.ok(w.dir.RevokeInvitation(w.ctx(), admin, inv.ID))
-		again := w.dir.RevokeInvitation(w.ctx(), admin, inv.ID)
+		stranger := w.companies.Invitations.RevokeInvitation(w.ctx(), w.fresh(), inv.ID)
+		w.ok(w.companies.Invitations.RevokeInvitation(w.ctx(), admin, inv.ID))
+		again := w.companies.Invitations.RevokeInvitation(w.ctx(), admin, inv.ID)
 		w.refused(again, fault.NotFound, "")
 		if stranger == nil || stranger.Error() != again.Error() {
 			w.Errorf("a stranger is told %v, and of one that is gone %v", stranger, again)
@@ -197,11 +197,11 @@ func TestOffersAreForVerifiedAddresses(t *testing.T) {
 		bert := w.person("Bert@example.com")
 		for _, d := range []company.Draft{{Email: "bert@example.com"}, {Email: "BERT@example.com", TeamID: team}, {Email: "carl@example.com"}, {}} {
 			d.CompanyID = c
-			_, _, err := w.dir.Invite(w.ctx(), operator, d)
+			_, _, err := w.companies.Invitations.CreateInvitation(w.ctx(), operator, d)
 			w.ok(err)
 			w.clock.Add(time.Second.Microseconds())
 		}
-		offers, err := w.dir.Offers(w.ctx(), bert)
+		offers, err := w.companies.Invitations.ListOffers(w.ctx(), bert)
 		w.ok(err)
 		if len(offers) != 2 || offers[0].Company != "Fox" || offers[0].Team != "Film" || offers[1].Team != "" {
 			w.Errorf("offers = %+v", offers)
@@ -209,7 +209,7 @@ func TestOffersAreForVerifiedAddresses(t *testing.T) {
 		doubtful := get(w, func(tx *sqldb.Tx) (person.Person, error) {
 			return person.Create(w.ctx(), tx, person.Draft{Email: "carl@example.com", PasswordHash: "x"})
 		})
-		if offers, err := w.dir.Offers(w.ctx(), companyadmin.Actor{PersonID: doubtful.ID}); err != nil || len(offers) != 0 {
+		if offers, err := w.companies.Invitations.ListOffers(w.ctx(), companyadmin.Actor{PersonID: doubtful.ID}); err != nil || len(offers) != 0 {
 			w.Errorf("offers for an address that nobody has proven = %+v, %v", offers, err)
 		}
 	})

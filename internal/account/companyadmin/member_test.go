@@ -17,7 +17,7 @@ import (
 
 func (w world) members(companyID string) map[string]string {
 	w.Helper()
-	all, err := w.dir.Members(w.ctx(), operator, companyID, company.Key{}, 1000)
+	all, err := w.companies.Members.ListMembers(w.ctx(), operator, companyID, company.Key{}, 1000)
 	w.ok(err)
 	roles := map[string]string{}
 	for _, m := range all {
@@ -30,21 +30,21 @@ func TestSetMember(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		admin, bert := w.role(c, w.fresh(), company.CompanyPermissions...), w.person("bert@example.com")
-		_, outside := w.dir.SetMember(w.ctx(), admin, c, bert.PersonID, "member")
-		_, never := w.dir.SetMember(w.ctx(), admin, c, ids.New(), "member")
+		_, outside := w.companies.Members.SetMember(w.ctx(), admin, c, bert.PersonID, "member")
+		_, never := w.companies.Members.SetMember(w.ctx(), admin, c, ids.New(), "member")
 		if !fault.Is(outside, fault.NotFound) || outside.Error() != never.Error() {
 			w.Errorf("somebody from outside = %v, nobody = %v", outside, never)
 		}
-		m, err := w.dir.SetMember(w.ctx(), operator, c, bert.PersonID, "admin")
+		m, err := w.companies.Members.SetMember(w.ctx(), operator, c, bert.PersonID, "admin")
 		w.ok(err)
 		if m.PersonID != bert.PersonID || m.Email != "bert@example.com" || m.Role != "admin" || m.Joined.IsZero() {
 			w.Errorf("member = %+v", m)
 		}
-		again, err := w.dir.SetMember(w.ctx(), bert, c, bert.PersonID, "member")
+		again, err := w.companies.Members.SetMember(w.ctx(), bert, c, bert.PersonID, "member")
 		if err != nil || again.Role != "member" || !again.Joined.Equal(m.Joined) {
 			w.Errorf("again = %+v, %v", again, err)
 		}
-		_, err = w.dir.SetMember(w.ctx(), admin, c, bert.PersonID, "king")
+		_, err = w.companies.Members.SetMember(w.ctx(), admin, c, bert.PersonID, "king")
 		w.refused(err, fault.Invalid, "role")
 	})
 }
@@ -64,20 +64,20 @@ func TestNobodyHandsOnWhatTheyDoNotHave(t *testing.T) {
 		roles, members, before := w.roles(c), w.members(c), w.seq()
 		own := members[clerk.PersonID]
 		set := func(who companyadmin.Actor, role string) error {
-			_, err := w.dir.SetMember(w.ctx(), clerk, c, who.PersonID, role)
+			_, err := w.companies.Members.SetMember(w.ctx(), clerk, c, who.PersonID, role)
 			return err
 		}
 		setRole := func(name string, perms ...company.Permission) error {
-			_, err := w.dir.SetRole(w.ctx(), clerk, c, company.Role{Name: name, Permissions: perms})
+			_, err := w.companies.Roles.SetRole(w.ctx(), clerk, c, company.Role{Name: name, Permissions: perms})
 			return err
 		}
 		invite := func(d company.Draft) error {
 			d.CompanyID = c
-			_, _, err := w.dir.Invite(w.ctx(), clerk, d)
+			_, _, err := w.companies.Invitations.CreateInvitation(w.ctx(), clerk, d)
 			return err
 		}
 		addDomain := func(teamID, role string) error {
-			_, err := w.dir.AddDomain(w.ctx(), clerk, c, "fox.example", teamID, role)
+			_, err := w.companies.Domains.AddDomain(w.ctx(), clerk, c, "fox.example", teamID, role)
 			return err
 		}
 		for name, err := range map[string]error{
@@ -86,12 +86,12 @@ func TestNobodyHandsOnWhatTheyDoNotHave(t *testing.T) {
 			"gives a role that nobody has":              set(friend, "idle"),
 			"sets back somebody who has more":           set(boss, "member"),
 			"sets back somebody who has something else": set(payer, "member"),
-			"removes somebody who has more":             w.dir.RemoveMember(w.ctx(), clerk, c, boss.PersonID),
+			"removes somebody who has more":             w.companies.Members.RemoveMember(w.ctx(), clerk, c, boss.PersonID),
 			"widens their own role":                     setRole(own, company.ManageMembers, company.ManageTeams),
 			"widens the role of all":                    setRole("member", company.ManageTeams),
 			"makes a wide role":                         setRole("wide", company.ManageBilling),
 			"narrows a role that allows more":           setRole("idle"),
-			"takes a role away that allows more":        w.dir.DeleteRole(w.ctx(), clerk, c, "idle"),
+			"takes a role away that allows more":        w.companies.Roles.DeleteRole(w.ctx(), clerk, c, "idle"),
 			"invites an admin":                          invite(company.Draft{CompanyRole: "admin"}),
 			"invites to a team":                         invite(company.Draft{TeamID: team}),
 			"opens a team to a domain":                  addDomain(team, ""),
@@ -121,20 +121,20 @@ func TestTheRoleOfAllCountsToo(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		clerk := w.role(c, w.fresh(), company.ManageMembers)
-		_, err := w.dir.SetRole(w.ctx(), operator, c, company.Role{Name: "member", Permissions: []company.Permission{company.ManageBilling}})
+		_, err := w.companies.Roles.SetRole(w.ctx(), operator, c, company.Role{Name: "member", Permissions: []company.Permission{company.ManageBilling}})
 		w.ok(err)
-		_, err = w.dir.SetMember(w.ctx(), clerk, c, clerk.PersonID, "member")
+		_, err = w.companies.Members.SetMember(w.ctx(), clerk, c, clerk.PersonID, "member")
 		w.refused(err, fault.Forbidden, "permission")
-		_, _, err = w.dir.Invite(w.ctx(), clerk, company.Draft{CompanyID: c})
+		_, _, err = w.companies.Invitations.CreateInvitation(w.ctx(), clerk, company.Draft{CompanyID: c})
 		w.refused(err, fault.Forbidden, "permission")
-		_, err = w.dir.AddDomain(w.ctx(), clerk, c, "fox.example", "", "")
+		_, err = w.companies.Domains.AddDomain(w.ctx(), clerk, c, "fox.example", "", "")
 		w.refused(err, fault.Forbidden, "permission")
 	})
 }
 
 func (w world) roles(companyID string) []company.Role {
 	w.Helper()
-	all, err := w.dir.Roles(w.ctx(), operator, companyID)
+	all, err := w.companies.Roles.ListRoles(w.ctx(), operator, companyID)
 	w.ok(err)
 	return all
 }
@@ -148,13 +148,13 @@ func TestTheLastAdminStays(t *testing.T) {
 		c := w.company("Fox")
 		admin, plain := w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh())
 		own := w.members(c)[admin.PersonID]
-		leave := func() error { return w.dir.RemoveMember(w.ctx(), admin, c, admin.PersonID) }
+		leave := func() error { return w.companies.Members.RemoveMember(w.ctx(), admin, c, admin.PersonID) }
 		stepDown := func() error {
-			_, err := w.dir.SetMember(w.ctx(), admin, c, admin.PersonID, "member")
+			_, err := w.companies.Members.SetMember(w.ctx(), admin, c, admin.PersonID, "member")
 			return err
 		}
 		giveUp := func() error {
-			_, err := w.dir.SetRole(w.ctx(), admin, c, company.Role{Name: own})
+			_, err := w.companies.Roles.SetRole(w.ctx(), admin, c, company.Role{Name: own})
 			return err
 		}
 		before := w.seq()
@@ -164,7 +164,7 @@ func TestTheLastAdminStays(t *testing.T) {
 		if w.seq() != before || w.members(c)[admin.PersonID] != own {
 			w.Error("a refused act left something")
 		}
-		w.ok(w.dir.RemoveMember(w.ctx(), plain, c, plain.PersonID)) // the others may go
+		w.ok(w.companies.Members.RemoveMember(w.ctx(), plain, c, plain.PersonID)) // the others may go
 
 		w.role(c, w.fresh(), company.CompanyPermissions...)
 		w.ok(giveUp())
@@ -176,8 +176,8 @@ func TestACompanyWithoutAdminsLetsPeopleGo(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		admin, plain := w.role(c, w.fresh(), company.CompanyPermissions...), w.role(c, w.fresh())
-		w.ok(w.dir.RemoveMember(w.ctx(), operator, c, admin.PersonID))
-		w.ok(w.dir.RemoveMember(w.ctx(), plain, c, plain.PersonID))
+		w.ok(w.companies.Members.RemoveMember(w.ctx(), operator, c, admin.PersonID))
+		w.ok(w.companies.Members.RemoveMember(w.ctx(), plain, c, plain.PersonID))
 		if left := w.members(c); len(left) != 0 {
 			w.Errorf("members = %v", left)
 		}
@@ -196,9 +196,9 @@ func TestAdminsWhoLeaveAtOnceLeaveOne(t *testing.T) {
 		dbtest.Together(n, func(i int) {
 			var err error
 			if i%2 == 0 {
-				err = w.dir.RemoveMember(w.ctx(), admins[i], c, admins[i].PersonID)
+				err = w.companies.Members.RemoveMember(w.ctx(), admins[i], c, admins[i].PersonID)
 			} else {
-				_, err = w.dir.SetMember(w.ctx(), admins[i], c, admins[i].PersonID, "member")
+				_, err = w.companies.Members.SetMember(w.ctx(), admins[i], c, admins[i].PersonID, "member")
 			}
 			if err == nil {
 				gone.Add(1)
@@ -223,10 +223,10 @@ func TestAPromotionAndARemovalTakeTurns(t *testing.T) {
 			var promoted, removed error
 			dbtest.Together(2, func(i int) {
 				if i == 0 {
-					_, promoted = w.dir.SetMember(w.ctx(), boss, c, victim.PersonID, "admin")
+					_, promoted = w.companies.Members.SetMember(w.ctx(), boss, c, victim.PersonID, "admin")
 					return
 				}
-				removed = w.dir.RemoveMember(w.ctx(), clerk, c, victim.PersonID)
+				removed = w.companies.Members.RemoveMember(w.ctx(), clerk, c, victim.PersonID)
 			})
 			// Removed first, nobody is left to be promoted; else they are safe.
 			got := w.members(c)[victim.PersonID]
@@ -245,7 +245,9 @@ func TestTwoWhoSetEachOtherBack(t *testing.T) {
 		for range 10 {
 			pair := [2]companyadmin.Actor{w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh(), company.ManageMembers)}
 			var errs [2]error
-			dbtest.Together(2, func(i int) { _, errs[i] = w.dir.SetMember(w.ctx(), pair[i], c, pair[1-i].PersonID, "member") })
+			dbtest.Together(2, func(i int) {
+				_, errs[i] = w.companies.Members.SetMember(w.ctx(), pair[i], c, pair[1-i].PersonID, "member")
+			})
 			won := slices.Index(errs[:], nil)
 			if won < 0 {
 				w.Fatalf("nobody won: %v", errs)
@@ -278,7 +280,7 @@ func TestTokensDieWithTheMembership(t *testing.T) {
 			})
 		}
 		before := w.seq()
-		w.ok(w.dir.RemoveMember(w.ctx(), admin, c, anna.PersonID))
+		w.ok(w.companies.Members.RemoveMember(w.ctx(), admin, c, anna.PersonID))
 		for name, secret := range secrets {
 			_, err := credential.Check(w.ctx(), w.db, secret)
 			if dead := name == "first" || name == "second"; dead != fault.Is(err, fault.Unauthenticated) {
@@ -295,7 +297,7 @@ func TestTokensDieWithTheMembership(t *testing.T) {
 		if want := []audit.Act{audit.TokenDeleted, audit.TokenDeleted, audit.CompanyMemberRemoved}; !slices.Equal(ended, want) {
 			w.Errorf("log = %v, want %v", ended, want)
 		}
-		if _, err := w.dir.Team(w.ctx(), anna, team); !fault.Is(err, fault.NotFound) {
+		if _, err := w.companies.Teams.GetTeam(w.ctx(), anna, team); !fault.Is(err, fault.NotFound) {
 			w.Errorf("the team is still there for somebody who left: %v", err)
 		}
 	})
@@ -307,11 +309,11 @@ func TestSetMemberPermissions(t *testing.T) {
 		anna := w.person("anna@example.com")
 		for _, perms := range [][]company.Permission{nil, {company.ManageTeams, company.ManageAPITokens}, {company.ViewCompanyReports}, nil} {
 			before := w.seq()
-			uid, err := w.dir.SetMemberPermissions(w.ctx(), operator, c, "Anna@example.com", perms)
+			uid, err := w.companies.Members.SetMemberPermissions(w.ctx(), operator, c, "Anna@example.com", perms)
 			if err != nil || uid != anna.PersonID {
 				w.Fatalf("uid = %s, %v", uid, err)
 			}
-			m, err := w.dir.Company(w.ctx(), anna, c)
+			m, err := w.companies.Companies.GetCompany(w.ctx(), anna, c)
 			slices.Sort(perms)
 			if err != nil || !slices.Equal(m.Role.Permissions, perms) {
 				w.Errorf("permissions = %v, %v, want %v", m.Role.Permissions, err, perms)
@@ -320,13 +322,13 @@ func TestSetMemberPermissions(t *testing.T) {
 				w.Errorf("log = %+v", log)
 			}
 		}
-		_, err := w.dir.SetMemberPermissions(w.ctx(), operator, c, "bert@example.com", nil)
+		_, err := w.companies.Members.SetMemberPermissions(w.ctx(), operator, c, "bert@example.com", nil)
 		w.refused(err, fault.NotFound, "")
-		_, err = w.dir.SetMemberPermissions(w.ctx(), operator, c, "\x00", nil)
+		_, err = w.companies.Members.SetMemberPermissions(w.ctx(), operator, c, "\x00", nil)
 		w.refused(err, fault.Invalid, "email")
-		_, err = w.dir.SetMemberPermissions(w.ctx(), operator, c, "anna@example.com", []company.Permission{"FLY"})
+		_, err = w.companies.Members.SetMemberPermissions(w.ctx(), operator, c, "anna@example.com", []company.Permission{"FLY"})
 		w.refused(err, fault.Invalid, "permissions")
-		w.ok(w.dir.RemoveMemberByEmail(w.ctx(), operator, c, "anna@example.com"))
+		w.ok(w.companies.Members.RemoveMemberByEmail(w.ctx(), operator, c, "anna@example.com"))
 		if left := w.members(c); len(left) != 0 {
 			w.Errorf("members = %v", left)
 		}

@@ -10,8 +10,8 @@ import (
 	"atelier/internal/people/company"
 )
 
-// The answers to who may not. The first four are one each for what belongs to
-// others and for what never was.
+// The refusals. Resources of other companies and resources that do not exist get
+// the same answer.
 var (
 	errNoCompany    = fault.New(fault.NotFound, "There is no such company.")
 	errNoTeam       = fault.New(fault.NotFound, "There is no such team.")
@@ -19,57 +19,63 @@ var (
 	errNoInvitation = fault.New(fault.NotFound, "There is no such invitation.")
 
 	errPermission = fault.New(fault.Forbidden, "Your role does not allow this.").With("reason", "permission")
-	errLimits     = fault.New(fault.Forbidden, "Your own role has narrower limits than this. Who manages all teams of the company can set wider ones.").With("reason", "limits")
-	errLastAdmin  = fault.New(fault.Forbidden, "The company must keep somebody who can manage its members.").With("reason", "last_admin")
+	errLimits     = fault.New(fault.Forbidden, "Your own role has narrower limits than this. Someone who manages all teams of the company can set wider ones.").With("reason", "limits")
 	errPlugin     = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
 )
 
-// standing is what an actor is in a company at this moment. The operator has a
-// role that allows everything.
-type standing struct {
+// ErrLastAdmin refuses a change after which no member could manage the company's
+// members.
+var ErrLastAdmin = fault.New(fault.Forbidden, "The company must keep at least one member who can manage its members.").With("reason", "last_admin")
+
+// companyAccess is the caller's membership in a company as the current
+// transaction reads it. The operator has a role with all permissions.
+type companyAccess struct {
 	company.Membership
-	actor Actor
+	caller Actor
 }
 
-// rule tells whether a standing is enough for something.
-type rule func(standing) error
+// companyRule returns nil if the caller may do something in the company.
+type companyRule func(companyAccess) error
 
-func anyMember(standing) error { return nil }
+func allowMembers(companyAccess) error { return nil }
 
-func managesMembers(s standing) error { return s.need(company.ManageMembers) }
+func requireManageMembers(c companyAccess) error { return c.requirePermission(company.ManageMembers) }
 
-func managesTeams(s standing) error { return s.need(company.ManageTeams) }
+func requireManageTeams(c companyAccess) error { return c.requirePermission(company.ManageTeams) }
 
-func (s standing) need(p company.Permission) error {
-	if !s.Role.May(p) {
+func (c companyAccess) requirePermission(p company.Permission) error {
+	if !c.Role.May(p) {
 		return errPermission
 	}
 	return nil
 }
 
-// inCompany finds what an actor is in a company, and asks the rule. A company
-// that they are not in does not exist for them.
-func inCompany(ctx context.Context, tx *sqldb.Tx, a Actor, companyID string, may rule) (standing, error) {
-	s := standing{actor: a}
-	if a.operator() {
-		c, err := company.ByID(ctx, tx, companyID)
-		s.Company = c
-		s.Role.Permissions = company.CompanyPermissions
-		return s, err
+// authorizeCompany reads the caller's membership in a company and applies the
+// rule to it. Callers who are not members get the answer that there is no such
+// company.
+func authorizeCompany(ctx context.Context, tx *sqldb.Tx, caller Actor, companyID string, rule companyRule) (companyAccess, error) {
+	c := companyAccess{caller: caller}
+	if isOperator(caller) {
+		found, err := company.ByID(ctx, tx, companyID)
+		c.Company = found
+		c.Role.Permissions = company.CompanyPermissions
+		return c, err
 	}
-	m, err := membership(ctx, tx, a.PersonID, companyID)
+
+	m, err := FindMembership(ctx, tx, caller.PersonID, companyID)
 	if err != nil {
-		return s, err
+		return c, err
 	}
 	if m == nil {
-		return s, errNoCompany
+		return c, errNoCompany
 	}
-	s.Membership = *m
-	return s, may(s)
+	c.Membership = *m
+	return c, rule(c)
 }
 
-// membership finds a person's place in a company, nil where they have none.
-func membership(ctx context.Context, tx *sqldb.Tx, personID, companyID string) (*company.Membership, error) {
+// FindMembership finds a person's membership in a company, nil if they are not a
+// member.
+func FindMembership(ctx context.Context, tx *sqldb.Tx, personID, companyID string) (*company.Membership, error) {
 	if !ids.Valid(personID) {
 		return nil, nil
 	}
@@ -80,154 +86,162 @@ func membership(ctx context.Context, tx *sqldb.Tx, personID, companyID string) (
 	return nil, err
 }
 
-// covers refuses to hand on permissions, or to touch somebody who has them,
-// that the actor does not have.
-func (s standing) covers(perms []company.Permission) error {
+// requirePermissions refuses to grant permissions that the caller lacks. It also
+// protects members and roles with such permissions from the caller's changes.
+func (c companyAccess) requirePermissions(perms []company.Permission) error {
 	for _, p := range perms {
-		if err := s.need(p); err != nil {
+		if err := c.requirePermission(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// coversRole is covers for a role by its name.
-func (s standing) coversRole(ctx context.Context, tx *sqldb.Tx, name string) error {
-	r, err := roleOf(ctx, tx, s.Company.ID, name)
+// requireRole is requirePermissions for the permissions of a role.
+func (c companyAccess) requireRole(ctx context.Context, tx *sqldb.Tx, name string) error {
+	r, err := findRole(ctx, tx, c.Company.ID, name)
 	if err != nil {
 		return err
 	}
-	return s.covers(r.Permissions)
+	return c.requirePermissions(r.Permissions)
 }
 
-// roleNameOf is what somebody is in the company, "" where they are not in it.
-func (s standing) roleNameOf(ctx context.Context, tx *sqldb.Tx, personID string) (string, error) {
-	m, err := membership(ctx, tx, personID, s.Company.ID)
+// requireRoleOf is requirePermissions for the permissions that a person has in
+// the company.
+func (c companyAccess) requireRoleOf(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	m, err := FindMembership(ctx, tx, personID, c.Company.ID)
+	if err != nil || m == nil {
+		return err
+	}
+	return c.requirePermissions(m.Role.Permissions)
+}
+
+// roleNameOf returns the name of a person's role in the company, "" if they are
+// not a member.
+func (c companyAccess) roleNameOf(ctx context.Context, tx *sqldb.Tx, personID string) (string, error) {
+	m, err := FindMembership(ctx, tx, personID, c.Company.ID)
 	if err != nil || m == nil {
 		return "", err
 	}
 	return m.Role.Name, nil
 }
 
-// mayTakeIn refuses people from outside the company: they come in by invitation
-// or by their domain, which they agree to. The operator may put anybody in.
-func (s standing) mayTakeIn(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	if s.actor.operator() {
+// requireMember refuses people from outside the company: they join by an
+// invitation or by their mail domain, with their consent. The operator may add
+// anyone.
+func (c companyAccess) requireMember(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	if isOperator(c.caller) {
 		return nil
 	}
-	m, err := membership(ctx, tx, personID, s.Company.ID)
+	m, err := FindMembership(ctx, tx, personID, c.Company.ID)
 	if err == nil && m == nil {
 		err = errNoMember
 	}
 	return err
 }
 
-// coversMember is covers for what somebody has in the company.
-func (s standing) coversMember(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	m, err := membership(ctx, tx, personID, s.Company.ID)
-	if err != nil || m == nil {
-		return err
-	}
-	return s.covers(m.Role.Permissions)
-}
-
-// keepsAdmin refuses a change, made already in tx, by which an actor who could
-// manage members leaves nobody who can. The operator may.
-func (s standing) keepsAdmin(ctx context.Context, tx *sqldb.Tx) error {
-	if s.actor.operator() || !s.Role.May(company.ManageMembers) {
+// requireAdminLeft refuses a change, already made in tx, after which the company
+// has no member who can manage members. The operator may make such a change.
+func (c companyAccess) requireAdminLeft(ctx context.Context, tx *sqldb.Tx) error {
+	if isOperator(c.caller) || !c.Role.May(company.ManageMembers) {
 		return nil
 	}
-	left, err := company.HasAdmin(ctx, tx, s.Company.ID)
+	left, err := company.HasAdmin(ctx, tx, c.Company.ID)
 	if err == nil && !left {
-		err = errLastAdmin
+		err = ErrLastAdmin
 	}
 	return err
 }
 
-// place is what an actor is in a team and its company at this moment.
-type place struct {
-	standing
+// teamAccess is the caller's membership in a team and its company as the current
+// transaction reads it.
+type teamAccess struct {
+	companyAccess
 	team company.Team
-	role *company.TeamRole // in the team; nil where they are not in it
+	role *company.TeamRole // in the team; nil: not a member of the team
 }
 
-// teamRule tells whether a place is enough for something.
-type teamRule func(place) error
+// teamRule returns nil if the caller may do something in the team.
+type teamRule func(teamAccess) error
 
-// seesTeam lets everybody in who is in the company.
-func seesTeam(place) error { return nil }
+// allowCompanyMembers allows every member of the company.
+func allowCompanyMembers(teamAccess) error { return nil }
 
-// ownsTeam is for making and ending teams.
-func ownsTeam(p place) error { return managesTeams(p.standing) }
+// requireManageAllTeams allows callers who may create and remove teams.
+func requireManageAllTeams(t teamAccess) error { return requireManageTeams(t.companyAccess) }
 
-// knowsTeam is for those who are in the team or manage all of them.
-func knowsTeam(p place) error {
-	if p.Role.May(company.ManageTeams) {
+// requireTeamMember allows members of the team and callers who manage all teams.
+func requireTeamMember(t teamAccess) error {
+	if t.Role.May(company.ManageTeams) {
 		return nil
 	}
-	if p.role == nil {
+	if t.role == nil {
 		return errPermission
 	}
-	return p.byPlugin()
+	return t.requireAllowedApp()
 }
 
-// managesTeam is for those who manage this team or all of them.
-func managesTeam(p place) error {
-	if p.Role.May(company.ManageTeams) {
+// requireManageTeam allows callers who manage this team or all teams.
+func requireManageTeam(t teamAccess) error {
+	if t.Role.May(company.ManageTeams) {
 		return nil
 	}
-	if p.role == nil || !p.role.May(company.ManageTeam) {
+	if t.role == nil || !t.role.May(company.ManageTeam) {
 		return errPermission
 	}
-	return p.byPlugin()
+	return t.requireAllowedApp()
 }
 
-// paysFor is for those who manage what the company pays.
-func paysFor(p place) error { return p.need(company.ManageBilling) }
+// requireManageBilling allows callers who manage the company's billing.
+func requireManageBilling(t teamAccess) error { return t.requirePermission(company.ManageBilling) }
 
-// seesBudget is for those who manage what the company pays, or this team.
-func seesBudget(p place) error {
-	if p.Role.May(company.ManageBilling) {
+// requireViewBudget allows callers who manage the company's billing or this team.
+func requireViewBudget(t teamAccess) error {
+	if t.Role.May(company.ManageBilling) {
 		return nil
 	}
-	if p.role == nil || !p.role.May(company.ManageTeam) {
+	if t.role == nil || !t.role.May(company.ManageTeam) {
 		return errPermission
 	}
-	return p.byPlugin()
+	return t.requireAllowedApp()
 }
 
-// byPlugin refuses an app that the actor's role in the team does not let in.
-func (p place) byPlugin() error {
-	if p.actor.ByPlugin && !p.role.AllowsApp(p.actor.PluginKind) {
+// requireAllowedApp refuses an app that the caller's role in the team does not
+// allow.
+func (t teamAccess) requireAllowedApp() error {
+	if t.caller.ByPlugin && !t.role.AllowsApp(t.caller.PluginKind) {
 		return errPlugin
 	}
 	return nil
 }
 
-// inTeam finds what an actor is in a team, and asks the rule. A team of a
-// company that they are not in does not exist for them.
-func inTeam(ctx context.Context, tx *sqldb.Tx, a Actor, teamID string, may teamRule) (p place, err error) {
-	if p.team, err = company.TeamByID(ctx, tx, teamID); err == nil {
-		p.standing, err = inCompany(ctx, tx, a, p.team.CompanyID, anyMember)
+// authorizeTeam reads the caller's membership in a team and applies the rule to
+// it. Callers who are not members of the company get the answer that there is no
+// such team.
+func authorizeTeam(ctx context.Context, tx *sqldb.Tx, caller Actor, teamID string, rule teamRule) (t teamAccess, err error) {
+	if t.team, err = company.TeamByID(ctx, tx, teamID); err == nil {
+		t.companyAccess, err = authorizeCompany(ctx, tx, caller, t.team.CompanyID, allowMembers)
 	}
 	if fault.Is(err, fault.NotFound) {
 		err = errNoTeam
 	}
-	if err != nil || a.operator() {
-		return p, err
+	if err != nil || isOperator(caller) {
+		return t, err
 	}
-	in, err := account(ctx, tx, a.PersonID, teamID)
+
+	account, err := FindTeamAccount(ctx, tx, caller.PersonID, teamID)
 	if err != nil {
-		return p, err
+		return t, err
 	}
-	if in != nil {
-		p.role = &in.Role
+	if account != nil {
+		t.role = &account.Role
 	}
-	return p, may(p)
+	return t, rule(t)
 }
 
-// account finds a person's place in a team, nil where they have none.
-func account(ctx context.Context, tx *sqldb.Tx, personID, teamID string) (*company.Account, error) {
+// FindTeamAccount finds a person's membership in a team, nil if they are not a
+// member.
+func FindTeamAccount(ctx context.Context, tx *sqldb.Tx, personID, teamID string) (*company.Account, error) {
 	if !ids.Valid(personID) {
 		return nil, nil
 	}
@@ -238,59 +252,64 @@ func account(ctx context.Context, tx *sqldb.Tx, personID, teamID string) (*compa
 	return nil, err
 }
 
-// covers is standing.covers over the permissions of teams. Who manages all
-// teams has them all.
-func (p place) covers(perms []company.Permission) error {
-	if p.Role.May(company.ManageTeams) {
+// requireTeamPermissions is requirePermissions for permissions in a team. Callers
+// who manage all teams have all of them.
+func (t teamAccess) requireTeamPermissions(perms []company.Permission) error {
+	if t.Role.May(company.ManageTeams) {
 		return nil
 	}
 	for _, perm := range perms {
-		if p.role == nil || !p.role.May(perm) {
+		if t.role == nil || !t.role.May(perm) {
 			return errPermission
 		}
 	}
 	return nil
 }
 
-// mayGive decides whether the actor may have somebody hold, or a role be, what
-// was before and shall be now; was is nil where there was nothing. Every act by
-// which a role of a team changes or reaches somebody asks it: nobody gives more
-// than their own role has, in permissions or in limits, themselves included.
-// Taking away is no gift. Who manages all teams sets the limits of all.
-func (p place) mayGive(was *company.TeamRole, now company.TeamRole) error {
-	if was != nil {
-		if err := p.covers(was.Permissions); err != nil { // nobody touches those who have more
-			return err
-		}
+// requireRolePermissions is requireTeamPermissions for the permissions of a role,
+// nil for none.
+func (t teamAccess) requireRolePermissions(role *company.TeamRole) error {
+	if role == nil {
+		return nil
 	}
-	if err := p.covers(now.Permissions); err != nil {
+	return t.requireTeamPermissions(role.Permissions)
+}
+
+// authorizeRoleChange decides whether the caller may replace the role before by
+// the role after, either as a member's role or as a role's definition; before is
+// nil if there was none. Every action that changes or assigns a role of a team
+// uses it: callers cannot grant more than their own role has, in permissions or in
+// limits, not even to themselves. Narrowing a role is always allowed. Callers who
+// manage all teams may set any limits.
+func (t teamAccess) authorizeRoleChange(before *company.TeamRole, after company.TeamRole) error {
+	if err := t.requireRolePermissions(before); err != nil {
 		return err
 	}
-	if p.Role.May(company.ManageTeams) || p.role != nil && p.role.Covers(now) || was != nil && was.Covers(now) {
+	if err := t.requireTeamPermissions(after.Permissions); err != nil {
+		return err
+	}
+	if t.Role.May(company.ManageTeams) || t.role != nil && t.role.Covers(after) || before != nil && before.Covers(after) {
 		return nil
 	}
 	return errLimits
 }
 
-// mayGiveNamed is mayGive for a role of the team by its name. Whether there is
-// one is for others to say.
-func (p place) mayGiveNamed(ctx context.Context, tx *sqldb.Tx, was *company.TeamRole, name string) error {
-	now, err := p.roleNamed(ctx, tx, name)
+// authorizeNamedRole is authorizeRoleChange for a role of the team by its name. A
+// role that does not exist is refused later, when it is assigned.
+func (t teamAccess) authorizeNamedRole(ctx context.Context, tx *sqldb.Tx, before *company.TeamRole, name string) error {
+	after, err := t.findTeamRole(ctx, tx, name)
 	if err != nil {
 		return err
 	}
-	if now != nil {
-		return p.mayGive(was, *now)
+	if after == nil {
+		return t.requireRolePermissions(before)
 	}
-	if was != nil {
-		return p.covers(was.Permissions)
-	}
-	return nil
+	return t.authorizeRoleChange(before, *after)
 }
 
-// roleNamed finds a role of the team, nil where there is none.
-func (p place) roleNamed(ctx context.Context, tx *sqldb.Tx, name string) (*company.TeamRole, error) {
-	r, err := company.TeamRoleByName(ctx, tx, p.team.ID, name)
+// findTeamRole finds a role of the team by its name, nil if there is none.
+func (t teamAccess) findTeamRole(ctx context.Context, tx *sqldb.Tx, name string) (*company.TeamRole, error) {
+	r, err := company.TeamRoleByName(ctx, tx, t.team.ID, name)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
@@ -300,33 +319,33 @@ func (p place) roleNamed(ctx context.Context, tx *sqldb.Tx, name string) (*compa
 	return &r, nil
 }
 
-// roleOfMember gives what somebody has in the team, nil where they are not in
-// it.
-func (p place) roleOfMember(ctx context.Context, tx *sqldb.Tx, personID string) (*company.TeamRole, error) {
-	in, err := account(ctx, tx, personID, p.team.ID)
-	if err != nil || in == nil {
+// findMemberRole finds a person's role in the team, nil if they are not a member.
+func (t teamAccess) findMemberRole(ctx context.Context, tx *sqldb.Tx, personID string) (*company.TeamRole, error) {
+	account, err := FindTeamAccount(ctx, tx, personID, t.team.ID)
+	if err != nil || account == nil {
 		return nil, err
 	}
-	return &in.Role, nil
+	return &account.Role, nil
 }
 
-// mayLeadTo refuses a way into a team, an invitation or a domain, to whoever
-// could not put people there themselves. Whether the company has the team and
-// the team the role is for others to say.
-func (s standing) mayLeadTo(ctx context.Context, tx *sqldb.Tx, teamID, role string) error {
+// authorizeTeamEntry refuses an invitation or a mail domain that leads into a
+// team if the caller could not add members with that role directly. A team or
+// role that does not exist in the company is refused later, when it is stored.
+func (c companyAccess) authorizeTeamEntry(ctx context.Context, tx *sqldb.Tx, teamID, role string) error {
 	if teamID == "" {
 		return nil
 	}
-	t, err := company.TeamByID(ctx, tx, teamID)
-	if fault.Is(err, fault.NotFound) || err == nil && t.CompanyID != s.Company.ID {
+	team, err := company.TeamByID(ctx, tx, teamID)
+	if fault.Is(err, fault.NotFound) || err == nil && team.CompanyID != c.Company.ID {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	p, err := inTeam(ctx, tx, s.actor, teamID, managesTeam)
+
+	t, err := authorizeTeam(ctx, tx, c.caller, teamID, requireManageTeam)
 	if err != nil {
 		return err
 	}
-	return p.mayGiveNamed(ctx, tx, nil, role)
+	return t.authorizeNamedRole(ctx, tx, nil, role)
 }

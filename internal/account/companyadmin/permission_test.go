@@ -62,60 +62,60 @@ var acts = []struct {
 	try  func(s scene) error
 }{
 	{"read the company", everybody, "", "", func(s scene) error {
-		_, err := s.dir.Company(s.ctx(), s.actor, s.company)
+		_, err := s.companies.Companies.GetCompany(s.ctx(), s.actor, s.company)
 		return err
 	}},
 	{"rename the company", peopleDesk, "", audit.CompanyChanged, func(s scene) error {
-		_, err := s.dir.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Name: new("Hound")})
+		_, err := s.companies.Companies.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Name: new("Hound")})
 		return err
 	}},
 	{"give the company another clock", peopleDesk, "", audit.CompanyChanged, func(s scene) error {
-		_, err := s.dir.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Zone: new("Europe/Paris")})
+		_, err := s.companies.Companies.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Zone: new("Europe/Paris")})
 		return err
 	}},
 	{"read the audit log", peopleDesk, "", "", func(s scene) error {
-		_, err := s.dir.Audit(s.ctx(), s.actor, s.company, audit.Filter{Limit: 10})
+		_, err := s.companies.Companies.ListAuditRecords(s.ctx(), s.actor, s.company, audit.Filter{Limit: 10})
 		return err
 	}},
 	{"list members", peopleDesk, "", "", func(s scene) error {
-		_, err := s.dir.Members(s.ctx(), s.actor, s.company, company.Key{}, 10)
+		_, err := s.companies.Members.ListMembers(s.ctx(), s.actor, s.company, company.Key{}, 10)
 		return err
 	}},
 	{"set a member", peopleDesk, "", audit.CompanyMemberSet, func(s scene) error {
-		_, err := s.dir.SetMember(s.ctx(), s.actor, s.company, s.victim.PersonID, "member")
+		_, err := s.companies.Members.SetMember(s.ctx(), s.actor, s.company, s.victim.PersonID, "member")
 		return err
 	}},
 	{"take somebody in", "operator", "members admin", audit.CompanyMemberSet, func(s scene) error {
-		_, err := s.dir.SetMember(s.ctx(), s.actor, s.company, s.outsider.PersonID, "member")
+		_, err := s.companies.Members.SetMember(s.ctx(), s.actor, s.company, s.outsider.PersonID, "member")
 		return err
 	}},
 	{"remove a member", peopleDesk, "", audit.CompanyMemberRemoved, func(s scene) error {
-		return s.dir.RemoveMember(s.ctx(), s.actor, s.company, s.victim.PersonID)
+		return s.companies.Members.RemoveMember(s.ctx(), s.actor, s.company, s.victim.PersonID)
 	}},
 	{"remove somebody who is not in", "", "members admin operator", "", func(s scene) error {
-		return s.dir.RemoveMember(s.ctx(), s.actor, s.company, s.outsider.PersonID)
+		return s.companies.Members.RemoveMember(s.ctx(), s.actor, s.company, s.outsider.PersonID)
 	}},
 	{"list roles", everybody, "", "", func(s scene) error {
-		_, err := s.dir.Roles(s.ctx(), s.actor, s.company)
+		_, err := s.companies.Roles.ListRoles(s.ctx(), s.actor, s.company)
 		return err
 	}},
 	{"make a role", peopleDesk, "", audit.CompanyRoleSet, func(s scene) error {
-		_, err := s.dir.SetRole(s.ctx(), s.actor, s.company, company.Role{Name: "guest"})
+		_, err := s.companies.Roles.SetRole(s.ctx(), s.actor, s.company, company.Role{Name: "guest"})
 		return err
 	}},
 	{"delete a role", peopleDesk, "", audit.CompanyRoleDeleted, func(s scene) error {
-		return s.dir.DeleteRole(s.ctx(), s.actor, s.company, "spare")
+		return s.companies.Roles.DeleteRole(s.ctx(), s.actor, s.company, "spare")
 	}},
 	{"list invitations", peopleDesk, "", "", func(s scene) error {
-		_, err := s.dir.Invitations(s.ctx(), s.actor, s.company, nil, 10)
+		_, err := s.companies.Invitations.ListInvitations(s.ctx(), s.actor, s.company, nil, 10)
 		return err
 	}},
 	{"invite to the company", peopleDesk, "", audit.InvitationCreated, func(s scene) error {
-		_, _, err := s.dir.Invite(s.ctx(), s.actor, company.Draft{CompanyID: s.company})
+		_, _, err := s.companies.Invitations.CreateInvitation(s.ctx(), s.actor, company.Draft{CompanyID: s.company})
 		return err
 	}},
 	{"invite to the team", "admin operator", "", audit.InvitationCreated, func(s scene) error {
-		_, _, err := s.dir.Invite(s.ctx(), s.actor, company.Draft{CompanyID: s.company, TeamID: s.team})
+		_, _, err := s.companies.Invitations.CreateInvitation(s.ctx(), s.actor, company.Draft{CompanyID: s.company, TeamID: s.team})
 		return err
 	}},
 	{"revoke an invitation", peopleDesk, "", audit.InvitationRevoked, func(s scene) error {
@@ -123,91 +123,91 @@ var acts = []struct {
 			inv, _, err := company.Invite(s.ctx(), tx, company.Draft{CompanyID: s.company, Lifetime: 1e10})
 			return inv, err
 		})
-		return s.dir.RevokeInvitation(s.ctx(), s.actor, inv.ID)
+		return s.companies.Invitations.RevokeInvitation(s.ctx(), s.actor, inv.ID)
 	}},
 	{"list domains", peopleDesk, "", "", func(s scene) error {
-		_, err := s.dir.Domains(s.ctx(), s.actor, s.company)
+		_, err := s.companies.Domains.ListDomains(s.ctx(), s.actor, s.company)
 		return err
 	}},
 	{"add a domain", peopleDesk, "", audit.DomainAdded, func(s scene) error {
-		_, err := s.dir.AddDomain(s.ctx(), s.actor, s.company, "hound.example", "", "")
+		_, err := s.companies.Domains.AddDomain(s.ctx(), s.actor, s.company, "hound.example", "", "")
 		return err
 	}},
 	{"add a domain for the team", "admin operator", "", audit.DomainAdded, func(s scene) error {
-		_, err := s.dir.AddDomain(s.ctx(), s.actor, s.company, "hound.example", s.team, "")
+		_, err := s.companies.Domains.AddDomain(s.ctx(), s.actor, s.company, "hound.example", s.team, "")
 		return err
 	}},
 	{"verify a domain", peopleDesk, "", audit.DomainVerified, func(s scene) error {
-		s.dir.Resolver = nameServer(s.T, func(string) []string { return []string{domainOf(s.world, s.company).Proof} })
-		_, err := s.dir.VerifyDomain(s.ctx(), s.actor, s.company, "fox.example", false)
+		s.useResolver(nameServer(s.T, func(string) []string { return []string{domainOf(s.world, s.company).Proof} }))
+		_, err := s.companies.Domains.VerifyDomain(s.ctx(), s.actor, s.company, "fox.example", false)
 		return err
 	}},
 	{"remove a domain", peopleDesk, "", audit.DomainRemoved, func(s scene) error {
-		return s.dir.RemoveDomain(s.ctx(), s.actor, s.company, "fox.example")
+		return s.companies.Domains.RemoveDomain(s.ctx(), s.actor, s.company, "fox.example")
 	}},
 	{"list teams", everybody, "", "", func(s scene) error {
-		_, err := s.dir.Teams(s.ctx(), s.actor, s.company, company.Key{}, 10)
+		_, err := s.companies.Teams.ListTeams(s.ctx(), s.actor, s.company, company.Key{}, 10)
 		return err
 	}},
 	{"make a team", teamOwners, "", audit.TeamCreated, func(s scene) error {
-		_, err := s.dir.CreateTeam(s.ctx(), s.actor, s.company, "Print")
+		_, err := s.companies.Teams.CreateTeam(s.ctx(), s.actor, s.company, "Print")
 		return err
 	}},
 	{"read the team", everybody, "", "", func(s scene) error {
-		_, err := s.dir.Team(s.ctx(), s.actor, s.team)
+		_, err := s.companies.Teams.GetTeam(s.ctx(), s.actor, s.team)
 		return err
 	}},
 	{"rename the team", teamDesk, "", audit.TeamChanged, func(s scene) error {
-		_, err := s.dir.RenameTeam(s.ctx(), s.actor, s.team, "Print")
+		_, err := s.companies.Teams.RenameTeam(s.ctx(), s.actor, s.team, "Print")
 		return err
 	}},
 	{"end the team", teamOwners, "", audit.TeamRemoved, func(s scene) error {
-		return s.dir.RemoveTeam(s.ctx(), s.actor, s.team)
+		return s.companies.Teams.RemoveTeam(s.ctx(), s.actor, s.team)
 	}},
 	{"list team members", teamReaders, "", "", func(s scene) error {
-		_, err := s.dir.TeamMembers(s.ctx(), s.actor, s.team, company.Key{}, 10)
+		_, err := s.companies.TeamMembers.ListTeamMembers(s.ctx(), s.actor, s.team, company.Key{}, 10)
 		return err
 	}},
 	{"set a team member", teamDesk, "", audit.TeamMemberSet, func(s scene) error {
-		_, err := s.dir.SetTeamMember(s.ctx(), s.actor, s.team, s.victim.PersonID, "manager")
+		_, err := s.companies.TeamMembers.SetTeamMember(s.ctx(), s.actor, s.team, s.victim.PersonID, "manager")
 		return err
 	}},
 	{"take a member into the team", teamDesk, "", audit.TeamMemberSet, func(s scene) error {
-		_, err := s.dir.SetTeamMember(s.ctx(), s.actor, s.team, s.member.PersonID, "member")
+		_, err := s.companies.TeamMembers.SetTeamMember(s.ctx(), s.actor, s.team, s.member.PersonID, "member")
 		return err
 	}},
 	{"take an outsider into the team", "operator", "manager teams admin", audit.TeamMemberSet, func(s scene) error {
-		_, err := s.dir.SetTeamMember(s.ctx(), s.actor, s.team, s.outsider.PersonID, "member")
+		_, err := s.companies.TeamMembers.SetTeamMember(s.ctx(), s.actor, s.team, s.outsider.PersonID, "member")
 		return err
 	}},
 	{"remove a team member", teamDesk, "", audit.TeamMemberRemoved, func(s scene) error {
-		return s.dir.RemoveTeamMember(s.ctx(), s.actor, s.team, s.victim.PersonID)
+		return s.companies.TeamMembers.RemoveTeamMember(s.ctx(), s.actor, s.team, s.victim.PersonID)
 	}},
 	{"list team roles", teamReaders, "", "", func(s scene) error {
-		_, err := s.dir.TeamRoles(s.ctx(), s.actor, s.team)
+		_, err := s.companies.TeamRoles.ListTeamRoles(s.ctx(), s.actor, s.team)
 		return err
 	}},
 	{"make a team role", teamDesk, "", audit.TeamRoleSet, func(s scene) error {
-		_, err := s.dir.SetTeamRole(s.ctx(), s.actor, s.team, company.TeamRole{Name: "guest"})
+		_, err := s.companies.TeamRoles.SetTeamRole(s.ctx(), s.actor, s.team, company.TeamRole{Name: "guest"})
 		return err
 	}},
 	{"change a team role", teamDesk, "", audit.TeamRoleSet, func(s scene) error {
-		_, err := s.dir.SetTeamRolePermissions(s.ctx(), s.actor, s.team, "spare", map[company.Permission]bool{company.Generate: false})
+		_, err := s.companies.TeamRoles.SetTeamRolePermissions(s.ctx(), s.actor, s.team, "spare", map[company.Permission]bool{company.Generate: false})
 		return err
 	}},
 	{"read the budget", "manager billing admin operator", "", "", func(s scene) error {
-		_, err := s.dir.Budget(s.ctx(), s.actor, s.team)
+		_, err := s.companies.Budgets.GetBudget(s.ctx(), s.actor, s.team)
 		return err
 	}},
 	{"set the budget", payDesk, "", audit.BudgetSet, func(s scene) error {
-		_, err := s.dir.SetBudget(s.ctx(), s.actor, s.team, budget.Draft{Tokens: 20})
+		_, err := s.companies.Budgets.SetBudget(s.ctx(), s.actor, s.team, budget.Draft{Tokens: 20})
 		return err
 	}},
 	{"remove the budget", payDesk, "", audit.BudgetRemoved, func(s scene) error {
-		return s.dir.RemoveBudget(s.ctx(), s.actor, s.team)
+		return s.companies.Budgets.RemoveBudget(s.ctx(), s.actor, s.team)
 	}},
 	{"delete a team role", teamDesk, "", audit.TeamRoleDeleted, func(s scene) error {
-		return s.dir.DeleteTeamRole(s.ctx(), s.actor, s.team, "spare")
+		return s.companies.TeamRoles.DeleteTeamRole(s.ctx(), s.actor, s.team, "spare")
 	}},
 }
 
@@ -243,7 +243,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 						w.joinTeam(s.team, actor, who.team)
 					}
 					get(w, func(tx *sqldb.Tx) (budget.Budget, error) {
-						return w.dir.Budgets.Set(w.ctx(), tx, s.team, budget.Draft{Tokens: 10})
+						return w.parts.Budgets.Set(w.ctx(), tx, s.team, budget.Draft{Tokens: 10})
 					})
 					get(w, func(tx *sqldb.Tx) (company.Domain, error) {
 						if err := company.SetRole(w.ctx(), tx, s.company, company.Role{Name: "spare"}); err != nil {
@@ -281,7 +281,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 						}
 					}
 					if act.done == audit.DomainVerified && may { // a domain has one owner
-						w.ok(w.dir.RemoveDomain(w.ctx(), operator, s.company, "fox.example"))
+						w.ok(w.companies.Domains.RemoveDomain(w.ctx(), operator, s.company, "fox.example"))
 					}
 					if may && act.done != "" {
 						s = stage()
@@ -319,22 +319,25 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 		for _, a := range []companyadmin.Actor{operator, admin} {
 			for _, id := range []string{"", "x", "\x00", "../..", ids.New(), admin.PersonID + "\x00"} {
 				for _, try := range []func() error{
-					func() error { _, err := w.dir.Company(w.ctx(), a, id); return err },
+					func() error { _, err := w.companies.Companies.GetCompany(w.ctx(), a, id); return err },
 					func() error {
-						_, err := w.dir.ChangeCompany(w.ctx(), a, id, companyadmin.CompanyChange{Name: new("Fox")})
+						_, err := w.companies.Companies.ChangeCompany(w.ctx(), a, id, companyadmin.CompanyChange{Name: new("Fox")})
 						return err
 					},
-					func() error { _, err := w.dir.Team(w.ctx(), a, id); return err },
-					func() error { return w.dir.RemoveTeam(w.ctx(), a, id) },
-					func() error { _, err := w.dir.SetMember(w.ctx(), a, c, id, "member"); return err },
-					func() error { return w.dir.RemoveMember(w.ctx(), a, c, id) },
-					func() error { _, err := w.dir.SetTeamMember(w.ctx(), a, team, id, "member"); return err },
-					func() error { return w.dir.RemoveTeamMember(w.ctx(), a, team, id) },
-					func() error { return w.dir.RevokeInvitation(w.ctx(), a, id) },
-					func() error { _, err := w.dir.VerifyDomain(w.ctx(), a, c, id, true); return err },
-					func() error { return w.dir.RemoveDomain(w.ctx(), a, c, id) },
-					func() error { return w.dir.DeleteRole(w.ctx(), a, c, id+"\x00") },
-					func() error { return w.dir.DeleteTeamRole(w.ctx(), a, team, id+"\x00") },
+					func() error { _, err := w.companies.Teams.GetTeam(w.ctx(), a, id); return err },
+					func() error { return w.companies.Teams.RemoveTeam(w.ctx(), a, id) },
+					func() error { _, err := w.companies.Members.SetMember(w.ctx(), a, c, id, "member"); return err },
+					func() error { return w.companies.Members.RemoveMember(w.ctx(), a, c, id) },
+					func() error {
+						_, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), a, team, id, "member")
+						return err
+					},
+					func() error { return w.companies.TeamMembers.RemoveTeamMember(w.ctx(), a, team, id) },
+					func() error { return w.companies.Invitations.RevokeInvitation(w.ctx(), a, id) },
+					func() error { _, err := w.companies.Domains.VerifyDomain(w.ctx(), a, c, id, true); return err },
+					func() error { return w.companies.Domains.RemoveDomain(w.ctx(), a, c, id) },
+					func() error { return w.companies.Roles.DeleteRole(w.ctx(), a, c, id+"\x00") },
+					func() error { return w.companies.TeamRoles.DeleteTeamRole(w.ctx(), a, team, id+"\x00") },
 				} {
 					w.refused(try(), fault.NotFound, "")
 				}
@@ -347,13 +350,13 @@ func TestWhatWasTakenAwayIsGone(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		a := w.role(c, w.fresh(), company.ManageTeams)
-		_, err := w.dir.CreateTeam(w.ctx(), a, c, "Film")
+		_, err := w.companies.Teams.CreateTeam(w.ctx(), a, c, "Film")
 		w.ok(err)
 		w.role(c, a)
-		_, err = w.dir.CreateTeam(w.ctx(), a, c, "Film")
+		_, err = w.companies.Teams.CreateTeam(w.ctx(), a, c, "Film")
 		w.refused(err, fault.Forbidden, "permission")
-		w.ok(w.dir.RemoveMember(w.ctx(), operator, c, a.PersonID))
-		_, err = w.dir.CreateTeam(w.ctx(), a, c, "Film")
+		w.ok(w.companies.Members.RemoveMember(w.ctx(), operator, c, a.PersonID))
+		_, err = w.companies.Teams.CreateTeam(w.ctx(), a, c, "Film")
 		w.refused(err, fault.NotFound, "")
 	})
 }
@@ -361,9 +364,9 @@ func TestWhatWasTakenAwayIsGone(t *testing.T) {
 func TestOnlyTheOperatorMakesCompanies(t *testing.T) {
 	each(t, func(w world) {
 		before := w.seq()
-		_, err := w.dir.CreateCompany(w.ctx(), w.fresh(), "Fox", company.TeamPlan)
+		_, err := w.companies.Companies.CreateCompany(w.ctx(), w.fresh(), "Fox", company.TeamPlan)
 		w.refused(err, fault.Forbidden, "permission")
-		_, err = w.dir.CreateCompany(w.ctx(), operator, "Fox", "GOLD")
+		_, err = w.companies.Companies.CreateCompany(w.ctx(), operator, "Fox", "GOLD")
 		w.refused(err, fault.Invalid, "plan")
 		if w.seq() != before {
 			t.Error("a refused company is recorded")
@@ -388,18 +391,18 @@ func TestOnlyTheOperatorGoesByAddress(t *testing.T) {
 			try  func(a companyadmin.Actor, email string) error
 		}{
 			{audit.CompanyMemberSet, func(a companyadmin.Actor, email string) error {
-				_, err := w.dir.SetMemberPermissions(w.ctx(), a, c, email, nil)
+				_, err := w.companies.Members.SetMemberPermissions(w.ctx(), a, c, email, nil)
 				return err
 			}},
 			{audit.TeamMemberSet, func(a companyadmin.Actor, email string) error {
-				_, err := w.dir.AddTeamMember(w.ctx(), a, team, email, "")
+				_, err := w.companies.TeamMembers.AddTeamMember(w.ctx(), a, team, email, "")
 				return err
 			}},
 			{audit.TeamMemberRemoved, func(a companyadmin.Actor, email string) error {
-				return w.dir.RemoveTeamMemberByEmail(w.ctx(), a, team, email)
+				return w.companies.TeamMembers.RemoveTeamMemberByEmail(w.ctx(), a, team, email)
 			}},
 			{audit.CompanyMemberRemoved, func(a companyadmin.Actor, email string) error {
-				return w.dir.RemoveMemberByEmail(w.ctx(), a, c, email)
+				return w.companies.Members.RemoveMemberByEmail(w.ctx(), a, c, email)
 			}},
 		} {
 			before := w.seq()

@@ -71,7 +71,7 @@ func TestNobodyGivesMoreThanTheirLimits(t *testing.T) {
 		team := w.team(c)
 		set := func(r company.TeamRole) {
 			w.Helper()
-			_, err := w.dir.SetTeamRole(w.ctx(), operator, team, r)
+			_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, team, r)
 			w.ok(err)
 		}
 		set(limitedRole("chief"))
@@ -84,32 +84,32 @@ func TestNobodyGivesMoreThanTheirLimits(t *testing.T) {
 		ways := map[string]func(r company.TeamRole) error{
 			"changes their own role": func(r company.TeamRole) error {
 				r.Name = "chief"
-				_, err := w.dir.SetTeamRole(w.ctx(), chief, team, r)
+				_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), chief, team, r)
 				return err
 			},
 			"makes a role": func(r company.TeamRole) error {
 				r.Name = "fresh"
-				_, err := w.dir.SetTeamRole(w.ctx(), chief, team, r)
+				_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), chief, team, r)
 				return err
 			},
 			"takes a role of their own": func(company.TeamRole) error {
-				_, err := w.dir.SetTeamMember(w.ctx(), chief, team, chief.PersonID, "given")
+				_, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), chief, team, chief.PersonID, "given")
 				return err
 			},
 			"gives a role to somebody in the team": func(company.TeamRole) error {
-				_, err := w.dir.SetTeamMember(w.ctx(), chief, team, mate.PersonID, "given")
+				_, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), chief, team, mate.PersonID, "given")
 				return err
 			},
 			"takes somebody in": func(company.TeamRole) error {
-				_, err := w.dir.SetTeamMember(w.ctx(), chief, team, newcomer.PersonID, "given")
+				_, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), chief, team, newcomer.PersonID, "given")
 				return err
 			},
 			"invites": func(company.TeamRole) error {
-				_, _, err := w.dir.Invite(w.ctx(), chief, company.Draft{CompanyID: c, TeamID: team, TeamRole: "given"})
+				_, _, err := w.companies.Invitations.CreateInvitation(w.ctx(), chief, company.Draft{CompanyID: c, TeamID: team, TeamRole: "given"})
 				return err
 			},
 			"adds a domain": func(company.TeamRole) error {
-				_, err := w.dir.AddDomain(w.ctx(), chief, c, "fox.example", team, "given")
+				_, err := w.companies.Domains.AddDomain(w.ctx(), chief, c, "fox.example", team, "given")
 				return err
 			},
 		}
@@ -142,10 +142,10 @@ func TestNobodyGivesMoreThanTheirLimits(t *testing.T) {
 				w.joinTeam(team, chief, "chief")
 				w.joinTeam(team, mate, "chief")
 				if way == "adds a domain" {
-					w.ok(w.dir.RemoveDomain(w.ctx(), operator, c, "fox.example"))
+					w.ok(w.companies.Domains.RemoveDomain(w.ctx(), operator, c, "fox.example"))
 				}
 				if way == "takes somebody in" {
-					w.ok(w.dir.RemoveTeamMember(w.ctx(), operator, team, newcomer.PersonID))
+					w.ok(w.companies.TeamMembers.RemoveTeamMember(w.ctx(), operator, team, newcomer.PersonID))
 				}
 			}
 		}
@@ -160,7 +160,7 @@ func TestRolesBeyondOnesOwnLimitsAreOnlyNarrowed(t *testing.T) {
 		team := w.team(c)
 		rich := company.TeamRole{Name: "rich", Permissions: []company.Permission{company.Generate}, PluginKinds: []string{"*"}}
 		for _, r := range []company.TeamRole{limitedRole("chief"), rich} {
-			_, err := w.dir.SetTeamRole(w.ctx(), operator, team, r)
+			_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, team, r)
 			w.ok(err)
 		}
 		chief, worker := w.fresh(), w.fresh()
@@ -169,23 +169,23 @@ func TestRolesBeyondOnesOwnLimitsAreOnlyNarrowed(t *testing.T) {
 
 		more := rich
 		more.Permissions = []company.Permission{company.Generate, company.UsePlugins} // which the manager has
-		_, err := w.dir.SetTeamRole(w.ctx(), chief, team, more)
+		_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), chief, team, more)
 		w.refused(err, fault.Forbidden, "limits")
 
 		less := rich
 		less.Spend = &company.Spend{Tokens: 1000, Window: time.Hour} // more than the manager's, less than it was
-		_, err = w.dir.SetTeamRole(w.ctx(), chief, team, less)
+		_, err = w.companies.TeamRoles.SetTeamRole(w.ctx(), chief, team, less)
 		w.ok(err)
-		_, err = w.dir.SetTeamRole(w.ctx(), chief, team, rich) // and not back
+		_, err = w.companies.TeamRoles.SetTeamRole(w.ctx(), chief, team, rich) // and not back
 		w.refused(err, fault.Forbidden, "limits")
 
-		_, err = w.dir.SetTeamMember(w.ctx(), chief, team, worker.PersonID, "rich") // as they are
+		_, err = w.companies.TeamMembers.SetTeamMember(w.ctx(), chief, team, worker.PersonID, "rich") // as they are
 		w.ok(err)
-		_, err = w.dir.SetTeamMember(w.ctx(), chief, team, worker.PersonID, "chief")
+		_, err = w.companies.TeamMembers.SetTeamMember(w.ctx(), chief, team, worker.PersonID, "chief")
 		w.ok(err)
-		_, err = w.dir.SetTeamMember(w.ctx(), chief, team, worker.PersonID, "rich")
+		_, err = w.companies.TeamMembers.SetTeamMember(w.ctx(), chief, team, worker.PersonID, "rich")
 		w.refused(err, fault.Forbidden, "limits")
-		w.ok(w.dir.RemoveTeamMember(w.ctx(), chief, team, worker.PersonID))
+		w.ok(w.companies.TeamMembers.RemoveTeamMember(w.ctx(), chief, team, worker.PersonID))
 	})
 }
 
@@ -194,16 +194,16 @@ func TestWhoManagesAllTeamsSetsTheirLimits(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox")
 		team := w.team(c)
-		_, err := w.dir.SetTeamRole(w.ctx(), operator, team, limitedRole("chief"))
+		_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, team, limitedRole("chief"))
 		w.ok(err)
 		admin := w.role(c, w.fresh(), company.ManageTeams)
 		w.joinTeam(team, admin, "chief")
 		for _, a := range []companyadmin.Actor{admin, operator} {
 			r := limitedRole("chief")
 			r.Spend = nil
-			_, err = w.dir.SetTeamRole(w.ctx(), a, team, r)
+			_, err = w.companies.TeamRoles.SetTeamRole(w.ctx(), a, team, r)
 			w.ok(err)
-			_, err = w.dir.SetTeamMember(w.ctx(), a, team, admin.PersonID, "manager")
+			_, err = w.companies.TeamMembers.SetTeamMember(w.ctx(), a, team, admin.PersonID, "manager")
 			w.ok(err)
 			w.joinTeam(team, admin, "chief")
 		}
@@ -219,15 +219,15 @@ func TestTheClockIsThePayersWhereABudgetIsHard(t *testing.T) {
 		members := w.role(c, w.fresh(), company.ManageMembers)
 		both := w.role(c, w.fresh(), company.ManageMembers, company.ManageBilling)
 		change := func(a companyadmin.Actor, draft companyadmin.CompanyChange) error {
-			_, err := w.dir.ChangeCompany(w.ctx(), a, c, draft)
+			_, err := w.companies.Companies.ChangeCompany(w.ctx(), a, c, draft)
 			return err
 		}
 		w.ok(change(members, companyadmin.CompanyChange{Zone: new("Europe/Paris")}))
-		_, err := w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 10})
+		_, err := w.companies.Budgets.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 10})
 		w.ok(err)
 		w.ok(change(members, companyadmin.CompanyChange{Zone: new("UTC")})) // which binds nobody
 
-		_, err = w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 10, Hard: true})
+		_, err = w.companies.Budgets.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 10, Hard: true})
 		w.ok(err)
 		w.refused(change(members, companyadmin.CompanyChange{Zone: new("Pacific/Kiritimati")}), fault.Forbidden, "permission")
 		w.ok(change(members, companyadmin.CompanyChange{Name: new("Hound"), Zone: new("UTC")})) // as it is
@@ -252,7 +252,7 @@ func TestChangesSayFromWhatToWhat(t *testing.T) {
 		bert := w.role(c, w.fresh())
 		w.role(c, w.fresh(), company.CompanyPermissions...)
 		role := func(r company.TeamRole) func() error {
-			return func() error { _, err := w.dir.SetTeamRole(w.ctx(), operator, team, r); return err }
+			return func() error { _, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, team, r); return err }
 		}
 		limited := company.TeamRole{
 			Name: "guest", Permissions: []company.Permission{company.Generate}, PluginKinds: []string{"krita"},
@@ -268,52 +268,52 @@ func TestChangesSayFromWhatToWhat(t *testing.T) {
 			do       func() error
 		}{
 			{audit.CompanyChanged, `{"name":"Fox"}`, `{"name":"Hound"}`, func() error {
-				_, err := w.dir.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Name: new("Hound")})
+				_, err := w.companies.Companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Name: new("Hound")})
 				return err
 			}},
 			{audit.CompanyChanged, `{"plan":"TEAM","time_zone":"UTC"}`, `{"plan":"ENTERPRISE","time_zone":"Europe/Paris"}`, func() error {
-				_, err := w.dir.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Plan: new(company.EnterprisePlan), Zone: new("Europe/Paris")})
+				_, err := w.companies.Companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Plan: new(company.EnterprisePlan), Zone: new("Europe/Paris")})
 				return err
 			}},
 			{audit.CompanyRoleSet, "", "MANAGE_TEAMS VIEW_COMPANY_REPORTS", func() error {
-				_, err := w.dir.SetRole(w.ctx(), operator, c, company.Role{Name: "boss", Permissions: []company.Permission{company.ViewCompanyReports, company.ManageTeams}})
+				_, err := w.companies.Roles.SetRole(w.ctx(), operator, c, company.Role{Name: "boss", Permissions: []company.Permission{company.ViewCompanyReports, company.ManageTeams}})
 				return err
 			}},
 			{audit.CompanyRoleSet, "MANAGE_TEAMS VIEW_COMPANY_REPORTS", "none", func() error {
-				_, err := w.dir.SetRole(w.ctx(), operator, c, company.Role{Name: "boss"})
+				_, err := w.companies.Roles.SetRole(w.ctx(), operator, c, company.Role{Name: "boss"})
 				return err
 			}},
 			{audit.CompanyMemberSet, "member", "boss", func() error {
-				_, err := w.dir.SetMember(w.ctx(), operator, c, bert.PersonID, "boss")
+				_, err := w.companies.Members.SetMember(w.ctx(), operator, c, bert.PersonID, "boss")
 				return err
 			}},
 			{audit.TeamMemberSet, "", "member", func() error {
-				_, err := w.dir.SetTeamMember(w.ctx(), operator, team, bert.PersonID, "member")
+				_, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), operator, team, bert.PersonID, "member")
 				return err
 			}},
 			{audit.TeamMemberSet, "member", "manager", func() error {
-				_, err := w.dir.SetTeamMember(w.ctx(), operator, team, bert.PersonID, "manager")
+				_, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), operator, team, bert.PersonID, "manager")
 				return err
 			}},
-			{audit.TeamMemberRemoved, "manager", "", func() error { return w.dir.RemoveTeamMember(w.ctx(), bert, team, bert.PersonID) }},
-			{audit.CompanyMemberRemoved, "boss", "", func() error { return w.dir.RemoveMember(w.ctx(), bert, c, bert.PersonID) }},
-			{audit.CompanyRoleDeleted, "none", "", func() error { return w.dir.DeleteRole(w.ctx(), operator, c, "boss") }},
-			{audit.TeamChanged, "Film", "Print", func() error { _, err := w.dir.RenameTeam(w.ctx(), operator, team, "Print"); return err }},
+			{audit.TeamMemberRemoved, "manager", "", func() error { return w.companies.TeamMembers.RemoveTeamMember(w.ctx(), bert, team, bert.PersonID) }},
+			{audit.CompanyMemberRemoved, "boss", "", func() error { return w.companies.Members.RemoveMember(w.ctx(), bert, c, bert.PersonID) }},
+			{audit.CompanyRoleDeleted, "none", "", func() error { return w.companies.Roles.DeleteRole(w.ctx(), operator, c, "boss") }},
+			{audit.TeamChanged, "Film", "Print", func() error { _, err := w.companies.Teams.RenameTeam(w.ctx(), operator, team, "Print"); return err }},
 			{audit.TeamRoleSet, "", wide, func() error {
-				_, err := w.dir.SetTeamRolePermissions(w.ctx(), operator, team, "guest", nil)
+				_, err := w.companies.TeamRoles.SetTeamRolePermissions(w.ctx(), operator, team, "guest", nil)
 				return err
 			}},
 			{audit.TeamRoleSet, wide, narrow, role(limited)},
-			{audit.TeamRoleDeleted, narrow, "", func() error { return w.dir.DeleteTeamRole(w.ctx(), operator, team, "guest") }},
+			{audit.TeamRoleDeleted, narrow, "", func() error { return w.companies.TeamRoles.DeleteTeamRole(w.ctx(), operator, team, "guest") }},
 			{audit.BudgetSet, "", `{"hard":"false","tokens":"10"}`, func() error {
-				_, err := w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 10})
+				_, err := w.companies.Budgets.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 10})
 				return err
 			}},
 			{audit.BudgetSet, `{"hard":"false","tokens":"10"}`, `{"hard":"true","tokens":"20"}`, func() error {
-				_, err := w.dir.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 20, Hard: true})
+				_, err := w.companies.Budgets.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 20, Hard: true})
 				return err
 			}},
-			{audit.BudgetRemoved, `{"hard":"true","tokens":"20"}`, "", func() error { return w.dir.RemoveBudget(w.ctx(), operator, team) }},
+			{audit.BudgetRemoved, `{"hard":"true","tokens":"20"}`, "", func() error { return w.companies.Budgets.RemoveBudget(w.ctx(), operator, team) }},
 		} {
 			before := w.seq()
 			w.ok(step.do())
@@ -343,7 +343,7 @@ func TestLongListsInTheLogAreNamedByTheirHash(t *testing.T) {
 		seen := map[string]bool{}
 		for _, last := range []byte("xy") {
 			before := w.seq()
-			_, err := w.dir.SetTeamRole(w.ctx(), operator, team, company.TeamRole{Name: "guest", ToolsAllowed: tools(last)})
+			_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, team, company.TeamRole{Name: "guest", ToolsAllowed: tools(last)})
 			w.ok(err)
 			to := w.log(before)[0].Details["to"]
 			if seen[to] || len(to) >= 500 {

@@ -14,7 +14,7 @@ import (
 
 func (w world) teamMembers(teamID string) map[string]string {
 	w.Helper()
-	all, err := w.dir.TeamMembers(w.ctx(), operator, teamID, company.Key{}, 1000)
+	all, err := w.companies.TeamMembers.ListTeamMembers(w.ctx(), operator, teamID, company.Key{}, 1000)
 	w.ok(err)
 	roles := map[string]string{}
 	for _, m := range all {
@@ -29,7 +29,7 @@ func TestSetTeamMember(t *testing.T) {
 		team := w.team(c)
 		admin, bert := w.role(c, w.fresh(), company.CompanyPermissions...), w.person("bert@example.com")
 		before := w.seq()
-		m, err := w.dir.SetTeamMember(w.ctx(), operator, team, bert.PersonID, "member")
+		m, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), operator, team, bert.PersonID, "member")
 		w.ok(err)
 		if m.PersonID != bert.PersonID || m.Email != "bert@example.com" || m.Role != "member" || m.How != company.Added || m.Joined.IsZero() {
 			w.Errorf("member = %+v", m)
@@ -41,7 +41,7 @@ func TestSetTeamMember(t *testing.T) {
 		if len(log) != 1 || log[0].Act != audit.TeamMemberSet || log[0].PersonID != bert.PersonID || log[0].Details["role"] != "member" {
 			w.Errorf("log = %+v", log)
 		}
-		_, err = w.dir.SetTeamMember(w.ctx(), admin, team, bert.PersonID, "king")
+		_, err = w.companies.TeamMembers.SetTeamMember(w.ctx(), admin, team, bert.PersonID, "king")
 		w.refused(err, fault.Invalid, "role")
 	})
 }
@@ -57,29 +57,29 @@ func TestTeamManagersHandOnWhatTheyHave(t *testing.T) {
 		w.makeTeamRole(team, "idle", company.Generate)
 		before, members := w.seq(), w.teamMembers(team)
 		set := func(who companyadmin.Actor, role string) error {
-			_, err := w.dir.SetTeamMember(w.ctx(), chief, team, who.PersonID, role)
+			_, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), chief, team, who.PersonID, role)
 			return err
 		}
 		setRole := func(name string, perms ...company.Permission) error {
-			_, err := w.dir.SetTeamRole(w.ctx(), chief, team, company.TeamRole{Name: name, Permissions: perms, PluginKinds: []string{"*"}})
+			_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), chief, team, company.TeamRole{Name: name, Permissions: perms, PluginKinds: []string{"*"}})
 			return err
 		}
 		change := func(name string, changes map[company.Permission]bool) error {
-			_, err := w.dir.SetTeamRolePermissions(w.ctx(), chief, team, name, changes)
+			_, err := w.companies.TeamRoles.SetTeamRolePermissions(w.ctx(), chief, team, name, changes)
 			return err
 		}
 		for name, err := range map[string]error{
 			"takes somebody in with more":        set(guest, "member"),
 			"gives themselves more":              set(chief, "manager"),
 			"changes somebody who has more":      set(worker, "chief"),
-			"removes somebody who has more":      w.dir.RemoveTeamMember(w.ctx(), chief, team, worker.PersonID),
+			"removes somebody who has more":      w.companies.TeamMembers.RemoveTeamMember(w.ctx(), chief, team, worker.PersonID),
 			"widens their own role":              setRole("chief", company.TeamPermissions...),
 			"widens their own role by a little":  change("chief", map[company.Permission]bool{company.Generate: true}),
 			"makes a wide role":                  setRole("wide", company.Generate),
 			"makes a role as new ones are":       change("wide", nil),
 			"narrows a role that allows more":    setRole("idle"),
 			"narrows it by a little":             change("idle", map[company.Permission]bool{company.Generate: false}),
-			"takes a role away that allows more": w.dir.DeleteTeamRole(w.ctx(), chief, team, "idle"),
+			"takes a role away that allows more": w.companies.TeamRoles.DeleteTeamRole(w.ctx(), chief, team, "idle"),
 		} {
 			if !fault.Is(err, fault.Forbidden) {
 				w.Errorf("somebody who manages a team %s: %v", name, err)
@@ -96,8 +96,8 @@ func TestTeamManagersHandOnWhatTheyHave(t *testing.T) {
 		w.ok(set(guest, "chief"))
 		w.ok(setRole("guest", company.UsePlugins))
 		w.ok(set(guest, "guest"))
-		w.ok(w.dir.RemoveTeamMember(w.ctx(), chief, team, guest.PersonID))
-		w.ok(w.dir.DeleteTeamRole(w.ctx(), chief, team, "guest"))
+		w.ok(w.companies.TeamMembers.RemoveTeamMember(w.ctx(), chief, team, guest.PersonID))
+		w.ok(w.companies.TeamRoles.DeleteTeamRole(w.ctx(), chief, team, "guest"))
 		w.refused(setRole("guest", "FLY"), fault.Invalid, "permissions")
 		w.refused(change("guest", map[company.Permission]bool{"FLY": false, company.Generate: false}), fault.Invalid, "permissions")
 	})
@@ -110,12 +110,12 @@ func TestAManagerOfOneTeamIsNobodyInAnother(t *testing.T) {
 		own, other := w.team(c), w.team(c)
 		manager := w.fresh()
 		w.joinTeam(own, manager, "manager")
-		_, err := w.dir.RenameTeam(w.ctx(), manager, own, "Print")
+		_, err := w.companies.Teams.RenameTeam(w.ctx(), manager, own, "Print")
 		w.ok(err)
-		_, err = w.dir.RenameTeam(w.ctx(), manager, other, "Print")
+		_, err = w.companies.Teams.RenameTeam(w.ctx(), manager, other, "Print")
 		w.refused(err, fault.Forbidden, "permission")
 		w.joinTeam(other, manager, "member")
-		_, err = w.dir.RenameTeam(w.ctx(), manager, other, "Print")
+		_, err = w.companies.Teams.RenameTeam(w.ctx(), manager, other, "Print")
 		w.refused(err, fault.Forbidden, "permission")
 	})
 }
@@ -128,15 +128,15 @@ func TestTeamsAreManagedThroughAppsThatTheRoleLetsIn(t *testing.T) {
 		inBrowser := func(a companyadmin.Actor) companyadmin.Actor { a.ByPlugin, a.PluginKind = false, ""; return a }
 		set := func(perms []company.Permission, kinds ...string) {
 			t.Helper()
-			_, err := w.dir.SetTeamRole(w.ctx(), operator, team, company.TeamRole{Name: "chief", Permissions: perms, PluginKinds: kinds})
+			_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, team, company.TeamRole{Name: "chief", Permissions: perms, PluginKinds: kinds})
 			w.ok(err)
 		}
 		rename := func(a companyadmin.Actor) error {
-			_, err := w.dir.RenameTeam(w.ctx(), a, team, "Print")
+			_, err := w.companies.Teams.RenameTeam(w.ctx(), a, team, "Print")
 			return err
 		}
 		list := func(a companyadmin.Actor) error {
-			_, err := w.dir.TeamMembers(w.ctx(), a, team, company.Key{}, 10)
+			_, err := w.companies.TeamMembers.ListTeamMembers(w.ctx(), a, team, company.Key{}, 10)
 			return err
 		}
 		set(company.TeamPermissions, "*")
@@ -167,7 +167,7 @@ func TestTeamsAreManagedThroughAppsThatTheRoleLetsIn(t *testing.T) {
 				}
 			}
 		}
-		w.ok(w.dir.RemoveTeamMember(w.ctx(), manager, team, manager.PersonID)) // whoever wants may leave
+		w.ok(w.companies.TeamMembers.RemoveTeamMember(w.ctx(), manager, team, manager.PersonID)) // whoever wants may leave
 	})
 }
 
@@ -178,11 +178,11 @@ func TestEverybodyMayLeaveATeam(t *testing.T) {
 		anna := w.fresh()
 		w.joinTeam(team, anna, "member")
 		before := w.seq()
-		w.ok(w.dir.RemoveTeamMember(w.ctx(), anna, team, anna.PersonID))
+		w.ok(w.companies.TeamMembers.RemoveTeamMember(w.ctx(), anna, team, anna.PersonID))
 		if log := w.log(before); len(log) != 1 || log[0].Act != audit.TeamMemberRemoved || log[0].PersonID != anna.PersonID {
 			w.Errorf("log = %+v", log)
 		}
-		w.refused(w.dir.RemoveTeamMember(w.ctx(), anna, team, anna.PersonID), fault.NotFound, "")
+		w.refused(w.companies.TeamMembers.RemoveTeamMember(w.ctx(), anna, team, anna.PersonID), fault.NotFound, "")
 		if w.members(c)[anna.PersonID] == "" {
 			w.Error("who left a team left its company")
 		}
@@ -195,11 +195,11 @@ func TestARemovedTeamDoesNotExist(t *testing.T) {
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		w.joinTeam(team, admin, "manager")
-		w.ok(w.dir.RemoveTeam(w.ctx(), admin, team))
+		w.ok(w.companies.Teams.RemoveTeam(w.ctx(), admin, team))
 		for _, a := range []companyadmin.Actor{admin, operator} {
-			_, err := w.dir.Team(w.ctx(), a, team)
+			_, err := w.companies.Teams.GetTeam(w.ctx(), a, team)
 			w.refused(err, fault.NotFound, "")
-			_, err = w.dir.SetTeamMember(w.ctx(), a, team, admin.PersonID, "member")
+			_, err = w.companies.TeamMembers.SetTeamMember(w.ctx(), a, team, admin.PersonID, "member")
 			w.refused(err, fault.NotFound, "")
 		}
 	})
@@ -209,7 +209,7 @@ func TestSetTeamRolePermissions(t *testing.T) {
 	each(t, func(w world) {
 		team := w.team(w.company("Fox"))
 		change := func(name string, changes map[company.Permission]bool) (company.TeamRole, error) {
-			return w.dir.SetTeamRolePermissions(w.ctx(), operator, team, name, changes)
+			return w.companies.TeamRoles.SetTeamRolePermissions(w.ctx(), operator, team, name, changes)
 		}
 		r, err := change("quiet", map[company.Permission]bool{company.UsePlugins: false, company.ManageTeam: true})
 		if err != nil || !slices.Equal(r.Permissions, []company.Permission{company.Generate, company.ManageTeam}) || !slices.Equal(r.PluginKinds, []string{"*"}) {
@@ -219,7 +219,7 @@ func TestSetTeamRolePermissions(t *testing.T) {
 			Name: "quiet", Permissions: []company.Permission{company.Generate}, PluginKinds: []string{"blender"},
 			ToolsAllowed: []string{"abcdefghij0123456789"}, ToolsBlocked: []string{"0123456789abcdefghij"}, Spend: &company.Spend{Tokens: 5, Window: time.Hour},
 		}
-		stored, err := w.dir.SetTeamRole(w.ctx(), operator, team, whole)
+		stored, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, team, whole)
 		if err != nil || *stored.Spend != *whole.Spend {
 			w.Fatalf("stored = %+v, %v", stored, err)
 		}
@@ -244,12 +244,12 @@ func TestChangesOfOneRoleAddUp(t *testing.T) {
 		for range 5 {
 			w.makeTeamRole(team, "busy")
 			dbtest.Together(len(company.TeamPermissions), func(i int) {
-				_, err := w.dir.SetTeamRolePermissions(w.ctx(), operator, team, "busy", map[company.Permission]bool{company.TeamPermissions[i]: true})
+				_, err := w.companies.TeamRoles.SetTeamRolePermissions(w.ctx(), operator, team, "busy", map[company.Permission]bool{company.TeamPermissions[i]: true})
 				if err != nil {
 					w.Error(err)
 				}
 			})
-			all, err := w.dir.TeamRoles(w.ctx(), operator, team)
+			all, err := w.companies.TeamRoles.ListTeamRoles(w.ctx(), operator, team)
 			w.ok(err)
 			i := slices.IndexFunc(all, func(r company.TeamRole) bool { return r.Name == "busy" })
 			if got := all[i].Permissions; len(got) != len(company.TeamPermissions) {

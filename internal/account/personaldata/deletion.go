@@ -40,7 +40,7 @@ var (
 //
 // Locks are taken in the order person, companies by id, rate keys, the account's
 // storage, the account of the ledger.
-func (d *Dossier) Delete(ctx context.Context, a Actor, personID, email string) error {
+func (d *Service) DeletePerson(ctx context.Context, a Actor, personID, email string) error {
 	if err := a.may(personID); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (a Actor) leave(ctx context.Context, tx *sqldb.Tx, personID string) (map[st
 }
 
 // end takes every way in and whatever is small. The job does the rest.
-func (d *Dossier) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
+func (d *Service) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
 	if _, err := session.EndAll(ctx, tx, p.ID); err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ const batch = 200
 const boardsAtOnce = 5
 
 // Erase finishes the deletion of a person now, where nobody works on the queue.
-func (d *Dossier) Erase(ctx context.Context, personID string) error {
+func (d *Service) ErasePerson(ctx context.Context, personID string) error {
 	args, err := json.Marshal(personID)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		h.OK(h.leave(l.id))
 		h.finish()
-		h.OK(h.dossier.Erase(h.Context(), l.id)) // again does no harm
+		h.OK(h.dossier.ErasePerson(h.Context(), l.id)) // again does no harm
 		h.Pass(2 * time.Hour)
 		h.OK(h.Library.Sweep(h.Context()))
 		for _, word := range canaries {
@@ -133,13 +133,13 @@ func TestNoWayIn(t *testing.T) {
 		h.refused(h.Library.SetFavorite(ctx, mine, l.item.ID, true), fault.Unauthenticated, "")
 		_, _, err = h.site.Desk.CreateAccessToken(ctx, identity.Actor{PersonID: l.id}, l.id, "x")
 		h.refused(err, fault.Unauthenticated, "")
-		_, err = h.site.Directory.SetTeamMember(ctx, companyadmin.Operator, l.team, l.id, "maker")
+		_, err = h.site.Companies.TeamMembers.SetTeamMember(ctx, companyadmin.Operator, l.team, l.id, "maker")
 		h.refused(err, fault.NotFound, "")
 		if _, err := h.boards.Create(ctx, board.Viewer{PersonID: l.id, AccountID: l.id}, "x"); err == nil {
 			h.Error("a board was made")
 		}
 		h.refused(h.leave(l.id), fault.Unauthenticated, "")
-		_, err = h.dossier.Export(ctx, personaldata.Actor{PersonID: l.id}, l.id)
+		_, err = h.dossier.ExportPerson(ctx, personaldata.Actor{PersonID: l.id}, l.id)
 		h.refused(err, fault.Unauthenticated, "")
 		if _, was, err := h.Runs.Cancel(ctx, generation.Caller{PersonID: ids.New(), AccountID: l.team, MayManage: true}, l.work.ID); err != nil || !was {
 			h.Errorf("cancel by a manager: %v, %v", was, err)
@@ -176,15 +176,15 @@ func TestRefusals(t *testing.T) {
 		id := h.site.Person(email)
 		h.site.Person("bert@example.com")
 		as := personaldata.Actor{PersonID: id}
-		h.refused(h.dossier.Delete(ctx, as, id, "bert@example.com"), fault.Invalid, "")
-		h.refused(h.dossier.Delete(ctx, as, id, ""), fault.Invalid, "")
-		h.refused(h.dossier.Delete(ctx, personaldata.Actor{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
-		h.refused(h.dossier.Delete(ctx, personaldata.Actor{}, "", ""), fault.Forbidden, "permission")
+		h.refused(h.dossier.DeletePerson(ctx, as, id, "bert@example.com"), fault.Invalid, "")
+		h.refused(h.dossier.DeletePerson(ctx, as, id, ""), fault.Invalid, "")
+		h.refused(h.dossier.DeletePerson(ctx, personaldata.Actor{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
+		h.refused(h.dossier.DeletePerson(ctx, personaldata.Actor{}, "", ""), fault.Forbidden, "permission")
 
 		h.Give(id, 10)
 		h.Create(h.Draft(generationtest.Own(id), "cost"))
 		h.refused(h.leave(id), fault.Forbidden, "runs_active")
-		h.refused(h.dossier.Delete(ctx, personaldata.Operator, id, email), fault.Forbidden, "runs_active")
+		h.refused(h.dossier.DeletePerson(ctx, personaldata.Operator, id, email), fault.Forbidden, "runs_active")
 		h.OK(h.Runs.End(ctx, h.Claim("w"), generation.Ending{State: run.Succeeded, Results: h.Results(1), Took: time.Second}))
 
 		c := h.site.Company("Studio", company.TeamPlan)
@@ -212,8 +212,8 @@ func TestOperatorMayLeaveNobody(t *testing.T) {
 		c := h.site.Company("Studio", company.TeamPlan)
 		h.site.Admit(c, email, company.CompanyPermissions...)
 		h.site.Admit(c, "bert@example.com")
-		h.OK(h.dossier.Delete(h.Context(), personaldata.Operator, id, email))
-		h.OK(h.dossier.Erase(h.Context(), id))
+		h.OK(h.dossier.DeletePerson(h.Context(), personaldata.Operator, id, email))
+		h.OK(h.dossier.ErasePerson(h.Context(), id))
 	})
 }
 
@@ -221,7 +221,7 @@ func TestOperatorMayLeaveNobody(t *testing.T) {
 func TestNobodyElseIsErased(t *testing.T) {
 	worlds(t, func(h *house) {
 		l := h.live()
-		if err := h.dossier.Erase(h.Context(), l.id); err == nil {
+		if err := h.dossier.ErasePerson(h.Context(), l.id); err == nil {
 			h.Error("somebody alive was erased")
 		}
 		if r := h.Run(l.own.ID); r.Prompt != prompt {
@@ -264,7 +264,7 @@ func TestAtOnce(t *testing.T) {
 				},
 				func() error { _, err := h.Library.AddUpload(ctx, u, id, "x", taken[0].Taken); return err },
 				func() error {
-					_, err := h.site.Directory.SetTeamMember(ctx, companyadmin.Operator, team, id, "maker")
+					_, err := h.site.Companies.TeamMembers.SetTeamMember(ctx, companyadmin.Operator, team, id, "maker")
 					return err
 				},
 				func() error { return h.site.Desk.RequestReset(ctx, email, h.site.Visitor()) },
@@ -301,7 +301,7 @@ func TestAtOnce(t *testing.T) {
 			if v, err := h.DB.Verify(ctx, checks); err != nil || len(v) > 0 {
 				h.Errorf("round %d: %v, %v", round, v, err)
 			}
-			h.OK(h.dossier.Erase(ctx, id))
+			h.OK(h.dossier.ErasePerson(ctx, id))
 		}
 	})
 }
@@ -311,7 +311,7 @@ func TestChecksFind(t *testing.T) {
 		l := h.live()
 		h.Create(h.Draft(generationtest.Own(l.id), "free"))
 		dead := h.site.Person("dead@example.com")
-		h.OK(h.dossier.Delete(h.Context(), personaldata.Operator, dead, "dead@example.com"))
+		h.OK(h.dossier.DeletePerson(h.Context(), personaldata.Operator, dead, "dead@example.com"))
 		for want, damage := range map[string]string{
 			"a deleted person has no pending run":                  `UPDATE run SET person_id = $1 WHERE status = 'pending'`,
 			"no directory knows a deleted person":                  `UPDATE scim_user SET person_id = $1`,
@@ -329,7 +329,7 @@ func TestChecksFind(t *testing.T) {
 				h.Errorf("%s: found %v", want, found)
 			}
 		}
-		h.OK(h.dossier.Erase(h.Context(), dead))
+		h.OK(h.dossier.ErasePerson(h.Context(), dead))
 	})
 }
 
@@ -390,11 +390,11 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 		team := h.site.Team(c, "Design", "maker", email)
 		for name, act := range map[string]func() error{
 			"company": func() error {
-				_, err := h.site.Directory.SetMember(ctx, companyadmin.Operator, c, id, company.RoleMember)
+				_, err := h.site.Companies.Members.SetMember(ctx, companyadmin.Operator, c, id, company.RoleMember)
 				return err
 			},
 			"permissions": func() error {
-				_, err := h.site.Directory.SetMemberPermissions(ctx, companyadmin.Operator, c, email, nil)
+				_, err := h.site.Companies.Members.SetMemberPermissions(ctx, companyadmin.Operator, c, email, nil)
 				return err
 			},
 			"token": func() error {
@@ -402,7 +402,7 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 				return err
 			},
 			"team": func() error {
-				_, err := h.site.Directory.SetTeamMember(ctx, companyadmin.Operator, team, id, "maker")
+				_, err := h.site.Companies.TeamMembers.SetTeamMember(ctx, companyadmin.Operator, team, id, "maker")
 				return err
 			},
 		} {
@@ -442,6 +442,6 @@ func TestNoSecretForWhoIsGone(t *testing.T) {
 		if n := h.Count(`SELECT count(*) FROM webhook_secret`); n != 0 {
 			h.Errorf("%d secrets", n)
 		}
-		h.OK(h.dossier.Erase(ctx, id))
+		h.OK(h.dossier.ErasePerson(ctx, id))
 	})
 }

@@ -21,7 +21,7 @@ func exportKey(personID string) string { return ratelimit.Daily + "export/person
 
 // Archive is what is kept about a person, to be written.
 type Archive struct {
-	d        *Dossier
+	d        *Service
 	personID string
 	made     time.Time
 }
@@ -31,7 +31,7 @@ func (a *Archive) Name() string { return "atelier-" + a.made.Format("2006-01-02"
 
 // Export gives the archive of a person, five times a day to themselves, and
 // notes that it was handed over.
-func (d *Dossier) Export(ctx context.Context, a Actor, personID string) (*Archive, error) {
+func (d *Service) ExportPerson(ctx context.Context, a Actor, personID string) (*Archive, error) {
 	if err := a.may(personID); err != nil {
 		return nil, err
 	}

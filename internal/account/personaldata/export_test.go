@@ -135,7 +135,7 @@ func TestExportNotesWhatIsMissing(t *testing.T) {
 func TestExportStops(t *testing.T) {
 	worlds(t, func(h *house) {
 		l := h.live()
-		archive, err := h.dossier.Export(h.Context(), personaldata.Actor{PersonID: l.id}, l.id)
+		archive, err := h.dossier.ExportPerson(h.Context(), personaldata.Actor{PersonID: l.id}, l.id)
 		h.OK(err)
 		asked, ended := 0, errors.New("ended")
 		err = archive.Write(h.Context(), io.Discard, func(context.Context) error {
@@ -156,23 +156,23 @@ func TestFiveADay(t *testing.T) {
 		id := h.site.Person(email)
 		as := personaldata.Actor{PersonID: id}
 		for range 5 {
-			archive, err := h.dossier.Export(h.Context(), as, id)
+			archive, err := h.dossier.ExportPerson(h.Context(), as, id)
 			h.OK(err)
 			h.OK(archive.Write(h.Context(), &bytes.Buffer{}, nil))
 			h.Pass(time.Hour)
 		}
 		h.OK(h.sweep())
-		_, err := h.dossier.Export(h.Context(), as, id)
+		_, err := h.dossier.ExportPerson(h.Context(), as, id)
 		h.refused(err, fault.RateLimited, "")
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.RetryAfter != 19*time.Hour {
 			h.Errorf("wait = %v, want 19h", f.RetryAfter)
 		}
-		_, err = h.dossier.Export(h.Context(), personaldata.Operator, id)
+		_, err = h.dossier.ExportPerson(h.Context(), personaldata.Operator, id)
 		h.OK(err)
-		_, err = h.dossier.Export(h.Context(), personaldata.Actor{PersonID: ids.New()}, id)
+		_, err = h.dossier.ExportPerson(h.Context(), personaldata.Actor{PersonID: ids.New()}, id)
 		h.refused(err, fault.Forbidden, "permission")
 		h.Pass(19 * time.Hour)
-		_, err = h.dossier.Export(h.Context(), as, id)
+		_, err = h.dossier.ExportPerson(h.Context(), as, id)
 		h.OK(err)
 	})
 }

@@ -44,7 +44,7 @@ type house struct {
 	*generationtest.House
 	site    *identitytest.Site
 	boards  *board.Boards
-	dossier *personaldata.Dossier
+	dossier *personaldata.Service
 }
 
 // worlds runs fn in a house on each kind of database.
@@ -54,7 +54,7 @@ func worlds(t *testing.T, fn func(h *house)) {
 		h := &house{House: generationtest.New(w, generationtest.Unlimited)}
 		h.site = identitytest.New(w, w.DB, identitytest.Options{Now: w.Now})
 		h.boards = &board.Boards{DB: w.DB, Hub: h.Hub}
-		h.dossier = &personaldata.Dossier{DB: w.DB, Blobs: h.Blobs, Queue: h.site.Queue}
+		h.dossier = &personaldata.Service{DB: w.DB, Blobs: h.Blobs, Queue: h.site.Queue}
 		fn(h)
 		if _, problems, err := audit.Verify(w.Context(), w.DB, nil); err != nil || len(problems) > 0 {
 			w.Errorf("audit log: %v, %v", problems, err)
@@ -144,7 +144,7 @@ func (h *house) live() (l life) {
 	h.Exec(`INSERT INTO person_identity (issuer, subject, person_id, provider, refresh, checked, created) VALUES ('https://id.example', $1, $2, 'corp', '', 1, 1)`, name, l.id)
 	h.Exec(`INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated) VALUES ($1, $2, $3, TRUE, '', '{}', 1, 1)`, l.company, l.id, name)
 	other := h.site.Company("Other", company.TeamPlan)
-	_, _, err = h.site.Directory.Invite(ctx, companyadmin.Operator, company.Draft{CompanyID: other, Email: email})
+	_, _, err = h.site.Companies.Invitations.CreateInvitation(ctx, companyadmin.Operator, company.Draft{CompanyID: other, Email: email})
 	h.OK(err)
 
 	// What they made, for themselves and for the team.
@@ -199,7 +199,7 @@ func (h *house) make(who generation.Caller, change func(*generation.Draft)) run.
 
 // leave deletes somebody by their own wish.
 func (h *house) leave(id string) error {
-	return h.dossier.Delete(h.Context(), personaldata.Actor{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
+	return h.dossier.DeletePerson(h.Context(), personaldata.Actor{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
 }
 
 // finish does the job that a deletion leaves, as a worker would.
@@ -293,7 +293,7 @@ func (h *house) refused(err error, code fault.Code, reason string) {
 // export gives the files of a person's archive.
 func (h *house) export(id string) map[string]string {
 	h.Helper()
-	archive, err := h.dossier.Export(h.Context(), personaldata.Actor{PersonID: id}, id)
+	archive, err := h.dossier.ExportPerson(h.Context(), personaldata.Actor{PersonID: id}, id)
 	h.OK(err)
 	var b bytes.Buffer
 	h.OK(archive.Write(h.Context(), &b, nil))

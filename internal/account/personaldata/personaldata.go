@@ -22,8 +22,8 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// Dossier joins what knows about people. It is safe for concurrent use.
-type Dossier struct {
+// Service joins what knows about people. It is safe for concurrent use.
+type Service struct {
 	DB    *sqldb.DB
 	Blobs blob.Store
 	// Queue is where the rest of a deletion waits.
@@ -49,8 +49,8 @@ func (a Actor) may(personID string) error {
 	return fault.New(fault.Forbidden, "Only the person can do this.").With("reason", "permission")
 }
 
-// Patience is how long whoever fetches an archive may take for its next part.
-const Patience = 30 * time.Second
+// WriteTimeout is how long whoever fetches an archive may take for its next part.
+const WriteTimeout = 30 * time.Second
 
 // EraseKind is the kind of the jobs that finish a deletion.
 const EraseKind = "person-erase"

@@ -54,8 +54,8 @@ func TestHousekeeping(t *testing.T) {
 			t.Fatal(err)
 		}
 		bert := site.Person("bert@example.com")
-		leaving := personaldata.Dossier{DB: db, Blobs: blobs, Queue: site.Queue}
-		if err := leaving.Delete(ctx, personaldata.Operator, bert, "bert@example.com"); err != nil {
+		leaving := personaldata.Service{DB: db, Blobs: blobs, Queue: site.Queue}
+		if err := leaving.DeletePerson(ctx, personaldata.Operator, bert, "bert@example.com"); err != nil {
 			t.Fatal(err)
 		}
 		var sent watch.Log

@@ -30,23 +30,23 @@ import (
 
 // Parts are what the API is made of.
 type Parts struct {
-	Gate      *access.Gate
-	Desk      *identity.Desk
-	Directory *companyadmin.Directory
-	Runs      *generation.Service
-	Hub       *pubsub.Hub // of runs
-	Boards    *board.Boards
-	Intake    *ingest.Intake
-	Library   *library.Library
-	Dossier   *personaldata.Dossier
-	Links     library.Links
-	Secrets   *webhook.Secrets
-	DB        *sqldb.DB
-	Blobs     blob.Store
-	Catalog   *catalog.Catalog
-	Cursors   cursor.Sealer
-	BaseURL   string
-	Limits    Limits
+	Gate         *access.Gate
+	Desk         *identity.Desk
+	Companies    *companyadmin.Services
+	Runs         *generation.Service
+	Hub          *pubsub.Hub // of runs
+	Boards       *board.Boards
+	Intake       *ingest.Intake
+	Library      *library.Library
+	PersonalData *personaldata.Service
+	Links        library.Links
+	Secrets      *webhook.Secrets
+	DB           *sqldb.DB
+	Blobs        blob.Store
+	Catalog      *catalog.Catalog
+	Cursors      cursor.Sealer
+	BaseURL      string
+	Limits       Limits
 	// Origins are those whose pages may call the API (CORS); others may not.
 	Origins []string
 	// Space refuses what has to be stored while the disk is nearly full; nil

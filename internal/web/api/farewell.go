@@ -33,14 +33,14 @@ func (s *Server) exportMe(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	who := leaver(r)
-	archive, err := s.Dossier.Export(r.Context(), who, who.PersonID)
+	archive, err := s.PersonalData.ExportPerson(r.Context(), who, who.PersonID)
 	if err != nil {
 		return err
 	}
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
 	w.WriteHeader(http.StatusOK)
-	return archive.Write(r.Context(), httpd.Patient(w, s.Now, personaldata.Patience), callOf(r).reauthorize)
+	return archive.Write(r.Context(), httpd.Patient(w, s.Now, personaldata.WriteTimeout), callOf(r).reauthorize)
 }
 
 func (s *Server) deleteMe(w http.ResponseWriter, r *http.Request) error {
@@ -49,7 +49,7 @@ func (s *Server) deleteMe(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	who := leaver(r)
-	if err := s.Dossier.Delete(r.Context(), who, who.PersonID, req.Email); err != nil {
+	if err := s.PersonalData.DeletePerson(r.Context(), who, who.PersonID, req.Email); err != nil {
 		return err
 	}
 	return done(w)

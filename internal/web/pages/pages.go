@@ -24,8 +24,8 @@ import (
 
 // Parts are what the pages are made of.
 type Parts struct {
-	Desk    *identity.Desk
-	Dossier *personaldata.Dossier
+	Desk         *identity.Desk
+	PersonalData *personaldata.Service
 	// Provider is where people can sign in besides here; nil for nowhere.
 	Provider *oidc.Provider
 	// Box seals a sign-in at the provider that is under way.

@@ -90,7 +90,7 @@ func build(t *testing.T, engine string, change func(*identity.Settings), provide
 	}
 	t.Cleanup(func() { blobs.Close() })
 	pages, err := pages.New(pages.Parts{
-		Desk: s.desk, Dossier: &personaldata.Dossier{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.Box("pending"), Key: s.key,
+		Desk: s.desk, PersonalData: &personaldata.Service{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.Box("pending"), Key: s.key,
 		AppURL: s.url, BaseURL: "https://api.atelier.example", Now: s.clock.now, Wall: time.Now,
 	})
 	if err != nil {

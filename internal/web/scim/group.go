@@ -5,11 +5,11 @@ import (
 	"net/http"
 	"strings"
 
-	"atelier/internal/account/companyadmin"
+	"atelier/internal/account/provisioning"
 )
 
 // asGroup writes a group as an object.
-func (s *Server) asGroup(g companyadmin.Group) object {
+func (s *Server) asGroup(g provisioning.Group) object {
 	o := object{
 		"schemas": []string{groups.core.id}, "id": g.ID, "displayName": g.Name,
 		"meta": object{"resourceType": groups.name, "created": g.Created, "lastModified": g.Updated, "location": s.base + groups.endpoint + "/" + g.ID},
@@ -29,7 +29,7 @@ func (s *Server) asGroup(g companyadmin.Group) object {
 
 // groupDraft takes from an object what the directory wants. A member is named by
 // id, or by address.
-func groupDraft(o object) (d companyadmin.GroupDraft, err error) {
+func groupDraft(o object) (d provisioning.GroupDraft, err error) {
 	d.Name, _ = o["displayName"].(string)
 	if d.Name == "" {
 		return d, refuse(invalidValue, "displayName is required.")
@@ -56,7 +56,7 @@ func groupDraft(o object) (d companyadmin.GroupDraft, err error) {
 	return d, nil
 }
 
-func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	q, err := readQuery(r)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, from company
 	return s.list(w, r, from, q, s.findGroups)
 }
 
-func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
 		return err
@@ -73,22 +73,22 @@ func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, from compa
 }
 
 // findGroups gives a page of groups.
-func (s *Server) findGroups(ctx context.Context, from companyadmin.Source, q query) (page []any, total int, err error) {
+func (s *Server) findGroups(ctx context.Context, from provisioning.Client, q query) (page []any, total int, err error) {
 	chosen, err := groups.selects(q.attributes, q.excluded)
 	if err != nil {
 		return nil, 0, err
 	}
-	want := companyadmin.GroupQuery{Start: q.start, Count: q.count, Members: chosen.names("members")}
+	want := provisioning.GroupQuery{Start: q.start, Count: q.count, Members: chosen.names("members")}
 	if q.filter != "" {
 		f, err := groups.filter(q.filter)
 		if err != nil {
 			return nil, 0, err
 		}
-		want.Match = func(g companyadmin.Group) bool { return f.matches(s.asGroup(g)) }
+		want.Match = func(g provisioning.Group) bool { return f.matches(s.asGroup(g)) }
 		want.Matching = f.members
 		want.ID, want.ExternalID, want.Name = f.by("id", "externalid", "displayname")
 	}
-	found, total, err := s.Directory.Groups(ctx, from, want)
+	found, total, err := s.Provisioning.ListGroups(ctx, from, want)
 	for _, g := range found {
 		page = append(page, groups.cut(s.asGroup(g), chosen))
 	}
@@ -96,24 +96,24 @@ func (s *Server) findGroups(ctx context.Context, from companyadmin.Source, q que
 }
 
 // readGroup reads a group that comes whole.
-func readGroup(w http.ResponseWriter, r *http.Request) (companyadmin.GroupDraft, error) {
+func readGroup(w http.ResponseWriter, r *http.Request) (provisioning.GroupDraft, error) {
 	sent, err := body(w, r)
 	if err != nil {
-		return companyadmin.GroupDraft{}, err
+		return provisioning.GroupDraft{}, err
 	}
 	o, err := groups.read(sent)
 	if err != nil {
-		return companyadmin.GroupDraft{}, err
+		return provisioning.GroupDraft{}, err
 	}
 	return groupDraft(o)
 }
 
-func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
 		return err
 	}
-	g, err := s.Directory.CreateGroup(r.Context(), from, draft)
+	g, err := s.Provisioning.CreateGroup(r.Context(), from, draft)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from compan
 	return s.replyGroup(w, r, http.StatusCreated, g)
 }
 
-func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, g companyadmin.Group) error {
+func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, g provisioning.Group) error {
 	chosen, err := groups.selectsBy(r)
 	if err != nil {
 		chosen = selection{} // it is done by now, or not worth a refusal
@@ -129,27 +129,27 @@ func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, 
 	return reply(w, status, groups.cut(s.asGroup(g), chosen))
 }
 
-func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
-	g, err := s.Directory.Group(r.Context(), from, r.PathValue("id"))
+func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
+	g, err := s.Provisioning.GetGroup(r.Context(), from, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
 		return err
 	}
-	g, err := s.Directory.ChangeGroup(r.Context(), from, r.PathValue("id"), func(companyadmin.Group) (companyadmin.GroupDraft, error) { return draft, nil })
+	g, err := s.Provisioning.ChangeGroup(r.Context(), from, r.PathValue("id"), func(provisioning.Group) (provisioning.GroupDraft, error) { return draft, nil })
 	if err != nil {
 		return err
 	}
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	sent, err := body(w, r)
 	if err != nil {
 		return err
@@ -158,10 +158,10 @@ func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from company
 	if err != nil {
 		return err
 	}
-	g, err := s.Directory.ChangeGroup(r.Context(), from, r.PathValue("id"), func(was companyadmin.Group) (companyadmin.GroupDraft, error) {
+	g, err := s.Provisioning.ChangeGroup(r.Context(), from, r.PathValue("id"), func(was provisioning.Group) (provisioning.GroupDraft, error) {
 		o := s.asGroup(was)
 		if err := groups.patch(o, changes); err != nil {
-			return companyadmin.GroupDraft{}, err
+			return provisioning.GroupDraft{}, err
 		}
 		return groupDraft(o)
 	})
@@ -171,8 +171,8 @@ func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from company
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
-	if err := s.Directory.DeleteGroup(r.Context(), from, r.PathValue("id")); err != nil {
+func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
+	if err := s.Provisioning.DeleteGroup(r.Context(), from, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"atelier/internal/account/companyadmin"
+	"atelier/internal/account/provisioning"
 )
 
 // query is what a list is asked for (RFC 7644 section 3.4.2).
@@ -106,10 +106,10 @@ func texts(v any) (all []string) {
 }
 
 // finder gives a page of resources, and how many there are.
-type finder func(context.Context, companyadmin.Source, query) ([]any, int, error)
+type finder func(context.Context, provisioning.Client, query) ([]any, int, error)
 
 // list writes the page that was asked for.
-func (s *Server) list(w http.ResponseWriter, r *http.Request, from companyadmin.Source, q query, find finder) error {
+func (s *Server) list(w http.ResponseWriter, r *http.Request, from provisioning.Client, q query, find finder) error {
 	page, total, err := find(r.Context(), from, q)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func replyList(w http.ResponseWriter, start, total int, page []any) error {
 
 // searchAll looks through users and then groups. Of a kind that has not what the
 // filter asks for nothing is meant (RFC 7644 section 3.4.2.1).
-func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
 		return err

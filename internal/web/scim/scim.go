@@ -1,8 +1,8 @@
 // Package scim serves SCIM 2.0 (RFC 7643, RFC 7644): by it a company's own
 // directory, Entra ID or Okta, manages the company's people and teams.
 //
-//	/scim/v2/Users    people and their membership    ── companyadmin.User
-//	/scim/v2/Groups   teams and who is in them       ── companyadmin.Group
+//	/scim/v2/Users    people and their membership    ── provisioning.User
+//	/scim/v2/Groups   teams and who is in them       ── provisioning.Group
 //
 // A resource is read into an object whose names are those of the schema
 // (resource.go), changed there (patch.go) and compared there (filter.go); what
@@ -24,7 +24,7 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/account/companyadmin"
+	"atelier/internal/account/provisioning"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/throttle"
@@ -33,8 +33,8 @@ import (
 
 // Parts are what the edge is made of.
 type Parts struct {
-	Directory *companyadmin.Directory
-	BaseURL   string
+	Provisioning *provisioning.Service
+	BaseURL      string
 	// RequestsPerMinute of one company, or of one address without a token.
 	RequestsPerMinute int
 	Now               func() time.Time
@@ -69,7 +69,7 @@ func New(p Parts) http.Handler {
 }
 
 // handler answers a request of a directory that was let in.
-type handler func(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error
+type handler func(w http.ResponseWriter, r *http.Request, from provisioning.Client) error
 
 type route struct {
 	method, path string
@@ -108,7 +108,7 @@ func (s *Server) routes() []route {
 
 // unsupported answers what ServiceProviderConfig says is not there, and what it
 // has no word for.
-func unsupported(http.ResponseWriter, *http.Request, companyadmin.Source) error {
+func unsupported(http.ResponseWriter, *http.Request, provisioning.Client) error {
 	return &problem{status: http.StatusNotImplemented, detail: "This is not supported."}
 }
 
@@ -125,7 +125,7 @@ func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, methods := range paths {
 		allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
-		mux.Handle(Prefix+path, s.serve(Prefix+path, func(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+		mux.Handle(Prefix+path, s.serve(Prefix+path, func(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 			if do, ok := methods[r.Method]; ok {
 				return do(w, r, from)
 			}
@@ -133,7 +133,7 @@ func (s *Server) handler() http.Handler {
 			return &problem{status: http.StatusMethodNotAllowed, detail: "This address takes " + allowed + " only."}
 		}))
 	}
-	mux.Handle("/", s.serve("/scim/unknown", func(http.ResponseWriter, *http.Request, companyadmin.Source) error {
+	mux.Handle("/", s.serve("/scim/unknown", func(http.ResponseWriter, *http.Request, provisioning.Client) error {
 		return &problem{status: http.StatusNotFound, detail: "There is nothing at this address."}
 	}))
 	return mux
@@ -169,7 +169,7 @@ func (s *Server) attempt(do handler, rec *httpd.Record, w http.ResponseWriter, r
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	from, err := s.Directory.Admit(r.Context(), bearer(r), rec.Addr.String())
+	from, err := s.Provisioning.AuthenticateClient(r.Context(), bearer(r), rec.Addr.String())
 	bucket := s.addresses
 	key := httpd.AddressKey(rec.Addr)
 	if from.CompanyID() != "" {
@@ -183,7 +183,7 @@ func (s *Server) attempt(do handler, rec *httpd.Record, w http.ResponseWriter, r
 		return err
 	}
 	rec.Reauthorize = func(ctx context.Context) error {
-		_, err := s.Directory.Admit(ctx, bearer(r), rec.Addr.String())
+		_, err := s.Provisioning.AuthenticateClient(ctx, bearer(r), rec.Addr.String())
 		return err
 	}
 	return do(w, r.WithContext(sqldb.WithGuard(r.Context(), from.Guard())), from)
@@ -307,11 +307,11 @@ func body(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	return v, nil
 }
 
-func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request, _ companyadmin.Source) error {
+func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request, _ provisioning.Client) error {
 	return reply(w, http.StatusOK, providerConfig(s.base))
 }
 
-func (s *Server) listKinds(w http.ResponseWriter, r *http.Request, _ companyadmin.Source) error {
+func (s *Server) listKinds(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	var all []any
 	for _, k := range kinds {
 		all = append(all, k.asDocument(s.base))
@@ -319,7 +319,7 @@ func (s *Server) listKinds(w http.ResponseWriter, r *http.Request, _ companyadmi
 	return s.listDocuments(w, r, all)
 }
 
-func (s *Server) getKind(w http.ResponseWriter, r *http.Request, _ companyadmin.Source) error {
+func (s *Server) getKind(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	for _, k := range kinds {
 		if k.name == r.PathValue("id") {
 			return reply(w, http.StatusOK, k.asDocument(s.base))
@@ -328,7 +328,7 @@ func (s *Server) getKind(w http.ResponseWriter, r *http.Request, _ companyadmin.
 	return fault.New(fault.NotFound, "There is no such resource type.")
 }
 
-func (s *Server) listSchemas(w http.ResponseWriter, r *http.Request, _ companyadmin.Source) error {
+func (s *Server) listSchemas(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	var all []any
 	for _, one := range schemas() {
 		all = append(all, one.asDocument(s.base))
@@ -336,7 +336,7 @@ func (s *Server) listSchemas(w http.ResponseWriter, r *http.Request, _ companyad
 	return s.listDocuments(w, r, all)
 }
 
-func (s *Server) getSchema(w http.ResponseWriter, r *http.Request, _ companyadmin.Source) error {
+func (s *Server) getSchema(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	for _, one := range schemas() {
 		if strings.EqualFold(one.id, r.PathValue("id")) {
 			return reply(w, http.StatusOK, one.asDocument(s.base))

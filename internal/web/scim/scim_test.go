@@ -60,7 +60,7 @@ func open(t *testing.T, engine string, perMinute int) *world {
 	w.site = identitytest.New(t, db, identitytest.Options{Now: now})
 	server := httptest.NewUnstartedServer(nil)
 	w.url = "http://" + server.Listener.Addr().String()
-	edge := scim.New(scim.Parts{Directory: w.site.Directory, BaseURL: w.url, RequestsPerMinute: perMinute, Now: now})
+	edge := scim.New(scim.Parts{Provisioning: w.site.Provisioning, BaseURL: w.url, RequestsPerMinute: perMinute, Now: now})
 	server.Config.Handler = httpd.New(edge, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now})
 	server.Start()
 	t.Cleanup(server.Close)
@@ -85,11 +85,11 @@ func (w *world) ok(err error) {
 func (w *world) connected(name, domain string) (id, token string) {
 	w.Helper()
 	id = w.site.Company(name, company.EnterprisePlan)
-	_, err := w.site.Directory.AddDomain(w.Context(), companyadmin.Operator, id, domain, "", "")
+	_, err := w.site.Companies.Domains.AddDomain(w.Context(), companyadmin.Operator, id, domain, "", "")
 	w.ok(err)
-	_, err = w.site.Directory.VerifyDomain(w.Context(), companyadmin.Operator, id, domain, true)
+	_, err = w.site.Companies.Domains.VerifyDomain(w.Context(), companyadmin.Operator, id, domain, true)
 	w.ok(err)
-	_, token, err = w.site.Directory.Connect(w.Context(), companyadmin.Operator, id)
+	_, token, err = w.site.Companies.SCIMConnections.ConnectProvider(w.Context(), companyadmin.Operator, id)
 	w.ok(err)
 	return id, token
 }
@@ -237,7 +237,7 @@ func (w *world) seq() (n int64) {
 // roles gives the roles of a company's members by address.
 func (w *world) roles(companyID string) map[string]string {
 	w.Helper()
-	all, err := w.site.Directory.Members(w.Context(), companyadmin.Operator, companyID, company.Key{}, 10000)
+	all, err := w.site.Companies.Members.ListMembers(w.Context(), companyadmin.Operator, companyID, company.Key{}, 10000)
 	w.ok(err)
 	roles := map[string]string{}
 	for _, m := range all {

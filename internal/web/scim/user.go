@@ -7,14 +7,14 @@ import (
 	"maps"
 	"net/http"
 
-	"atelier/internal/account/companyadmin"
+	"atelier/internal/account/provisioning"
 )
 
 // maxAttributes bounds what is kept about a user, in bytes of JSON.
 const maxAttributes = 64 << 10
 
 // asUser writes a user as an object.
-func (s *Server) asUser(u companyadmin.User) (object, error) {
+func (s *Server) asUser(u provisioning.User) (object, error) {
 	o := object{}
 	if u.Attributes != "" {
 		if err := json.Unmarshal([]byte(u.Attributes), &o); err != nil {
@@ -47,7 +47,7 @@ func (s *Server) asUser(u companyadmin.User) (object, error) {
 
 // userDraft takes from an object what the directory wants. Without a userName
 // the primary mail address is it.
-func userDraft(o object) (d companyadmin.UserDraft, err error) {
+func userDraft(o object) (d provisioning.UserDraft, err error) {
 	rest := maps.Clone(o)
 	for _, name := range []string{"id", "schemas", "meta", "groups", "userName", "active", "externalId"} {
 		delete(rest, name)
@@ -85,7 +85,7 @@ func primaryEmail(o object) string {
 	return ""
 }
 
-func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	q, err := readQuery(r)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, from companya
 	return s.list(w, r, from, q, s.findUsers)
 }
 
-func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
 		return err
@@ -102,19 +102,19 @@ func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, from compan
 }
 
 // findUsers gives a page of users.
-func (s *Server) findUsers(ctx context.Context, from companyadmin.Source, q query) (page []any, total int, err error) {
+func (s *Server) findUsers(ctx context.Context, from provisioning.Client, q query) (page []any, total int, err error) {
 	chosen, err := users.selects(q.attributes, q.excluded)
 	if err != nil {
 		return nil, 0, err
 	}
-	want := companyadmin.UserQuery{Start: q.start, Count: q.count}
+	want := provisioning.UserQuery{Start: q.start, Count: q.count}
 	var broken error
 	if q.filter != "" {
 		f, err := users.filter(q.filter)
 		if err != nil {
 			return nil, 0, err
 		}
-		want.Match = func(u companyadmin.User) bool {
+		want.Match = func(u provisioning.User) bool {
 			o, err := s.asUser(u)
 			if err != nil {
 				broken = err
@@ -123,7 +123,7 @@ func (s *Server) findUsers(ctx context.Context, from companyadmin.Source, q quer
 		}
 		want.ID, want.Name, want.ExternalID = f.by("id", "username", "externalid")
 	}
-	found, total, err := s.Directory.Users(ctx, from, want)
+	found, total, err := s.Provisioning.ListUsers(ctx, from, want)
 	if err == nil {
 		err = broken
 	}
@@ -152,7 +152,7 @@ func (f where) by(names ...string) (first, second, third *string) {
 	return got[0], got[1], got[2]
 }
 
-func (s *Server) createUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) createUser(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	sent, err := body(w, r)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (s *Server) createUser(w http.ResponseWriter, r *http.Request, from company
 	if err != nil {
 		return err
 	}
-	u, err := s.Directory.CreateUser(r.Context(), from, draft)
+	u, err := s.Provisioning.CreateUser(r.Context(), from, draft)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (s *Server) createUser(w http.ResponseWriter, r *http.Request, from company
 	return s.replyUser(w, r, http.StatusCreated, u)
 }
 
-func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u companyadmin.User) error {
+func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u provisioning.User) error {
 	chosen, err := users.selectsBy(r)
 	if err != nil {
 		chosen = selection{} // it is done by now, or not worth a refusal
@@ -188,15 +188,15 @@ func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u
 	return reply(w, status, users.cut(o, chosen))
 }
 
-func (s *Server) getUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
-	u, err := s.Directory.User(r.Context(), from, r.PathValue("id"))
+func (s *Server) getUser(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
+	u, err := s.Provisioning.GetUser(r.Context(), from, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	sent, err := body(w, r)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, from compan
 	if err != nil {
 		return err
 	}
-	u, err := s.Directory.ChangeUser(r.Context(), from, r.PathValue("id"), func(was companyadmin.User) (companyadmin.UserDraft, error) {
+	u, err := s.Provisioning.ChangeUser(r.Context(), from, r.PathValue("id"), func(was provisioning.User) (provisioning.UserDraft, error) {
 		next := maps.Clone(o)
 		if _, said := next["active"]; !said {
 			next["active"] = was.Active
@@ -218,7 +218,7 @@ func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, from compan
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
+func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
 	sent, err := body(w, r)
 	if err != nil {
 		return err
@@ -227,13 +227,13 @@ func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from companya
 	if err != nil {
 		return err
 	}
-	u, err := s.Directory.ChangeUser(r.Context(), from, r.PathValue("id"), func(was companyadmin.User) (companyadmin.UserDraft, error) {
+	u, err := s.Provisioning.ChangeUser(r.Context(), from, r.PathValue("id"), func(was provisioning.User) (provisioning.UserDraft, error) {
 		o, err := s.asUser(was)
 		if err != nil {
-			return companyadmin.UserDraft{}, err
+			return provisioning.UserDraft{}, err
 		}
 		if err := users.patch(o, changes); err != nil {
-			return companyadmin.UserDraft{}, err
+			return provisioning.UserDraft{}, err
 		}
 		return userDraft(o)
 	})
@@ -243,8 +243,8 @@ func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from companya
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request, from companyadmin.Source) error {
-	if err := s.Directory.DeleteUser(r.Context(), from, r.PathValue("id")); err != nil {
+func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request, from provisioning.Client) error {
+	if err := s.Provisioning.DeleteUser(r.Context(), from, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -14,6 +14,7 @@ import (
 
 	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
+	"atelier/internal/account/provisioning"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
@@ -41,16 +42,17 @@ type Options struct {
 
 // Site is an installation on a test's database.
 type Site struct {
-	t         testing.TB
-	DB        *sqldb.DB
-	Keys      keyring.Ring
-	Queue     queue.Queue
-	Devices   *device.Devices
-	Tokens    *idtoken.Issuer
-	Desk      *identity.Desk
-	Directory *companyadmin.Directory
-	Budgets   *budget.Keeper
-	Gate      *access.Gate
+	t            testing.TB
+	DB           *sqldb.DB
+	Keys         keyring.Ring
+	Queue        queue.Queue
+	Devices      *device.Devices
+	Tokens       *idtoken.Issuer
+	Desk         *identity.Desk
+	Companies    *companyadmin.Services
+	Provisioning *provisioning.Service
+	Budgets      *budget.Keeper
+	Gate         *access.Gate
 
 	visitors atomic.Int64
 }
@@ -96,14 +98,14 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 		Wake:   func() {},
 		AppURL: AppURL,
 	}
-	s.Directory = &companyadmin.Directory{
+	s.Companies = companyadmin.New(companyadmin.Parts{
 		DB:       db,
-		Post:     office,
+		Mail:     office,
 		Resolver: net.DefaultResolver,
 		AppURL:   AppURL,
 		Budgets:  s.Budgets,
-		Vouch:    s.Desk.Vouch,
-	}
+	})
+	s.Provisioning = &provisioning.Service{DB: db, Mail: office, AppURL: AppURL, Vouch: s.Desk.Vouch}
 	s.Gate = &access.Gate{
 		DB:              db,
 		Devices:         s.Devices,
@@ -232,7 +234,7 @@ func (s *Site) Token(email, companyID string) (id, secret string) {
 // Company makes a company.
 func (s *Site) Company(name string, plan company.Plan) string {
 	s.t.Helper()
-	c, err := s.Directory.CreateCompany(s.t.Context(), companyadmin.Operator, name, plan)
+	c, err := s.Companies.Companies.CreateCompany(s.t.Context(), companyadmin.Operator, name, plan)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -242,7 +244,7 @@ func (s *Site) Company(name string, plan company.Plan) string {
 // Admit makes somebody a member of a company.
 func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	s.t.Helper()
-	if _, err := s.Directory.SetMemberPermissions(s.t.Context(), companyadmin.Operator, companyID, email, perms); err != nil {
+	if _, err := s.Companies.Members.SetMemberPermissions(s.t.Context(), companyadmin.Operator, companyID, email, perms); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -250,7 +252,7 @@ func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 // Team makes a team with members of one role.
 func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	s.t.Helper()
-	t, err := s.Directory.CreateTeam(s.t.Context(), companyadmin.Operator, companyID, name)
+	t, err := s.Companies.Teams.CreateTeam(s.t.Context(), companyadmin.Operator, companyID, name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -264,10 +266,10 @@ func (s *Site) Team(companyID, name, role string, emails ...string) string {
 // new.
 func (s *Site) Join(teamID, email, role string) {
 	s.t.Helper()
-	if _, err := s.Directory.SetTeamRolePermissions(s.t.Context(), companyadmin.Operator, teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
+	if _, err := s.Companies.TeamRoles.SetTeamRolePermissions(s.t.Context(), companyadmin.Operator, teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
 		s.t.Fatal(err)
 	}
-	if _, err := s.Directory.AddTeamMember(s.t.Context(), companyadmin.Operator, teamID, email, role); err != nil {
+	if _, err := s.Companies.TeamMembers.AddTeamMember(s.t.Context(), companyadmin.Operator, teamID, email, role); err != nil {
 		s.t.Fatal(err)
 	}
 }

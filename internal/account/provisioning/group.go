@@ -1,10 +1,11 @@
-package companyadmin
+package provisioning
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
@@ -44,7 +45,7 @@ type GroupQuery struct {
 const maxMembers = 10_000
 
 // Groups gives a page of a company's groups by name, and how many there are.
-func (d *Directory) Groups(ctx context.Context, s Source, q GroupQuery) (page []Group, total int, err error) {
+func (d *Service) ListGroups(ctx context.Context, s Client, q GroupQuery) (page []Group, total int, err error) {
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if q.Match == nil && q.ID == nil && q.Name == nil && q.ExternalID == nil {
 			if total, err = company.CountGroups(ctx, tx, s.companyID); err != nil {
@@ -84,7 +85,7 @@ func (d *Directory) Groups(ctx context.Context, s Source, q GroupQuery) (page []
 }
 
 // candidateGroups gives the rows that a query can mean.
-func (s Source) candidateGroups(ctx context.Context, tx *sqldb.Tx, q GroupQuery) ([]company.Group, error) {
+func (s Client) candidateGroups(ctx context.Context, tx *sqldb.Tx, q GroupQuery) ([]company.Group, error) {
 	switch {
 	case q.ID != nil:
 		g, err := company.GroupByID(ctx, tx, s.companyID, *q.ID)
@@ -120,7 +121,7 @@ func asGroups(rows []company.Group) []Group {
 
 // withMembers fills in the members of groups: of a page, or of every group that
 // the company has.
-func withMembers(ctx context.Context, tx *sqldb.Tx, s Source, groups []Group, every bool) error {
+func withMembers(ctx context.Context, tx *sqldb.Tx, s Client, groups []Group, every bool) error {
 	at := map[string]int{}
 	ids := make([]string, len(groups))
 	for i, g := range groups {
@@ -143,7 +144,7 @@ func withMembers(ctx context.Context, tx *sqldb.Tx, s Source, groups []Group, ev
 }
 
 // Group gives one group.
-func (d *Directory) Group(ctx context.Context, s Source, id string) (g Group, err error) {
+func (d *Service) GetGroup(ctx context.Context, s Client, id string) (g Group, err error) {
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		g, err = s.group(ctx, tx, id)
 		return err
@@ -151,7 +152,7 @@ func (d *Directory) Group(ctx context.Context, s Source, id string) (g Group, er
 	return g, err
 }
 
-func (s Source) group(ctx context.Context, tx *sqldb.Tx, id string) (Group, error) {
+func (s Client) group(ctx context.Context, tx *sqldb.Tx, id string) (Group, error) {
 	row, err := company.GroupByID(ctx, tx, s.companyID, id)
 	if err != nil {
 		return Group{}, err
@@ -161,7 +162,7 @@ func (s Source) group(ctx context.Context, tx *sqldb.Tx, id string) (Group, erro
 }
 
 // CreateGroup makes a team with members of the company in it.
-func (d *Directory) CreateGroup(ctx context.Context, s Source, draft GroupDraft) (g Group, err error) {
+func (d *Service) CreateGroup(ctx context.Context, s Client, draft GroupDraft) (g Group, err error) {
 	err = d.act(ctx, s, func(tx *sqldb.Tx) ([]audit.Entry, error) {
 		if err := company.Lock(ctx, tx, s.companyID); err != nil {
 			return nil, err
@@ -185,7 +186,7 @@ func (d *Directory) CreateGroup(ctx context.Context, s Source, draft GroupDraft)
 
 // ChangeGroup makes a group into what change wants of it. It may be asked more
 // than once.
-func (d *Directory) ChangeGroup(ctx context.Context, s Source, id string, change func(Group) (GroupDraft, error)) (g Group, err error) {
+func (d *Service) ChangeGroup(ctx context.Context, s Client, id string, change func(Group) (GroupDraft, error)) (g Group, err error) {
 	err = d.act(ctx, s, func(tx *sqldb.Tx) ([]audit.Entry, error) {
 		if err := company.Lock(ctx, tx, s.companyID); err != nil {
 			return nil, err
@@ -213,8 +214,8 @@ func (d *Directory) ChangeGroup(ctx context.Context, s Source, id string, change
 				"team": id, "name": draft.Name, "before": was.Name, "external_id": draft.ExternalID,
 			}}
 			entries = append(entries, e.Changing(
-				asText(map[string]string{"name": was.Name, "external_id": was.ExternalID}),
-				asText(map[string]string{"name": draft.Name, "external_id": draft.ExternalID})))
+				companyadmin.FormatValues(map[string]string{"name": was.Name, "external_id": was.ExternalID}),
+				companyadmin.FormatValues(map[string]string{"name": draft.Name, "external_id": draft.ExternalID})))
 		}
 		if len(entries) > 0 {
 			if err := company.KeepGroup(ctx, tx, company.Group{Team: t, ExternalID: draft.ExternalID}); err != nil {
@@ -229,7 +230,7 @@ func (d *Directory) ChangeGroup(ctx context.Context, s Source, id string, change
 
 // setMembers has exactly these people in a team. Who is in it already keeps
 // their role.
-func (s Source) setMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, was []Ref, want []string) (entries []audit.Entry, err error) {
+func (s Client) setMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, was []Ref, want []string) (entries []audit.Entry, err error) {
 	stays := map[string]bool{}
 	in := map[string]bool{}
 	for _, id := range want {
@@ -242,7 +243,7 @@ func (s Source) setMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, wa
 		if in[m.ID] = true; stays[m.ID] {
 			continue
 		}
-		in, err := account(ctx, tx, m.ID, t.ID)
+		in, err := companyadmin.FindTeamAccount(ctx, tx, m.ID, t.ID)
 		if err == nil {
 			err = company.DropSeat(ctx, tx, t.ID, m.ID)
 		}
@@ -282,7 +283,7 @@ func (s Source) setMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, wa
 }
 
 // DeleteGroup ends a team.
-func (d *Directory) DeleteGroup(ctx context.Context, s Source, id string) error {
+func (d *Service) DeleteGroup(ctx context.Context, s Client, id string) error {
 	return d.act(ctx, s, func(tx *sqldb.Tx) ([]audit.Entry, error) {
 		if err := company.Lock(ctx, tx, s.companyID); err != nil {
 			return nil, err

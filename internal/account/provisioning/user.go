@@ -1,4 +1,4 @@
-package companyadmin
+package provisioning
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/failpoint"
 	"atelier/internal/base/fault"
@@ -57,7 +58,7 @@ var (
 )
 
 // Users gives a page of a company's users by address, and how many there are.
-func (d *Directory) Users(ctx context.Context, s Source, q UserQuery) (page []User, total int, err error) {
+func (d *Service) ListUsers(ctx context.Context, s Client, q UserQuery) (page []User, total int, err error) {
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if q.Match == nil && q.ID == nil && q.Name == nil && q.ExternalID == nil {
 			if total, err = company.CountProfiles(ctx, tx, s.companyID); err != nil {
@@ -85,7 +86,7 @@ func (d *Directory) Users(ctx context.Context, s Source, q UserQuery) (page []Us
 }
 
 // candidates gives the rows that a query can mean.
-func (s Source) candidates(ctx context.Context, tx *sqldb.Tx, q UserQuery) ([]company.Profile, error) {
+func (s Client) candidates(ctx context.Context, tx *sqldb.Tx, q UserQuery) ([]company.Profile, error) {
 	var id string
 	switch {
 	case q.ID != nil:
@@ -137,7 +138,7 @@ func asUsers(rows []company.Profile) []User {
 }
 
 // withGroups fills in the groups of users.
-func withGroups(ctx context.Context, tx *sqldb.Tx, s Source, users []User) error {
+func withGroups(ctx context.Context, tx *sqldb.Tx, s Client, users []User) error {
 	at := map[string]int{}
 	ids := make([]string, len(users))
 	for i, u := range users {
@@ -154,7 +155,7 @@ func withGroups(ctx context.Context, tx *sqldb.Tx, s Source, users []User) error
 
 // User gives one user. People whom the company does not know do not exist for
 // its directory.
-func (d *Directory) User(ctx context.Context, s Source, id string) (u User, err error) {
+func (d *Service) GetUser(ctx context.Context, s Client, id string) (u User, err error) {
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		u, err = s.user(ctx, tx, id)
 		return err
@@ -162,7 +163,7 @@ func (d *Directory) User(ctx context.Context, s Source, id string) (u User, err 
 	return u, err
 }
 
-func (s Source) user(ctx context.Context, tx *sqldb.Tx, id string) (User, error) {
+func (s Client) user(ctx context.Context, tx *sqldb.Tx, id string) (User, error) {
 	p, err := company.ProfileOf(ctx, tx, s.companyID, id)
 	if err != nil {
 		return User{}, err
@@ -173,7 +174,7 @@ func (s Source) user(ctx context.Context, tx *sqldb.Tx, id string) (User, error)
 
 // CreateUser takes somebody into the company whose address is in one of its
 // domains, and makes them an account where nobody has that address.
-func (d *Directory) CreateUser(ctx context.Context, s Source, draft UserDraft) (u User, err error) {
+func (d *Service) CreateUser(ctx context.Context, s Client, draft UserDraft) (u User, err error) {
 	if person.CheckEmail(draft.Name) != nil {
 		return u, errDomain
 	}
@@ -224,7 +225,7 @@ func profile(id string, created time.Time, draft UserDraft) company.Profile {
 }
 
 // owns refuses an address in a domain that the company has not proven.
-func (s Source) owns(ctx context.Context, tx *sqldb.Tx, email string, refusal error) error {
+func (s Client) owns(ctx context.Context, tx *sqldb.Tx, email string, refusal error) error {
 	owns, err := company.OwnsDomain(ctx, tx, s.companyID, email)
 	if err == nil && !owns {
 		err = refusal
@@ -234,7 +235,7 @@ func (s Source) owns(ctx context.Context, tx *sqldb.Tx, email string, refusal er
 
 // ChangeUser makes a user into what change wants of them. It may be asked more
 // than once.
-func (d *Directory) ChangeUser(ctx context.Context, s Source, id string, change func(User) (UserDraft, error)) (u User, err error) {
+func (d *Service) ChangeUser(ctx context.Context, s Client, id string, change func(User) (UserDraft, error)) (u User, err error) {
 	ended := false
 	err = d.act(ctx, s, func(tx *sqldb.Tx) ([]audit.Entry, error) {
 		was, err := s.held(ctx, tx, id)
@@ -289,7 +290,7 @@ func (d *Directory) ChangeUser(ctx context.Context, s Source, id string, change 
 // vouch has the account be whose the address is, where the company owns its
 // domain: who signed up with it and was let in may be a stranger, and is about to
 // get what the directory gives.
-func (d *Directory) vouch(ctx context.Context, tx *sqldb.Tx, s Source, email string) ([]audit.Entry, error) {
+func (d *Service) vouch(ctx context.Context, tx *sqldb.Tx, s Client, email string) ([]audit.Entry, error) {
 	owns, err := company.OwnsDomain(ctx, tx, s.companyID, email)
 	if err != nil || !owns {
 		return nil, err
@@ -299,7 +300,7 @@ func (d *Directory) vouch(ctx context.Context, tx *sqldb.Tx, s Source, email str
 }
 
 // held gives a user whose person and company are locked, in this order.
-func (s Source) held(ctx context.Context, tx *sqldb.Tx, id string) (User, error) {
+func (s Client) held(ctx context.Context, tx *sqldb.Tx, id string) (User, error) {
 	if _, err := company.ProfileOf(ctx, tx, s.companyID, id); err != nil { // before others can be kept waiting
 		return User{}, err
 	}
@@ -315,7 +316,7 @@ func (s Source) held(ctx context.Context, tx *sqldb.Tx, id string) (User, error)
 
 // rename gives somebody another address. Both must be the company's to give:
 // whoever reads the mail there can have the account.
-func (d *Directory) rename(ctx context.Context, tx *sqldb.Tx, s Source, was User, email string) (e audit.Entry, err error) {
+func (d *Service) rename(ctx context.Context, tx *sqldb.Tx, s Client, was User, email string) (e audit.Entry, err error) {
 	if person.CheckEmail(email) != nil {
 		return e, errDomain
 	}
@@ -332,7 +333,7 @@ func (d *Directory) rename(ctx context.Context, tx *sqldb.Tx, s Source, was User
 	if err != nil {
 		return e, err
 	}
-	text := "Your company's directory has changed the address of your account from " + printable(was.Name) + " to " + printable(email) + "."
+	text := "Your company's directory has changed the address of your account from " + companyadmin.PrintableText(was.Name) + " to " + companyadmin.PrintableText(email) + "."
 	if err := person.Notify(ctx, tx, was.ID, "email", text); err != nil {
 		return e, err
 	}
@@ -347,7 +348,7 @@ func (d *Directory) rename(ctx context.Context, tx *sqldb.Tx, s Source, was User
 
 // DeleteUser takes somebody out of the company and forgets what its directory
 // said about them. Their account stays theirs.
-func (d *Directory) DeleteUser(ctx context.Context, s Source, id string) error {
+func (d *Service) DeleteUser(ctx context.Context, s Client, id string) error {
 	err := d.act(ctx, s, func(tx *sqldb.Tx) (entries []audit.Entry, err error) {
 		was, err := s.held(ctx, tx, id)
 		if err != nil {
@@ -368,8 +369,8 @@ func (d *Directory) DeleteUser(ctx context.Context, s Source, id string) error {
 
 // end takes a member out of the company and its teams in the way that leave
 // does. The access tokens that the company made for them die with it.
-func (s Source) end(ctx context.Context, tx *sqldb.Tx, id string, leave func(context.Context, *sqldb.Tx, string, string) ([]string, error)) (entries []audit.Entry, err error) {
-	was, err := membership(ctx, tx, id, s.companyID)
+func (s Client) end(ctx context.Context, tx *sqldb.Tx, id string, leave func(context.Context, *sqldb.Tx, string, string) ([]string, error)) (entries []audit.Entry, err error) {
+	was, err := companyadmin.FindMembership(ctx, tx, id, s.companyID)
 	if err != nil {
 		return nil, err
 	}
@@ -383,7 +384,7 @@ func (s Source) end(ctx context.Context, tx *sqldb.Tx, id string, leave func(con
 	}
 	if was != nil && was.Role.May(company.ManageMembers) {
 		if left, err := company.HasAdmin(ctx, tx, s.companyID); err != nil || !left {
-			return nil, orElse(err, errLastAdmin)
+			return nil, orElse(err, companyadmin.ErrLastAdmin)
 		}
 	}
 	for _, t := range tokens {
@@ -398,14 +399,14 @@ func (s Source) end(ctx context.Context, tx *sqldb.Tx, id string, leave func(con
 }
 
 // activate brings somebody into the company, with the roles that they had.
-func (d *Directory) activate(ctx context.Context, tx *sqldb.Tx, s Source, id string) ([]audit.Entry, error) {
+func (d *Service) activate(ctx context.Context, tx *sqldb.Tx, s Client, id string) ([]audit.Entry, error) {
 	role, teams, err := company.Activate(ctx, tx, s.companyID, id)
 	e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: id, Details: map[string]string{"role": role, "teams": strings.Join(teams, " ")}}
 	return []audit.Entry{e.Changing("", role)}, err
 }
 
 // tellAgain is tellJoined for somebody who has an account.
-func (d *Directory) tellAgain(ctx context.Context, tx *sqldb.Tx, s Source, id string) error {
+func (d *Service) tellAgain(ctx context.Context, tx *sqldb.Tx, s Client, id string) error {
 	p, err := person.ByID(ctx, tx, id)
 	if err != nil {
 		return err
@@ -415,25 +416,25 @@ func (d *Directory) tellAgain(ctx context.Context, tx *sqldb.Tx, s Source, id st
 
 // tellJoined tells somebody that they are in the company now, and how to get
 // into an account that was made for them.
-func (d *Directory) tellJoined(ctx context.Context, tx *sqldb.Tx, s Source, p person.Person, fresh bool) error {
+func (d *Service) tellJoined(ctx context.Context, tx *sqldb.Tx, s Client, p person.Person, fresh bool) error {
 	c, err := company.ByID(ctx, tx, s.companyID)
 	if err != nil {
 		return err
 	}
 	m := mail.Message{To: p.Email, Subject: "You are a member of a company", Text: fmt.Sprintf(
-		"You are a member of the company “%s” now.\n\nSign in at %s/signin\n", printable(c.Name), d.AppURL)}
+		"You are a member of the company “%s” now.\n\nSign in at %s/signin\n", companyadmin.PrintableText(c.Name), d.AppURL)}
 	if fresh {
 		m.Subject = "You have an account"
 		m.Text = fmt.Sprintf(
-			"The company “%s” has made an account for you.\n\nSign in with your company at %s/signin or choose a password at %s/forgot\n", printable(c.Name), d.AppURL, d.AppURL)
+			"The company “%s” has made an account for you.\n\nSign in with your company at %s/signin or choose a password at %s/forgot\n", companyadmin.PrintableText(c.Name), d.AppURL, d.AppURL)
 	}
 	return d.send(ctx, tx, m)
 }
 
 // send queues a mail, and refuses addresses that cannot be written to.
-func (d *Directory) send(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
+func (d *Service) send(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 	if err := m.Check(); err != nil {
 		return fault.New(fault.Invalid, "This address can't be written to.").On("userName").Because(err)
 	}
-	return d.Post.Send(ctx, tx, m)
+	return d.Mail.Send(ctx, tx, m)
 }
