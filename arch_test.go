@@ -45,6 +45,9 @@ var layers = []map[string][]string{
 		"internal/engine/builtin/tiny/kernel": nil, "internal/engine/builtin/tiny/neural": {"internal/engine/builtin/tiny/kernel"},
 		"internal/file/provenance": nil,
 	},
+	{ // the caller
+		"internal/people/principal": nil,
+	},
 	{ // coordinators
 		"internal/web/access": nil, "internal/catalog/toolsync": nil, "internal/file/ingest": nil, "internal/notify/mailqueue": nil,
 		"internal/money/budget": {"internal/notify/mailqueue"}, "internal/board": {"internal/file/library"}, "internal/file/library": {"internal/file/ingest"},

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/scim"
 )
 
@@ -62,7 +62,7 @@ type scimTokenCreateCmd struct {
 
 func (c scimTokenCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		_, secret, err := pp.companies.SCIMConnections.ConnectProvider(ctx, companyadmin.Operator, c.Company)
+		_, secret, err := pp.companies.SCIMConnections.ConnectProvider(ctx, principal.Operator(), c.Company)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ type scimTokenDeleteCmd struct {
 
 func (c scimTokenDeleteCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.companies.SCIMConnections.DisconnectProvider(ctx, companyadmin.Operator, c.Company); err != nil {
+		if err := pp.companies.SCIMConnections.DisconnectProvider(ctx, principal.Operator(), c.Company); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")

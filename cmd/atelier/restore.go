@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -20,6 +19,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/file/blob"
 	"atelier/internal/operate/backup"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
 )
@@ -151,7 +151,7 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 	if !signOut {
 		return s, nil
 	}
-	if err := who.companies.SCIMConnections.DisconnectAllProviders(ctx, companyadmin.Operator); err != nil {
+	if err := who.companies.SCIMConnections.DisconnectAllProviders(ctx, principal.Operator()); err != nil {
 		return s, err
 	}
 	s.signedOut, err = who.desk.SignOutEveryone(ctx)

@@ -14,11 +14,12 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/money/budget"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // ListAuditRecords returns a company's audit records that the filter selects,
 // newest first.
-func (s *Companies) ListAuditRecords(ctx context.Context, caller Actor, companyID string, f audit.Filter) (all []audit.Record, err error) {
+func (s *Companies) ListAuditRecords(ctx context.Context, caller principal.Principal, companyID string, f audit.Filter) (all []audit.Record, err error) {
 	f.CompanyID = companyID
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = audit.List(ctx, tx, f)

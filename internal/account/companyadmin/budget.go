@@ -8,6 +8,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/money/budget"
+	"atelier/internal/people/principal"
 )
 
 // Budgets administers the monthly budgets of teams.
@@ -17,7 +18,7 @@ type Budgets struct {
 }
 
 // GetBudget returns a team's budget and how much of it is spent.
-func (s *Budgets) GetBudget(ctx context.Context, caller Actor, teamID string) (b budget.Budget, err error) {
+func (s *Budgets) GetBudget(ctx context.Context, caller principal.Principal, teamID string) (b budget.Budget, err error) {
 	err = s.db.readTeam(ctx, caller, teamID, requireViewBudget, func(tx *sqldb.Tx, _ teamAccess) error {
 		b, err = budget.Of(ctx, tx, teamID)
 		return err
@@ -26,7 +27,7 @@ func (s *Budgets) GetBudget(ctx context.Context, caller Actor, teamID string) (b
 }
 
 // SetBudget creates a team's budget or replaces it.
-func (s *Budgets) SetBudget(ctx context.Context, caller Actor, teamID string, draft budget.Draft) (b budget.Budget, err error) {
+func (s *Budgets) SetBudget(ctx context.Context, caller principal.Principal, teamID string, draft budget.Draft) (b budget.Budget, err error) {
 	err = s.db.changeTeam(ctx, caller, teamID, requireManageBilling, func(tx *sqldb.Tx, _ teamAccess) (audit.Entry, error) {
 		before, err := findBudget(ctx, tx, teamID)
 		if err != nil {
@@ -43,7 +44,7 @@ func (s *Budgets) SetBudget(ctx context.Context, caller Actor, teamID string, dr
 }
 
 // RemoveBudget removes a team's budget.
-func (s *Budgets) RemoveBudget(ctx context.Context, caller Actor, teamID string) error {
+func (s *Budgets) RemoveBudget(ctx context.Context, caller principal.Principal, teamID string) error {
 	return s.db.changeTeam(ctx, caller, teamID, requireManageBilling, func(tx *sqldb.Tx, _ teamAccess) (audit.Entry, error) {
 		before, err := findBudget(ctx, tx, teamID)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"atelier/internal/money/budget"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // Companies creates companies, changes their settings and reads their audit log.
@@ -21,8 +22,8 @@ type Companies struct {
 }
 
 // CreateCompany creates a company without members. Only the operator may call it.
-func (s *Companies) CreateCompany(ctx context.Context, caller Actor, name string, plan company.Plan) (c company.Company, err error) {
-	if !isOperator(caller) {
+func (s *Companies) CreateCompany(ctx context.Context, caller principal.Principal, name string, plan company.Plan) (c company.Company, err error) {
+	if !caller.Operator {
 		return c, errPermission
 	}
 	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -36,7 +37,7 @@ func (s *Companies) CreateCompany(ctx context.Context, caller Actor, name string
 
 // ListCompanies returns the caller's memberships in companies, ordered by the
 // companies' names.
-func (s *Companies) ListCompanies(ctx context.Context, caller Actor) (all []company.Membership, err error) {
+func (s *Companies) ListCompanies(ctx context.Context, caller principal.Principal) (all []company.Membership, err error) {
 	err = s.db.Read(ctx, func(tx *sqldb.Tx) error {
 		all, err = company.OfPerson(ctx, tx, caller.PersonID)
 		return err
@@ -45,7 +46,7 @@ func (s *Companies) ListCompanies(ctx context.Context, caller Actor) (all []comp
 }
 
 // GetCompany returns a company and the caller's role in it.
-func (s *Companies) GetCompany(ctx context.Context, caller Actor, companyID string) (m company.Membership, err error) {
+func (s *Companies) GetCompany(ctx context.Context, caller principal.Principal, companyID string) (m company.Membership, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, allowMembers, func(_ *sqldb.Tx, c companyAccess) error {
 		m = c.Membership
 		return nil
@@ -63,12 +64,12 @@ type CompanyChange struct {
 
 // ChangeCompany changes a company's settings, all of them or none. A new time
 // zone recomputes the company's daily counts.
-func (s *Companies) ChangeCompany(ctx context.Context, caller Actor, companyID string, change CompanyChange) (m company.Membership, err error) {
+func (s *Companies) ChangeCompany(ctx context.Context, caller principal.Principal, companyID string, change CompanyChange) (m company.Membership, err error) {
 	if change == (CompanyChange{}) {
 		const message = "Give at least one setting to change."
 		return m, fault.New(fault.Invalid, message).Field("name", message).Field("time_zone", message)
 	}
-	if change.Plan != nil && !isOperator(caller) {
+	if change.Plan != nil && !caller.Operator {
 		return m, errPermission
 	}
 	if change.Zone != nil {
@@ -129,7 +130,7 @@ func (c companyAccess) setTimeZone(ctx context.Context, tx *sqldb.Tx, zone strin
 		}
 	}
 
-	if !isOperator(c.caller) {
+	if !c.caller.Operator {
 		_, full, err := ratelimit.Take(ctx, tx, ratelimit.Daily+"zone/company/"+c.Company.ID, zoneChangesPerDay)
 		if err != nil {
 			return err

@@ -27,6 +27,7 @@ import (
 	"atelier/internal/notify/mailqueue"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // Parts are the dependencies of the services.
@@ -72,23 +73,6 @@ func New(p Parts) *Services {
 	}
 }
 
-// Actor is who does something.
-type Actor struct {
-	PersonID string
-	Address  string
-	// ByPlugin says that an app on a device acts for the person: a permission
-	// from a role in a team counts only where that role allows the app's kind.
-	ByPlugin   bool
-	PluginKind string // empty: unknown
-
-	trusted bool
-}
-
-// Operator may do everything. It is for the admin command alone.
-var Operator = Actor{trusted: true}
-
-func isOperator(caller Actor) bool { return caller.trusted }
-
 // auditedDB reads and changes companies and teams for callers who are allowed to,
 // and records each change in the audit log.
 type auditedDB struct {
@@ -96,7 +80,7 @@ type auditedDB struct {
 }
 
 // recordEntry adds an entry about a caller's action in a company to the audit log.
-func recordEntry(ctx context.Context, tx *sqldb.Tx, caller Actor, companyID string, e audit.Entry) error {
+func recordEntry(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, companyID string, e audit.Entry) error {
 	e.ActorID = caller.PersonID
 	e.CompanyID = companyID
 	e.Address = caller.Address
@@ -104,7 +88,7 @@ func recordEntry(ctx context.Context, tx *sqldb.Tx, caller Actor, companyID stri
 }
 
 // readCompany runs read for a caller whom the rule allows.
-func (db auditedDB) readCompany(ctx context.Context, caller Actor, companyID string, rule companyRule, read func(tx *sqldb.Tx, c companyAccess) error) error {
+func (db auditedDB) readCompany(ctx context.Context, caller principal.Principal, companyID string, rule companyRule, read func(tx *sqldb.Tx, c companyAccess) error) error {
 	return db.Read(ctx, func(tx *sqldb.Tx) error {
 		c, err := authorizeCompany(ctx, tx, caller, companyID, rule)
 		if err != nil {
@@ -116,14 +100,14 @@ func (db auditedDB) readCompany(ctx context.Context, caller Actor, companyID str
 
 // changeCompany runs change with the company locked, for a caller whom the rule
 // allows, and records the entry that change returns.
-func (db auditedDB) changeCompany(ctx context.Context, caller Actor, companyID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
+func (db auditedDB) changeCompany(ctx context.Context, caller principal.Principal, companyID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
 	return db.changeCompanyAndPerson(ctx, caller, companyID, "", rule, change)
 }
 
 // changeCompanyAndPerson is changeCompany for changes that can add a person to
 // the company. It locks the person before the company, in the same order as the
 // deletion of a person does. An empty personID locks no person.
-func (db auditedDB) changeCompanyAndPerson(ctx context.Context, caller Actor, companyID, personID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
+func (db auditedDB) changeCompanyAndPerson(ctx context.Context, caller principal.Principal, companyID, personID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		// Checked before locking too, so that outsiders cannot make others wait.
 		if _, err := authorizeCompany(ctx, tx, caller, companyID, rule); err != nil {
@@ -149,7 +133,7 @@ func (db auditedDB) changeCompanyAndPerson(ctx context.Context, caller Actor, co
 }
 
 // readTeam runs read for a caller whom the rule allows.
-func (db auditedDB) readTeam(ctx context.Context, caller Actor, teamID string, rule teamRule, read func(tx *sqldb.Tx, t teamAccess) error) error {
+func (db auditedDB) readTeam(ctx context.Context, caller principal.Principal, teamID string, rule teamRule, read func(tx *sqldb.Tx, t teamAccess) error) error {
 	return db.Read(ctx, func(tx *sqldb.Tx) error {
 		t, err := authorizeTeam(ctx, tx, caller, teamID, rule)
 		if err != nil {
@@ -161,13 +145,13 @@ func (db auditedDB) readTeam(ctx context.Context, caller Actor, teamID string, r
 
 // changeTeam runs change with the team's company locked, for a caller whom the
 // rule allows, and records the entry that change returns.
-func (db auditedDB) changeTeam(ctx context.Context, caller Actor, teamID string, rule teamRule, change func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error)) error {
+func (db auditedDB) changeTeam(ctx context.Context, caller principal.Principal, teamID string, rule teamRule, change func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error)) error {
 	return db.changeTeamAndPerson(ctx, caller, teamID, "", rule, change)
 }
 
 // changeTeamAndPerson is changeTeam for changes that can add a person to the
 // team; see changeCompanyAndPerson for the order of the locks.
-func (db auditedDB) changeTeamAndPerson(ctx context.Context, caller Actor, teamID, personID string, rule teamRule, change func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error)) error {
+func (db auditedDB) changeTeamAndPerson(ctx context.Context, caller principal.Principal, teamID, personID string, rule teamRule, change func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error)) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		t, err := authorizeTeam(ctx, tx, caller, teamID, rule)
 		if err != nil {
@@ -221,8 +205,8 @@ func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) (person.Pers
 
 // findIDByEmail finds a person for the operator. Other callers must not learn who
 // owns an address.
-func (db auditedDB) findIDByEmail(ctx context.Context, caller Actor, email string) (personID string, err error) {
-	if !isOperator(caller) {
+func (db auditedDB) findIDByEmail(ctx context.Context, caller principal.Principal, email string) (personID string, err error) {
+	if !caller.Operator {
 		return "", errPermission
 	}
 	if err := person.CheckEmail(email); err != nil {

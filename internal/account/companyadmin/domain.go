@@ -11,6 +11,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // Domains administers the mail domains of companies.
@@ -20,7 +21,7 @@ type Domains struct {
 }
 
 // ListDomains returns a company's mail domains, ordered by name.
-func (s *Domains) ListDomains(ctx context.Context, caller Actor, companyID string) (all []company.Domain, err error) {
+func (s *Domains) ListDomains(ctx context.Context, caller principal.Principal, companyID string) (all []company.Domain, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Domains(ctx, tx, companyID)
 		return err
@@ -30,7 +31,7 @@ func (s *Domains) ListDomains(ctx context.Context, caller Actor, companyID strin
 
 // AddDomain adds a domain that is not verified yet. Once it is verified, people
 // with an address in it join the company, and the team if teamID is not "".
-func (s *Domains) AddDomain(ctx context.Context, caller Actor, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
+func (s *Domains) AddDomain(ctx context.Context, caller principal.Principal, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		if err := c.requireRole(ctx, tx, company.RoleMember); err != nil {
 			return e, err
@@ -48,7 +49,7 @@ func (s *Domains) AddDomain(ctx context.Context, caller Actor, companyID, name, 
 // VerifyDomain checks the DNS record by which the company proves that it owns a
 // domain. If the record is there, people with a verified address in the domain
 // join. With trust, which only the operator may use, no record is looked up.
-func (s *Domains) VerifyDomain(ctx context.Context, caller Actor, companyID, name string, trust bool) (domain company.Domain, err error) {
+func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, companyID, name string, trust bool) (domain company.Domain, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		domain, err = company.DomainByName(ctx, tx, companyID, name)
 		return err
@@ -57,7 +58,7 @@ func (s *Domains) VerifyDomain(ctx context.Context, caller Actor, companyID, nam
 		return domain, err
 	}
 
-	if !(trust && isOperator(caller)) {
+	if !(trust && caller.Operator) {
 		proven, err := company.Proves(ctx, s.resolver, domain)
 		if err != nil {
 			return domain, err
@@ -102,7 +103,7 @@ func newUnprovenFault(d company.Domain) error {
 }
 
 // RemoveDomain removes a domain. Members who joined by it stay members.
-func (s *Domains) RemoveDomain(ctx context.Context, caller Actor, companyID, name string) error {
+func (s *Domains) RemoveDomain(ctx context.Context, caller principal.Principal, companyID, name string) error {
 	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (audit.Entry, error) {
 		return audit.Entry{Act: audit.DomainRemoved, Details: map[string]string{"domain": name}}, company.RemoveDomain(ctx, tx, companyID, name)
 	})

@@ -17,6 +17,7 @@ import (
 	"atelier/internal/notify/mailqueue"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // Invitations administers invitations to companies and teams.
@@ -40,7 +41,7 @@ var (
 // lifetime. The link of an invitation for an address goes to that address by mail
 // only, since opening it proves ownership of the address. For any other
 // invitation the caller gets the link, this once.
-func (s *Invitations) CreateInvitation(ctx context.Context, caller Actor, draft company.Draft) (inv company.Invitation, link string, err error) {
+func (s *Invitations) CreateInvitation(ctx context.Context, caller principal.Principal, draft company.Draft) (inv company.Invitation, link string, err error) {
 	draft.InvitedBy = caller.PersonID
 	if draft.Lifetime == 0 {
 		draft.Lifetime = defaultLifetime
@@ -83,7 +84,7 @@ func (c companyAccess) authorizeInvitation(ctx context.Context, tx *sqldb.Tx, dr
 
 func (s *Invitations) mailInvitation(ctx context.Context, tx *sqldb.Tx, c companyAccess, inv company.Invitation, link string) error {
 	opening := "You are invited"
-	if !isOperator(c.caller) {
+	if !c.caller.Operator {
 		if err := countInvitationMail(ctx, tx, inv); err != nil {
 			return err
 		}
@@ -137,7 +138,7 @@ func PrintableText(s string) string {
 
 // ListInvitations returns a company's open invitations after a position, newest
 // first.
-func (s *Invitations) ListInvitations(ctx context.Context, caller Actor, companyID string, after *company.After, limit int) (all []company.Invitation, err error) {
+func (s *Invitations) ListInvitations(ctx context.Context, caller principal.Principal, companyID string, after *company.After, limit int) (all []company.Invitation, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Invitations(ctx, tx, companyID, after, limit)
 		return err
@@ -146,7 +147,7 @@ func (s *Invitations) ListInvitations(ctx context.Context, caller Actor, company
 }
 
 // RevokeInvitation revokes an open invitation.
-func (s *Invitations) RevokeInvitation(ctx context.Context, caller Actor, id string) error {
+func (s *Invitations) RevokeInvitation(ctx context.Context, caller principal.Principal, id string) error {
 	var companyID string
 	err := s.db.Read(ctx, func(tx *sqldb.Tx) error {
 		inv, err := company.InvitationByID(ctx, tx, id)
@@ -173,7 +174,7 @@ type Offer struct {
 
 // ListOffers returns the open invitations for the caller's address, newest first.
 // There are none for an unverified address, which may belong to another person.
-func (s *Invitations) ListOffers(ctx context.Context, caller Actor) (all []Offer, err error) {
+func (s *Invitations) ListOffers(ctx context.Context, caller principal.Principal) (all []Offer, err error) {
 	err = s.db.Read(ctx, func(tx *sqldb.Tx) error {
 		all = nil
 		p, err := person.ByID(ctx, tx, caller.PersonID)

@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
+	"atelier/internal/people/principal"
 )
 
 // Members administers the members of companies.
@@ -17,7 +18,7 @@ type Members struct {
 }
 
 // ListMembers returns a company's members after a key, ordered by address.
-func (s *Members) ListMembers(ctx context.Context, caller Actor, companyID string, after company.Key, limit int) (all []company.Member, err error) {
+func (s *Members) ListMembers(ctx context.Context, caller principal.Principal, companyID string, after company.Key, limit int) (all []company.Member, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Members(ctx, tx, companyID, after, limit)
 		return err
@@ -26,7 +27,7 @@ func (s *Members) ListMembers(ctx context.Context, caller Actor, companyID strin
 }
 
 // SetMember assigns another role to a member of the company.
-func (s *Members) SetMember(ctx context.Context, caller Actor, companyID, personID, role string) (m company.Member, err error) {
+func (s *Members) SetMember(ctx context.Context, caller principal.Principal, companyID, personID, role string) (m company.Member, err error) {
 	err = s.db.changeCompanyAndPerson(ctx, caller, companyID, personID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error) {
 		if err := c.requireRole(ctx, tx, role); err != nil {
 			return audit.Entry{}, err
@@ -45,7 +46,7 @@ func (s *Members) SetMember(ctx context.Context, caller Actor, companyID, person
 
 // SetMemberPermissions adds a person to the company, or keeps them there, with
 // exactly these permissions. Only the operator may call it.
-func (s *Members) SetMemberPermissions(ctx context.Context, caller Actor, companyID, email string, perms []company.Permission) (personID string, err error) {
+func (s *Members) SetMemberPermissions(ctx context.Context, caller principal.Principal, companyID, email string, perms []company.Permission) (personID string, err error) {
 	if personID, err = s.db.findIDByEmail(ctx, caller, email); err != nil {
 		return "", err
 	}
@@ -99,7 +100,7 @@ func (c companyAccess) setMemberRole(ctx context.Context, tx *sqldb.Tx, personID
 
 // RemoveMember removes a person from the company and its teams, and deletes the
 // access tokens that they have from the company. Every member may leave.
-func (s *Members) RemoveMember(ctx context.Context, caller Actor, companyID, personID string) error {
+func (s *Members) RemoveMember(ctx context.Context, caller principal.Principal, companyID, personID string) error {
 	rule := requireManageMembers
 	if personID == caller.PersonID {
 		rule = allowMembers
@@ -143,7 +144,7 @@ func (s *Members) RemoveMember(ctx context.Context, caller Actor, companyID, per
 
 // RemoveMemberByEmail is RemoveMember by mail address. Only the operator may call
 // it.
-func (s *Members) RemoveMemberByEmail(ctx context.Context, caller Actor, companyID, email string) error {
+func (s *Members) RemoveMemberByEmail(ctx context.Context, caller principal.Principal, companyID, email string) error {
 	personID, err := s.db.findIDByEmail(ctx, caller, email)
 	if err != nil {
 		return err

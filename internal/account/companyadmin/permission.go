@@ -8,6 +8,7 @@ import (
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // The refusals. Resources of other companies and resources that do not exist get
@@ -31,7 +32,7 @@ var ErrLastAdmin = fault.New(fault.Forbidden, "The company must keep at least on
 // transaction reads it. The operator has a role with all permissions.
 type companyAccess struct {
 	company.Membership
-	caller Actor
+	caller principal.Principal
 }
 
 // companyRule returns nil if the caller may do something in the company.
@@ -53,9 +54,9 @@ func (c companyAccess) requirePermission(p company.Permission) error {
 // authorizeCompany reads the caller's membership in a company and applies the
 // rule to it. Callers who are not members get the answer that there is no such
 // company.
-func authorizeCompany(ctx context.Context, tx *sqldb.Tx, caller Actor, companyID string, rule companyRule) (companyAccess, error) {
+func authorizeCompany(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, companyID string, rule companyRule) (companyAccess, error) {
 	c := companyAccess{caller: caller}
-	if isOperator(caller) {
+	if caller.Operator {
 		found, err := company.ByID(ctx, tx, companyID)
 		c.Company = found
 		c.Role.Permissions = company.CompanyPermissions
@@ -130,7 +131,7 @@ func (c companyAccess) roleNameOf(ctx context.Context, tx *sqldb.Tx, personID st
 // invitation or by their mail domain, with their consent. The operator may add
 // anyone.
 func (c companyAccess) requireMember(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	if isOperator(c.caller) {
+	if c.caller.Operator {
 		return nil
 	}
 	m, err := FindMembership(ctx, tx, personID, c.Company.ID)
@@ -143,7 +144,7 @@ func (c companyAccess) requireMember(ctx context.Context, tx *sqldb.Tx, personID
 // requireAdminLeft refuses a change, already made in tx, after which the company
 // has no member who can manage members. The operator may make such a change.
 func (c companyAccess) requireAdminLeft(ctx context.Context, tx *sqldb.Tx) error {
-	if isOperator(c.caller) || !c.Role.May(company.ManageMembers) {
+	if c.caller.Operator || !c.Role.May(company.ManageMembers) {
 		return nil
 	}
 	left, err := company.HasAdmin(ctx, tx, c.Company.ID)
@@ -209,7 +210,7 @@ func requireViewBudget(t teamAccess) error {
 // requireAllowedApp refuses an app that the caller's role in the team does not
 // allow.
 func (t teamAccess) requireAllowedApp() error {
-	if t.caller.ByPlugin && !t.role.AllowsApp(t.caller.PluginKind) {
+	if t.caller.UsesPlugin() && !t.role.AllowsApp(t.caller.Plugin) {
 		return errPlugin
 	}
 	return nil
@@ -218,14 +219,14 @@ func (t teamAccess) requireAllowedApp() error {
 // authorizeTeam reads the caller's membership in a team and applies the rule to
 // it. Callers who are not members of the company get the answer that there is no
 // such team.
-func authorizeTeam(ctx context.Context, tx *sqldb.Tx, caller Actor, teamID string, rule teamRule) (t teamAccess, err error) {
+func authorizeTeam(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, teamID string, rule teamRule) (t teamAccess, err error) {
 	if t.team, err = company.TeamByID(ctx, tx, teamID); err == nil {
 		t.companyAccess, err = authorizeCompany(ctx, tx, caller, t.team.CompanyID, allowMembers)
 	}
 	if fault.Is(err, fault.NotFound) {
 		err = errNoTeam
 	}
-	if err != nil || isOperator(caller) {
+	if err != nil || caller.Operator {
 		return t, err
 	}
 

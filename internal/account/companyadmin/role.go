@@ -7,6 +7,7 @@ import (
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // Roles administers the roles of companies.
@@ -15,7 +16,7 @@ type Roles struct {
 }
 
 // ListRoles returns a company's roles, ordered by name.
-func (s *Roles) ListRoles(ctx context.Context, caller Actor, companyID string) (all []company.Role, err error) {
+func (s *Roles) ListRoles(ctx context.Context, caller principal.Principal, companyID string) (all []company.Role, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, allowMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Roles(ctx, tx, companyID)
 		return err
@@ -24,7 +25,7 @@ func (s *Roles) ListRoles(ctx context.Context, caller Actor, companyID string) (
 }
 
 // SetRole creates a role or replaces its permissions.
-func (s *Roles) SetRole(ctx context.Context, caller Actor, companyID string, r company.Role) (stored company.Role, err error) {
+func (s *Roles) SetRole(ctx context.Context, caller principal.Principal, companyID string, r company.Role) (stored company.Role, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		before, err := findRole(ctx, tx, companyID, r.Name)
 		if err != nil {
@@ -54,7 +55,7 @@ func (s *Roles) SetRole(ctx context.Context, caller Actor, companyID string, r c
 }
 
 // DeleteRole deletes a role that no member has.
-func (s *Roles) DeleteRole(ctx context.Context, caller Actor, companyID, name string) error {
+func (s *Roles) DeleteRole(ctx context.Context, caller principal.Principal, companyID, name string) error {
 	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		before, err := findRole(ctx, tx, companyID, name)
 		if err != nil {

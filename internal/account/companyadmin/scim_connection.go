@@ -8,6 +8,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
+	"atelier/internal/people/principal"
 )
 
 // SCIMConnections administers the SCIM tokens by which companies' identity
@@ -37,7 +38,7 @@ func requireManageProvisioning(c companyAccess) error {
 }
 
 // GetConnection returns the company's SCIM token, without its value.
-func (s *SCIMConnections) GetConnection(ctx context.Context, caller Actor, companyID string) (t credential.DirectoryToken, err error) {
+func (s *SCIMConnections) GetConnection(ctx context.Context, caller principal.Principal, companyID string) (t credential.DirectoryToken, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageProvisioning, func(tx *sqldb.Tx, _ companyAccess) error {
 		t, err = credential.DirectoryOf(ctx, tx, companyID)
 		return err
@@ -47,7 +48,7 @@ func (s *SCIMConnections) GetConnection(ctx context.Context, caller Actor, compa
 
 // ConnectProvider creates the SCIM token of the company's identity provider and
 // revokes the previous one.
-func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller Actor, companyID string) (t credential.DirectoryToken, secret string, err error) {
+func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller principal.Principal, companyID string) (t credential.DirectoryToken, secret string, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageProvisioning, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		// Checked again, since rules do not apply to the operator.
 		if err := CheckProvisioningPlan(c.Company); err != nil {
@@ -67,7 +68,7 @@ func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller Actor, com
 
 // DisconnectProvider revokes the company's SCIM token. Members and teams stay as
 // they are.
-func (s *SCIMConnections) DisconnectProvider(ctx context.Context, caller Actor, companyID string) error {
+func (s *SCIMConnections) DisconnectProvider(ctx context.Context, caller principal.Principal, companyID string) error {
 	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (audit.Entry, error) {
 		t, err := credential.DisconnectDirectory(ctx, tx, companyID)
 		return audit.Entry{Act: audit.ScimDisconnected, Details: map[string]string{"hint": t.Hint}}, err
@@ -75,7 +76,7 @@ func (s *SCIMConnections) DisconnectProvider(ctx context.Context, caller Actor, 
 }
 
 // DisconnectAllProviders revokes the SCIM tokens of all companies.
-func (s *SCIMConnections) DisconnectAllProviders(ctx context.Context, caller Actor) error {
+func (s *SCIMConnections) DisconnectAllProviders(ctx context.Context, caller principal.Principal) error {
 	var companyIDs []string
 	err := s.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		companyIDs, err = credential.Directories(ctx, tx)

@@ -6,6 +6,7 @@ import (
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // Teams administers the teams of companies.
@@ -14,7 +15,7 @@ type Teams struct {
 }
 
 // ListTeams returns a company's teams after a key, ordered by name.
-func (s *Teams) ListTeams(ctx context.Context, caller Actor, companyID string, after company.Key, limit int) (all []company.Team, err error) {
+func (s *Teams) ListTeams(ctx context.Context, caller principal.Principal, companyID string, after company.Key, limit int) (all []company.Team, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, allowMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Teams(ctx, tx, companyID, after, limit)
 		return err
@@ -23,7 +24,7 @@ func (s *Teams) ListTeams(ctx context.Context, caller Actor, companyID string, a
 }
 
 // CreateTeam creates a team without members.
-func (s *Teams) CreateTeam(ctx context.Context, caller Actor, companyID, name string) (team company.Team, err error) {
+func (s *Teams) CreateTeam(ctx context.Context, caller principal.Principal, companyID, name string) (team company.Team, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageTeams, func(tx *sqldb.Tx, _ companyAccess) (audit.Entry, error) {
 		team, err = company.CreateTeam(ctx, tx, companyID, name)
 		return audit.Entry{Act: audit.TeamCreated, Details: map[string]string{"team": team.ID, "name": name}}, err
@@ -32,7 +33,7 @@ func (s *Teams) CreateTeam(ctx context.Context, caller Actor, companyID, name st
 }
 
 // GetTeam returns a team.
-func (s *Teams) GetTeam(ctx context.Context, caller Actor, teamID string) (team company.Team, err error) {
+func (s *Teams) GetTeam(ctx context.Context, caller principal.Principal, teamID string) (team company.Team, err error) {
 	err = s.db.readTeam(ctx, caller, teamID, allowCompanyMembers, func(_ *sqldb.Tx, t teamAccess) error {
 		team = t.team
 		return nil
@@ -41,7 +42,7 @@ func (s *Teams) GetTeam(ctx context.Context, caller Actor, teamID string) (team 
 }
 
 // RenameTeam changes a team's name.
-func (s *Teams) RenameTeam(ctx context.Context, caller Actor, teamID, name string) (team company.Team, err error) {
+func (s *Teams) RenameTeam(ctx context.Context, caller principal.Principal, teamID, name string) (team company.Team, err error) {
 	err = s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error) {
 		team = t.team
 		team.Name = name
@@ -52,7 +53,7 @@ func (s *Teams) RenameTeam(ctx context.Context, caller Actor, teamID, name strin
 }
 
 // RemoveTeam removes a team.
-func (s *Teams) RemoveTeam(ctx context.Context, caller Actor, teamID string) error {
+func (s *Teams) RemoveTeam(ctx context.Context, caller principal.Principal, teamID string) error {
 	return s.db.changeTeam(ctx, caller, teamID, requireManageAllTeams, func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error) {
 		e := audit.Entry{Act: audit.TeamRemoved, Details: map[string]string{"team": teamID, "name": t.team.Name}}
 		return e, company.RemoveTeam(ctx, tx, teamID)

@@ -7,6 +7,7 @@ import (
 	"atelier/internal/base/failpoint"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // TeamMembers administers the members of teams.
@@ -15,7 +16,7 @@ type TeamMembers struct {
 }
 
 // ListTeamMembers returns a team's members after a key, ordered by address.
-func (s *TeamMembers) ListTeamMembers(ctx context.Context, caller Actor, teamID string, after company.Key, limit int) (all []company.TeamMember, err error) {
+func (s *TeamMembers) ListTeamMembers(ctx context.Context, caller principal.Principal, teamID string, after company.Key, limit int) (all []company.TeamMember, err error) {
 	err = s.db.readTeam(ctx, caller, teamID, requireTeamMember, func(tx *sqldb.Tx, _ teamAccess) error {
 		all, err = company.TeamMembers(ctx, tx, teamID, after, limit)
 		return err
@@ -26,7 +27,7 @@ func (s *TeamMembers) ListTeamMembers(ctx context.Context, caller Actor, teamID 
 // SetTeamMember adds a member of the company to the team or assigns them another
 // role there. The operator may add a person from outside, who then becomes a
 // member of the company with the role member.
-func (s *TeamMembers) SetTeamMember(ctx context.Context, caller Actor, teamID, personID, role string) (m company.TeamMember, err error) {
+func (s *TeamMembers) SetTeamMember(ctx context.Context, caller principal.Principal, teamID, personID, role string) (m company.TeamMember, err error) {
 	err = s.db.changeTeamAndPerson(ctx, caller, teamID, personID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		if err := t.requireMember(ctx, tx, personID); err != nil {
 			return e, err
@@ -63,7 +64,7 @@ func (s *TeamMembers) SetTeamMember(ctx context.Context, caller Actor, teamID, p
 
 // AddTeamMember is SetTeamMember by mail address, with the role member if none is
 // given. Only the operator may call it.
-func (s *TeamMembers) AddTeamMember(ctx context.Context, caller Actor, teamID, email, role string) (personID string, err error) {
+func (s *TeamMembers) AddTeamMember(ctx context.Context, caller principal.Principal, teamID, email, role string) (personID string, err error) {
 	if personID, err = s.db.findIDByEmail(ctx, caller, email); err != nil {
 		return "", err
 	}
@@ -72,7 +73,7 @@ func (s *TeamMembers) AddTeamMember(ctx context.Context, caller Actor, teamID, e
 }
 
 // RemoveTeamMember removes a person from the team. Every member may leave.
-func (s *TeamMembers) RemoveTeamMember(ctx context.Context, caller Actor, teamID, personID string) error {
+func (s *TeamMembers) RemoveTeamMember(ctx context.Context, caller principal.Principal, teamID, personID string) error {
 	rule := requireManageTeam
 	if personID == caller.PersonID {
 		rule = allowCompanyMembers
@@ -98,7 +99,7 @@ func (s *TeamMembers) RemoveTeamMember(ctx context.Context, caller Actor, teamID
 
 // RemoveTeamMemberByEmail is RemoveTeamMember by mail address. Only the operator
 // may call it.
-func (s *TeamMembers) RemoveTeamMemberByEmail(ctx context.Context, caller Actor, teamID, email string) error {
+func (s *TeamMembers) RemoveTeamMemberByEmail(ctx context.Context, caller principal.Principal, teamID, email string) error {
 	personID, err := s.db.findIDByEmail(ctx, caller, email)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // TeamRoles administers the roles of teams.
@@ -16,7 +17,7 @@ type TeamRoles struct {
 }
 
 // ListTeamRoles returns a team's roles, ordered by name.
-func (s *TeamRoles) ListTeamRoles(ctx context.Context, caller Actor, teamID string) (all []company.TeamRole, err error) {
+func (s *TeamRoles) ListTeamRoles(ctx context.Context, caller principal.Principal, teamID string) (all []company.TeamRole, err error) {
 	err = s.db.readTeam(ctx, caller, teamID, requireTeamMember, func(tx *sqldb.Tx, _ teamAccess) error {
 		all, err = company.TeamRoles(ctx, tx, teamID)
 		return err
@@ -25,7 +26,7 @@ func (s *TeamRoles) ListTeamRoles(ctx context.Context, caller Actor, teamID stri
 }
 
 // SetTeamRole creates a role of a team or replaces it.
-func (s *TeamRoles) SetTeamRole(ctx context.Context, caller Actor, teamID string, r company.TeamRole) (stored company.TeamRole, err error) {
+func (s *TeamRoles) SetTeamRole(ctx context.Context, caller principal.Principal, teamID string, r company.TeamRole) (stored company.TeamRole, err error) {
 	err = s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		stored, e, err = t.setTeamRole(ctx, tx, r)
 		return e, err
@@ -36,7 +37,7 @@ func (s *TeamRoles) SetTeamRole(ctx context.Context, caller Actor, teamID string
 // SetTeamRolePermissions adds permissions to a role of a team, or removes them,
 // and leaves the rest of the role unchanged. A new role starts with the
 // permissions to generate with all tools and to use all plugins.
-func (s *TeamRoles) SetTeamRolePermissions(ctx context.Context, caller Actor, teamID, name string, changes map[company.Permission]bool) (stored company.TeamRole, err error) {
+func (s *TeamRoles) SetTeamRolePermissions(ctx context.Context, caller principal.Principal, teamID, name string, changes map[company.Permission]bool) (stored company.TeamRole, err error) {
 	err = s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		r, err := company.TeamRoleByName(ctx, tx, teamID, name)
 		if fault.Is(err, fault.NotFound) {
@@ -92,7 +93,7 @@ func (t teamAccess) setTeamRole(ctx context.Context, tx *sqldb.Tx, r company.Tea
 }
 
 // DeleteTeamRole deletes a role of a team that no member has.
-func (s *TeamRoles) DeleteTeamRole(ctx context.Context, caller Actor, teamID, name string) error {
+func (s *TeamRoles) DeleteTeamRole(ctx context.Context, caller principal.Principal, teamID, name string) error {
 	return s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		before, err := t.findTeamRole(ctx, tx, name)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/device"
+	"atelier/internal/people/session"
 )
 
 // longLived codes outlast the windows of the limits.
@@ -56,7 +57,7 @@ func TestWrongCodesFromAnAddress(t *testing.T) {
 			people = append(people, in)
 		}
 		from := func(n int, address, code string) error {
-			return second(w.Desk.OpenGrant(w.Context(), people[n], code, identity.Visitor{Address: address}))
+			return second(w.Desk.OpenGrant(w.Context(), people[n], code, session.Client{Address: address}))
 		}
 		for i := range 30 + 4*3 {
 			w.refused("a wrong code", from(i%4, fmt.Sprintf("2001:db8::%x", i), "BBBB-BBBB"), fault.NotFound)
@@ -76,7 +77,7 @@ func TestWrongCodesFromAnAddress(t *testing.T) {
 func TestStartsPerAddress(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		from := func(address string) error {
-			return second(w.Desk.StartDevice(w.Context(), "", identity.Visitor{Address: address}))
+			return second(w.Desk.StartDevice(w.Context(), "", session.Client{Address: address}))
 		}
 		for minute := range 5 {
 			for i := range 20 {

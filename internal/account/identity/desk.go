@@ -8,7 +8,6 @@ package identity
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"time"
 
@@ -80,35 +79,6 @@ type Desk struct{ Parts }
 // New makes a desk.
 func New(p Parts) *Desk { return &Desk{p} }
 
-// Visitor is where a request comes from.
-type Visitor struct {
-	Agent   string
-	Address string
-	// Browser is the cookie of a known browser; see session.Remember.
-	Browser string
-}
-
-// network is what limits count a visitor by: IPv6 hands out whole /64 networks
-// to one customer.
-func (v Visitor) network() string {
-	a, err := netip.ParseAddr(v.Address)
-	if err != nil || !a.Is6() || a.Is4In6() {
-		return v.Address
-	}
-	return netip.PrefixFrom(a, 64).Masked().String()
-}
-
-// Actor is who does something to an account.
-type Actor struct {
-	PersonID string
-	Address  string
-
-	trusted bool
-}
-
-// Operator may do everything. It is for the admin command alone.
-var Operator = Actor{trusted: true}
-
 // act writes an audit entry of a person about themselves.
 func act(ctx context.Context, tx *sqldb.Tx, a audit.Act, personID, address string, details map[string]string) error {
 	return audit.Add(ctx, tx, audit.Entry{
@@ -174,12 +144,12 @@ type Entered struct {
 
 // enter starts a session for a person, whose row is locked. The browser is known
 // to them from then on.
-func (d *Desk) enter(ctx context.Context, tx *sqldb.Tx, p person.Person, provider string, v Visitor) (Entered, error) {
-	_, cookie, err := session.Start(ctx, tx, session.Session{PersonID: p.ID, Provider: provider, Agent: v.Agent, Address: v.Address}, d.Settings.SessionLifetime)
+func (d *Desk) enter(ctx context.Context, tx *sqldb.Tx, p person.Person, provider string, v session.Client) (Entered, error) {
+	_, cookie, err := session.Start(ctx, tx, session.Session{PersonID: p.ID, Provider: provider, Agent: v.UserAgent, Address: v.Address}, d.Settings.SessionLifetime)
 	if err != nil {
 		return Entered{}, fmt.Errorf("start session: %w", err)
 	}
-	browser, err := session.Remember(ctx, tx, p.ID, v.Browser, d.Settings.KnownLifetime)
+	browser, err := session.Remember(ctx, tx, p.ID, v.KnownBrowser, d.Settings.KnownLifetime)
 	if err != nil {
 		return Entered{}, fmt.Errorf("remember browser: %w", err)
 	}

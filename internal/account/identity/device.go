@@ -12,17 +12,19 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
 )
 
 // StartDevice begins the sign-in of a device.
-func (d *Desk) StartDevice(ctx context.Context, pluginKind string, v Visitor) (codes device.Codes, err error) {
+func (d *Desk) StartDevice(ctx context.Context, pluginKind string, v session.Client) (codes device.Codes, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		// The keys stay locked until the grant is there, so that starts of one
 		// network come one after the other.
 		if err := paceNetwork(ctx, tx, "start", v, startsOfNetwork); err != nil {
 			return err
 		}
-		codes, err = d.Devices.Start(ctx, tx, device.Request{PluginKind: pluginKind, Agent: v.Agent, Address: v.Address, Network: v.network()})
+		codes, err = d.Devices.Start(ctx, tx, device.Request{PluginKind: pluginKind, Agent: v.UserAgent, Address: v.Address, Network: v.Network()})
 		return err
 	})
 	if err != nil {
@@ -38,7 +40,7 @@ func (d *Desk) VerificationURL(userCode string) string {
 
 // OpenGrant shows a signed-in person the device that asks for them. Wrong codes
 // count against the person and the address.
-func (d *Desk) OpenGrant(ctx context.Context, s Session, userCode string, v Visitor) (g device.Grant, err error) {
+func (d *Desk) OpenGrant(ctx context.Context, s Session, userCode string, v session.Client) (g device.Grant, err error) {
 	taken, err := d.tryCode(ctx, s.PersonID, v)
 	if err != nil {
 		return g, err
@@ -56,7 +58,7 @@ func (d *Desk) OpenGrant(ctx context.Context, s Session, userCode string, v Visi
 }
 
 // seen records that a person was the second to open a grant.
-func seen(ctx context.Context, tx *sqldb.Tx, s Session, g device.Grant, v Visitor) error {
+func seen(ctx context.Context, tx *sqldb.Tx, s Session, g device.Grant, v session.Client) error {
 	if !g.JustLocked {
 		return nil
 	}
@@ -72,7 +74,7 @@ type Verdict struct {
 
 // DecideGrant approves or refuses a device. A code that is not that of the page
 // counts against its grant, which dies of the fifth.
-func (d *Desk) DecideGrant(ctx context.Context, s Session, a Verdict, v Visitor) (g device.Grant, err error) {
+func (d *Desk) DecideGrant(ctx context.Context, s Session, a Verdict, v session.Client) (g device.Grant, err error) {
 	taken, err := d.tryCode(ctx, s.PersonID, v)
 	if err != nil {
 		return g, err
@@ -140,7 +142,7 @@ type SignedIn struct {
 const dropLifetime = 24 * time.Hour
 
 // Poll gives a device its tokens once a person approved it, exactly once.
-func (d *Desk) Poll(ctx context.Context, deviceCode string, v Visitor) (in SignedIn, err error) {
+func (d *Desk) Poll(ctx context.Context, deviceCode string, v session.Client) (in SignedIn, err error) {
 	err = d.Devices.Poll(ctx, d.DB, deviceCode, func(tx *sqldb.Tx, _ device.Grant, dev device.Device, refresh string) error {
 		p, err := locked(ctx, tx, dev.PersonID)
 		if err != nil {
@@ -154,7 +156,7 @@ func (d *Desk) Poll(ctx context.Context, deviceCode string, v Visitor) (in Signe
 			return err
 		}
 		in = SignedIn{Tokens: Tokens{id, refresh, expires}, DeviceID: dev.ID}
-		if in.Record, err = d.record(ctx, tx, p.ID, dev.Provider, reachOfDevice(dev.PluginKind)); err != nil {
+		if in.Record, err = d.record(ctx, tx, principalOf(dev)); err != nil {
 			return err
 		}
 		if err := d.tellDevice(ctx, tx, p, dev); err != nil {
@@ -166,6 +168,15 @@ func (d *Desk) Poll(ctx context.Context, deviceCode string, v Visitor) (in Signe
 		failpoint.Hit("poll.after_claim_before_reply")
 	}
 	return in, err
+}
+
+// principalOf returns the principal of the ID tokens of a device.
+func principalOf(dev device.Device) principal.Principal {
+	return principal.Principal{
+		PersonID:   dev.PersonID,
+		Credential: principal.Credential{Kind: principal.IDToken, ID: dev.ID, Provider: dev.Provider},
+		Plugin:     dev.PluginKind,
+	}
 }
 
 // tellDevice tells a person about a new device, with a link that ends it.
@@ -190,7 +201,7 @@ func Replayed(ctx context.Context, tx *sqldb.Tx, dev device.Device) error {
 }
 
 // Refresh gives a device a new ID token.
-func (d *Desk) Refresh(ctx context.Context, refreshToken string, v Visitor) (t Tokens, err error) {
+func (d *Desk) Refresh(ctx context.Context, refreshToken string, v session.Client) (t Tokens, err error) {
 	if err := d.confirm(ctx, refreshToken); err != nil {
 		return t, err
 	}
@@ -235,7 +246,7 @@ func (d *Desk) ListDevices(ctx context.Context, personID string, after *device.A
 }
 
 // RevokeDevice ends one device of a person.
-func (d *Desk) RevokeDevice(ctx context.Context, a Actor, personID, deviceID string) error {
+func (d *Desk) RevokeDevice(ctx context.Context, a principal.Principal, personID, deviceID string) error {
 	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := d.Devices.Revoke(ctx, tx, personID, deviceID, "revoked"); err != nil {
 			return err
@@ -255,7 +266,7 @@ func (d *Desk) RevokeDevice(ctx context.Context, a Actor, personID, deviceID str
 }
 
 // DropDevice ends a device with the link of the mail that told about it.
-func (d *Desk) DropDevice(ctx context.Context, secret string, v Visitor) error {
+func (d *Desk) DropDevice(ctx context.Context, secret string, v session.Client) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		l, err := person.UseLink(ctx, tx, person.DropLink, secret)
 		if err != nil {

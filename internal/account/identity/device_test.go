@@ -14,6 +14,8 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
 )
 
 // open opens the approval page.
@@ -31,7 +33,7 @@ func TestDeviceSignIn(t *testing.T) {
 		anna := w.somebody("anna@example.com", true)
 		in, _ := w.browser(anna.ID)
 		mark := w.mark()
-		codes, err := w.Desk.StartDevice(w.Context(), "blender", identity.Visitor{Agent: "Blender/5.0", Address: "203.0.113.7"})
+		codes, err := w.Desk.StartDevice(w.Context(), "blender", session.Client{UserAgent: "Blender/5.0", Address: "203.0.113.7"})
 		w.ok(err)
 		if got, want := w.Desk.VerificationURL(codes.UserCode), identitytest.AppURL+"/device?code="+codes.UserCode; got != want {
 			w.Errorf("verification address = %s, want %s", got, want)
@@ -45,7 +47,7 @@ func TestDeviceSignIn(t *testing.T) {
 		w.recorded("looking", mark)
 		w.ok(w.decide(in, g.ID, codes.UserCode, true))
 
-		got, err := w.Desk.Poll(w.Context(), codes.DeviceCode, identity.Visitor{Address: "203.0.113.8"})
+		got, err := w.Desk.Poll(w.Context(), codes.DeviceCode, session.Client{Address: "203.0.113.8"})
 		w.ok(err)
 		claims, err := w.Tokens.Verify(w.Context(), got.Tokens.ID)
 		if want := (idtoken.Claims{PersonID: anna.ID, DeviceID: got.DeviceID}); err != nil || claims != want {
@@ -295,7 +297,7 @@ func TestRevokeDevice(t *testing.T) {
 		anna, bert := w.somebody("anna@example.com", true), w.somebody("bert@example.com", true)
 		dev, other := w.Device(anna.ID, ""), w.Device(anna.ID, "")
 		revoke := func(who person.Person, id string) error {
-			return w.Desk.RevokeDevice(w.Context(), identity.Actor{PersonID: who.ID, Address: "192.0.2.1"}, who.ID, id)
+			return w.Desk.RevokeDevice(w.Context(), principal.Principal{PersonID: who.ID, Address: "192.0.2.1"}, who.ID, id)
 		}
 		mark := w.mark()
 		foreign, unknown := revoke(bert, dev.DeviceID), revoke(bert, "00000000000000000000")

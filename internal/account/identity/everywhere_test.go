@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/device"
+	"atelier/internal/people/principal"
 )
 
 func TestSignOutEverywhere(t *testing.T) {
@@ -19,7 +20,7 @@ func TestSignOutEverywhere(t *testing.T) {
 			hers.devices = append(hers.devices, w.Device(anna.ID, ""))
 		}
 		mark := w.mark()
-		w.ok(w.Desk.SignOutEverywhere(w.Context(), identity.Actor{PersonID: anna.ID, Address: "192.0.2.1"}, anna.ID))
+		w.ok(w.Desk.SignOutEverywhere(w.Context(), principal.Principal{PersonID: anna.ID, Address: "192.0.2.1"}, anna.ID))
 		w.ended(hers, true)
 		w.recorded("hers", mark, audit.SessionSignedOutEverywhere)
 		if r := w.records(mark)[0]; r.ActorID != anna.ID || r.PersonID != anna.ID || r.Address != "192.0.2.1" {
@@ -58,7 +59,7 @@ func TestSignOutEverywhereAmongMany(t *testing.T) {
 			dbtest.Together(33, func(i int) {
 				switch {
 				case i == 16:
-					if err := w.Desk.SignOutEverywhere(w.Context(), identity.Actor{PersonID: id}, id); err != nil {
+					if err := w.Desk.SignOutEverywhere(w.Context(), principal.Principal{PersonID: id}, id); err != nil {
 						w.Error(err)
 					}
 				case i < 16:

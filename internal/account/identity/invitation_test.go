@@ -3,7 +3,6 @@ package identity_test
 import (
 	"testing"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
@@ -11,6 +10,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 func TestAcceptInvitation(t *testing.T) {
@@ -56,7 +56,7 @@ func TestAcceptInvitationFromTheList(t *testing.T) {
 		c := w.Company("Studio", company.TeamPlan)
 		anna, bert := w.somebody("anna@example.com", false), w.somebody("bert@example.com", true)
 		offer := func(email string) string {
-			inv, _, err := w.Companies.Invitations.CreateInvitation(w.Context(), companyadmin.Operator, company.Draft{CompanyID: c, Email: email})
+			inv, _, err := w.Companies.Invitations.CreateInvitation(w.Context(), principal.Operator(), company.Draft{CompanyID: c, Email: email})
 			w.ok(err)
 			return inv.ID
 		}

@@ -50,8 +50,8 @@ var (
 
 // Keys that several acts use. Package dossier drops them, and all others with a
 // person or an address of mail in them, when an account is deleted.
-func pairKey(email string, v Visitor) string {
-	return ratelimit.Daily + "password/pair/" + strings.ToLower(email) + "/" + v.network()
+func pairKey(email string, v session.Client) string {
+	return ratelimit.Daily + "password/pair/" + strings.ToLower(email) + "/" + v.Network()
 }
 
 func resetKey(email string) string { return ratelimit.Daily + "reset/person/" + strings.ToLower(email) }
@@ -115,8 +115,8 @@ func (d *Desk) try(ctx context.Context, key string, windows ...ratelimit.Window)
 
 // paceNetwork takes what one act without a person costs a network: at most
 // perMinute, and fewer the longer it goes on.
-func paceNetwork(ctx context.Context, tx *sqldb.Tx, act string, v Visitor, b ratelimit.Backoff) error {
-	_, full, err := ratelimit.Pace(ctx, tx, act+"/address/"+v.network(), b, perMinute)
+func paceNetwork(ctx context.Context, tx *sqldb.Tx, act string, v session.Client, b ratelimit.Backoff) error {
+	_, full, err := ratelimit.Pace(ctx, tx, act+"/address/"+v.Network(), b, perMinute)
 	if err != nil {
 		return err
 	}
@@ -125,21 +125,21 @@ func paceNetwork(ctx context.Context, tx *sqldb.Tx, act string, v Visitor, b rat
 
 // known gives the id of a browser that is known to whoever has the mail
 // address, "" for any other. It asks the database the same for everybody.
-func known(ctx context.Context, tx *sqldb.Tx, email string, v Visitor) (id string, err error) {
-	if v.Browser == "" {
+func known(ctx context.Context, tx *sqldb.Tx, email string, v session.Client) (id string, err error) {
+	if v.KnownBrowser == "" {
 		return "", nil
 	}
 	p, err := person.ByEmail(ctx, tx, email)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return "", err
 	}
-	return session.Known(ctx, tx, p.ID, v.Browser)
+	return session.Known(ctx, tx, p.ID, v.KnownBrowser)
 }
 
 // tryPassword takes what one try of a password costs. A known browser whose own
 // limit is used up is treated like any other: who stole its cookie gets no more
 // out of it, and does not shut out whom it was stolen from.
-func (d *Desk) tryPassword(ctx context.Context, email string, v Visitor) (taken allowance, err error) {
+func (d *Desk) tryPassword(ctx context.Context, email string, v session.Client) (taken allowance, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		taken = allowance{}
 		id, err := known(ctx, tx, email, v)
@@ -169,7 +169,7 @@ func (d *Desk) tryPassword(ctx context.Context, email string, v Visitor) (taken 
 			return err
 		}
 
-		full, err = taken.pace(ctx, tx, "password/address/"+v.network(), passwordsOfNetwork)
+		full, err = taken.pace(ctx, tx, "password/address/"+v.Network(), passwordsOfNetwork)
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (d *Desk) tryPassword(ctx context.Context, email string, v Visitor) (taken 
 
 // tryCode takes what one user code costs a person. Where others of the network
 // have used up what it has, each person still has a few of their own.
-func (d *Desk) tryCode(ctx context.Context, personID string, v Visitor) (taken allowance, err error) {
+func (d *Desk) tryCode(ctx context.Context, personID string, v session.Client) (taken allowance, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		taken = allowance{}
 		full, err := taken.window(ctx, tx, "code/person/"+personID, codesOfPerson...)
@@ -191,7 +191,7 @@ func (d *Desk) tryCode(ctx context.Context, personID string, v Visitor) (taken a
 			return err
 		}
 
-		full, err = taken.window(ctx, tx, "code/address/"+v.network(), codesOfNetwork)
+		full, err = taken.window(ctx, tx, "code/address/"+v.Network(), codesOfNetwork)
 		if err != nil || full.Wait == 0 {
 			return err
 		}
@@ -211,7 +211,7 @@ func (d *Desk) tryCode(ctx context.Context, personID string, v Visitor) (taken a
 // send one. Where the person was sent one lately nothing is sent: that one still
 // works. Only the network is ever told to wait, so that the answer is the same
 // whoever is here.
-func (d *Desk) tryReset(ctx context.Context, email string, v Visitor) (send bool, err error) {
+func (d *Desk) tryReset(ctx context.Context, email string, v session.Client) (send bool, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var taken allowance
 		send = false
@@ -235,7 +235,7 @@ func (d *Desk) tryReset(ctx context.Context, email string, v Visitor) (send bool
 			return err
 		}
 		send = full.Wait == 0
-		full, err = taken.pace(ctx, tx, "reset/address/"+v.network(), mailsOfNetwork)
+		full, err = taken.pace(ctx, tx, "reset/address/"+v.Network(), mailsOfNetwork)
 		if err != nil {
 			return err
 		}

@@ -8,12 +8,14 @@ import (
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/fault"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
 )
 
 // Wrong codes of one person do not stop the others of an address.
 func TestWrongCodesOfANeighbour(t *testing.T) {
 	each(t, identitytest.Options{Device: longLived}, func(w *world) {
-		office := identity.Visitor{Address: "192.0.2.1"}
+		office := session.Client{Address: "192.0.2.1"}
 		open := func(in identity.Session, code string) error {
 			return second(w.Desk.OpenGrant(w.Context(), in, code, office))
 		}
@@ -32,7 +34,7 @@ func TestWrongCodesOfANeighbour(t *testing.T) {
 			w.refused("a wrong code", open(anna, "BBBB-BBBB"), fault.NotFound)
 		}
 		w.wait("one guess too many there", open(anna, code))
-		w.ok(second(w.Desk.OpenGrant(w.Context(), anna, code, identity.Visitor{Address: "192.0.2.2"})))
+		w.ok(second(w.Desk.OpenGrant(w.Context(), anna, code, session.Client{Address: "192.0.2.2"})))
 		w.pass(time.Hour)
 		w.ok(open(anna, code))
 	})
@@ -46,7 +48,7 @@ func TestStartsWithoutEnd(t *testing.T) {
 	o.Device.MaxPerNetwork = 40
 	each(t, o, func(w *world) {
 		start := func(address string) (string, error) {
-			codes, err := w.Desk.StartDevice(w.Context(), "", identity.Visitor{Address: address})
+			codes, err := w.Desk.StartDevice(w.Context(), "", session.Client{Address: address})
 			return codes.DeviceCode, err
 		}
 		mine, err := start("192.0.2.1")
@@ -74,7 +76,7 @@ func TestStolenCookieOfAKnownBrowser(t *testing.T) {
 		w.Person("anna@example.com")
 		w.Person("bert@example.com")
 		from := func(email, password, address, cookie string) (identity.Entered, error) {
-			return w.Desk.SignIn(w.Context(), email, password, identity.Visitor{Address: address, Browser: cookie})
+			return w.Desk.SignIn(w.Context(), email, password, session.Client{Address: address, KnownBrowser: cookie})
 		}
 		in, err := from("anna@example.com", password, "192.0.2.1", "")
 		w.ok(err)
@@ -110,7 +112,7 @@ func TestKnownBrowsersEnd(t *testing.T) {
 		id := w.Person("anna@example.com")
 		sign := func(cookie, password string) identity.Entered {
 			w.Helper()
-			in, err := w.Desk.SignIn(w.Context(), "anna@example.com", password, identity.Visitor{Address: "192.0.2.1", Browser: cookie})
+			in, err := w.Desk.SignIn(w.Context(), "anna@example.com", password, session.Client{Address: "192.0.2.1", KnownBrowser: cookie})
 			w.ok(err)
 			return in
 		}
@@ -122,7 +124,7 @@ func TestKnownBrowsersEnd(t *testing.T) {
 		if n := known(); n != 1 {
 			w.Errorf("%d known browsers after a sign-out, want 1", n)
 		}
-		w.ok(w.Desk.SignOutEverywhere(w.Context(), identity.Actor{PersonID: id}, id))
+		w.ok(w.Desk.SignOutEverywhere(w.Context(), principal.Principal{PersonID: id}, id))
 		if n := known(); n != 0 {
 			w.Errorf("%d known browsers after a sign-out everywhere, want none", n)
 		}

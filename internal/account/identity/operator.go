@@ -13,6 +13,7 @@ import (
 	"atelier/internal/people/credential"
 	"atelier/internal/people/device"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // Grant gives tokens to the personal account of the person with an address, or
@@ -117,9 +118,9 @@ func (d *Desk) RevokeDeviceOf(ctx context.Context, email, deviceID string) error
 		return err
 	}
 	if deviceID == "" {
-		return d.SignOutEverywhere(ctx, Operator, p.ID)
+		return d.SignOutEverywhere(ctx, principal.Operator(), p.ID)
 	}
-	return d.RevokeDevice(ctx, Operator, p.ID, deviceID)
+	return d.RevokeDevice(ctx, principal.Operator(), p.ID, deviceID)
 }
 
 // SignOutEveryone ends every browser, device and access token of all people, and
@@ -159,7 +160,7 @@ func (d *Desk) endCredentials(ctx context.Context, personID string) error {
 		if err != nil {
 			return err
 		}
-		if err := tokensEnded(ctx, tx, Operator, tokens); err != nil {
+		if err := tokensEnded(ctx, tx, principal.Operator(), tokens); err != nil {
 			return err
 		}
 		return audit.Add(ctx, tx, audit.Entry{Act: audit.SessionSignedOutEverywhere, PersonID: personID})

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
@@ -13,6 +12,8 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
 )
 
 // offer makes a link behind the desk's back.
@@ -184,9 +185,9 @@ func TestResetOfAVerifiedAccount(t *testing.T) {
 func TestResetOfASquattedAccount(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		c := w.Company("Studio", company.TeamPlan)
-		_, err := w.Companies.Domains.AddDomain(w.Context(), companyadmin.Operator, c, "studio.example", "", "")
+		_, err := w.Companies.Domains.AddDomain(w.Context(), principal.Operator(), c, "studio.example", "", "")
 		w.ok(err)
-		_, err = w.Companies.Domains.VerifyDomain(w.Context(), companyadmin.Operator, c, "studio.example", true)
+		_, err = w.Companies.Domains.VerifyDomain(w.Context(), principal.Operator(), c, "studio.example", true)
 		w.ok(err)
 		in, err := w.signUp(identity.Application{Email: "anna@studio.example"})
 		w.ok(err)
@@ -210,7 +211,7 @@ func TestRequestResetTellsNothing(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		anna := w.somebody("anna@example.com", true)
 		ask := func(email, address string) error {
-			return w.Desk.RequestReset(w.Context(), email, identity.Visitor{Address: address})
+			return w.Desk.RequestReset(w.Context(), email, session.Client{Address: address})
 		}
 		mark := w.mark()
 		w.ok(ask("nobody@example.com", "192.0.2.1"))

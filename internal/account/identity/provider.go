@@ -12,11 +12,13 @@ import (
 	"atelier/internal/people/credential"
 	"atelier/internal/people/oidc"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
 )
 
 // FinishProvider signs a browser in with what an OpenID provider says about the
 // person.
-func (d *Desk) FinishProvider(ctx context.Context, pending oidc.Pending, state, code string, v Visitor) (Entered, error) {
+func (d *Desk) FinishProvider(ctx context.Context, pending oidc.Pending, state, code string, v session.Client) (Entered, error) {
 	who, err := d.Provider.Finish(ctx, pending, state, code)
 	if err != nil {
 		return Entered{}, err
@@ -47,7 +49,7 @@ func (d *Desk) FinishProvider(ctx context.Context, pending oidc.Pending, state, 
 }
 
 // recognise finds the person that a provider speaks of, or makes them.
-func (d *Desk) recognise(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, v Visitor) (person.Person, error) {
+func (d *Desk) recognise(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, v session.Client) (person.Person, error) {
 	p, err := person.ByIdentity(ctx, tx, who.Issuer, who.Subject)
 	if !fault.Is(err, fault.NotFound) {
 		return p, err
@@ -75,14 +77,14 @@ func (d *Desk) recognise(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, v
 		"If this was not you, see your devices at "+d.Settings.AppURL+"/devices"); err != nil {
 		return p, err
 	}
-	if err := tokensEnded(ctx, tx, Actor{PersonID: p.ID, Address: v.Address}, ended); err != nil {
+	if err := tokensEnded(ctx, tx, principal.Principal{PersonID: p.ID, Address: v.Address}, ended); err != nil {
 		return p, err
 	}
 	return p, act(ctx, tx, audit.IdentityLinked, p.ID, v.Address, map[string]string{"provider": d.Provider.Name()})
 }
 
 // newcomer makes a person that the provider sent and nobody here knows.
-func (d *Desk) newcomer(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, v Visitor) (person.Person, error) {
+func (d *Desk) newcomer(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, v session.Client) (person.Person, error) {
 	invited, err := company.InvitationsFor(ctx, tx, who.Email)
 	if err != nil {
 		return person.Person{}, err

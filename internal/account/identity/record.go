@@ -13,6 +13,7 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/people/device"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 )
 
@@ -46,52 +47,25 @@ type Account struct {
 	Storage     quota.Usage
 }
 
-// Reach is what a record is about: all that the credential which asks can act
-// for, and nothing else.
-type Reach struct {
-	Personal bool
-	// Team decides about each of the person's teams by its company and their role.
-	Team func(companyID string, role company.TeamRole) bool
-	// Company decides about each company that they are in.
-	Company func(companyID string) bool
-}
-
-// Everything is the reach of a person in a browser.
-var Everything = Reach{
-	Personal: true,
-	Team:     func(string, company.TeamRole) bool { return true },
-	Company:  anyCompany,
-}
-
-// reachOfDevice is the reach of an app on a device: without the teams whose role
-// refuses such apps.
-func reachOfDevice(pluginKind string) Reach {
-	return Reach{
-		Personal: true,
-		Team:     func(_ string, role company.TeamRole) bool { return role.AllowsApp(pluginKind) },
-		Company:  anyCompany,
-	}
-}
-
-func anyCompany(string) bool { return true }
-
-// Record tells a person who they are, as far as a credential reaches.
-func (d *Desk) Record(ctx context.Context, personID, provider string, reach Reach) (r Record, err error) {
+// Record tells a person who they are, as far as the principal's credential
+// reaches.
+func (d *Desk) Record(ctx context.Context, p principal.Principal) (r Record, err error) {
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		r, err = d.record(ctx, tx, personID, provider, reach)
+		r, err = d.record(ctx, tx, p)
 		return err
 	})
 	return r, err
 }
 
-func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider string, reach Reach) (r Record, err error) {
+func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, p principal.Principal) (r Record, err error) {
+	personID := p.PersonID
 	if r.Person, err = person.ByID(ctx, tx, personID); err != nil {
 		return r, err
 	}
-	if r.Provider = provider; provider == "" {
+	if r.Provider = p.Credential.Provider; r.Provider == "" {
 		r.Provider = r.Person.Provider
 	}
-	if reach.Personal {
+	if p.ReachesPersonal() {
 		if r.TopUp, err = d.topUp(ctx, tx, personID); err != nil {
 			return r, err
 		}
@@ -102,7 +76,7 @@ func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider stri
 		return r, err
 	}
 	for _, t := range teams {
-		if reach.Team(t.Team.CompanyID, t.Role) {
+		if p.ReachesTeam(t.Team.CompanyID, t.Role) {
 			r.Accounts = append(r.Accounts, Account{
 				ID:          t.Team.ID,
 				Label:       t.Team.Name,
@@ -135,7 +109,7 @@ func (d *Desk) record(ctx context.Context, tx *sqldb.Tx, personID, provider stri
 	}
 	r.NewTeams = slices.DeleteFunc(r.NewTeams, func(t company.Team) bool { return !slices.Contains(ids, t.ID) })
 	r.Permissions, err = company.PermissionsOf(ctx, tx, personID)
-	maps.DeleteFunc(r.Permissions, func(id string, _ []company.Permission) bool { return !reach.Company(id) })
+	maps.DeleteFunc(r.Permissions, func(id string, _ []company.Permission) bool { return !p.ReachesCompany(id) })
 	return r, err
 }
 
@@ -148,7 +122,7 @@ func (d *Desk) topUp(ctx context.Context, tx *sqldb.Tx, personID string) (TopUp,
 }
 
 // ClaimTopUp gives a person the free tokens of this window, once.
-func (d *Desk) ClaimTopUp(ctx context.Context, personID string, v Visitor) (t TopUp, balance ledger.Balance, err error) {
+func (d *Desk) ClaimTopUp(ctx context.Context, personID string, v session.Client) (t TopUp, balance ledger.Balance, err error) {
 	if d.Settings.TopUp == 0 {
 		return t, balance, fault.New(fault.Forbidden, "There is no free top-up here.").With("reason", "off")
 	}
@@ -184,9 +158,11 @@ type Overview struct {
 const noticesShown = 20
 
 // Overview gathers all that a person can see about their account.
-func (d *Desk) Overview(ctx context.Context, personID string) (o Overview, err error) {
+func (d *Desk) Overview(ctx context.Context, p principal.Principal) (o Overview, err error) {
+	personID := p.PersonID
+	p.Credential.Provider = "" // the page names the person's own way to sign in
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		if o.Record, err = d.record(ctx, tx, personID, "", Everything); err != nil {
+		if o.Record, err = d.record(ctx, tx, p); err != nil {
 			return err
 		}
 		if o.Devices, err = d.Devices.List(ctx, tx, personID); err != nil {

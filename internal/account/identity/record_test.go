@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
@@ -17,7 +16,7 @@ import (
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
-	"atelier/internal/web/access"
+	"atelier/internal/people/principal"
 )
 
 // ids names the teams of a list.
@@ -32,9 +31,9 @@ func ids(teams []company.Team) []string {
 // own makes a domain a company's.
 func (w *world) own(companyID, domain, teamID string) {
 	w.Helper()
-	_, err := w.Companies.Domains.AddDomain(w.Context(), companyadmin.Operator, companyID, domain, teamID, "")
+	_, err := w.Companies.Domains.AddDomain(w.Context(), principal.Operator(), companyID, domain, teamID, "")
 	w.ok(err)
-	_, err = w.Companies.Domains.VerifyDomain(w.Context(), companyadmin.Operator, companyID, domain, true)
+	_, err = w.Companies.Domains.VerifyDomain(w.Context(), principal.Operator(), companyID, domain, true)
 	w.ok(err)
 }
 
@@ -73,29 +72,34 @@ func TestRecord(t *testing.T) {
 				w.Errorf("%s = %+v, want %+v", name, got, want)
 			}
 		}
-		got, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything)
+		got, err := w.Desk.Record(w.Context(), inBrowser(anna.ID, ""))
 		w.ok(err)
 		check("the record", got)
 		check("that of a sign-in", w.Device(anna.ID, "").Record)
-		o, err := w.Desk.Overview(w.Context(), anna.ID)
+		o, err := w.Desk.Overview(w.Context(), inBrowser(anna.ID, ""))
 		w.ok(err)
 		check("that of the account page", o.Record)
 		if len(o.Devices) != 1 || len(o.Sessions) != 1 || len(o.Notices) != 1 {
 			w.Errorf("overview = %+v", o)
 		}
 		want.Provider = "Studio"
-		got, err = w.Desk.Record(w.Context(), anna.ID, "Studio", identity.Everything)
+		got, err = w.Desk.Record(w.Context(), inBrowser(anna.ID, "Studio"))
 		w.ok(err)
 		check("with a provider", got)
 
-		w.ok(w.Companies.Members.RemoveMember(w.Context(), companyadmin.Operator, studio, anna.ID))
-		got, err = w.Desk.Record(w.Context(), anna.ID, "", identity.Everything)
+		w.ok(w.Companies.Members.RemoveMember(w.Context(), principal.Operator(), studio, anna.ID))
+		got, err = w.Desk.Record(w.Context(), inBrowser(anna.ID, ""))
 		if err != nil || len(got.Accounts) != 2 || got.Accounts[1].ID != light || len(got.Permissions) != 1 {
 			w.Errorf("the record of somebody who left = %+v, %v", got, err)
 		}
-		_, err = w.Desk.Record(w.Context(), "00000000000000000000", "", identity.Everything)
+		_, err = w.Desk.Record(w.Context(), inBrowser("00000000000000000000", ""))
 		w.refused("nobody", err, fault.NotFound)
 	})
+}
+
+// inBrowser is a person who signed in with the provider in a browser.
+func inBrowser(personID, provider string) principal.Principal {
+	return principal.ForSession(personID, "", provider, "192.0.2.1")
 }
 
 // TestRecordsOfCredentials shows each credential what it can act for.
@@ -107,25 +111,26 @@ func TestRecordsOfCredentials(t *testing.T) {
 		for _, secret := range []string{w.invite("", studio, film), w.invite("", north, light)} {
 			w.ok(w.Desk.AcceptInvitation(w.Context(), anna.ID, secret, w.Visitor()))
 		}
-		_, err := w.Companies.TeamRoles.SetTeamRole(w.Context(), companyadmin.Operator, light, company.TeamRole{
+		_, err := w.Companies.TeamRoles.SetTeamRole(w.Context(), principal.Operator(), light, company.TeamRole{
 			Name: "member", Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{"blender"},
 		})
 		w.ok(err)
 		for _, test := range []struct {
-			caller    access.Caller
+			caller    principal.Principal
 			accounts  []string
 			companies []string
 		}{
-			{access.Caller{Kind: access.IDToken, PluginKind: "blender"}, []string{anna.ID, light, film}, []string{studio, north}},
-			{access.Caller{Kind: access.IDToken, PluginKind: "houdini"}, []string{anna.ID, film}, []string{studio, north}},
-			{access.Caller{Kind: access.IDToken}, []string{anna.ID, film}, []string{studio, north}},
-			{access.Caller{Kind: access.PersonalToken}, []string{anna.ID}, nil},
-			{access.Caller{Kind: access.CompanyToken, CompanyID: studio}, []string{film}, []string{studio}},
-			{access.Caller{Kind: access.CompanyToken, CompanyID: north}, []string{light}, []string{north}},
-			{access.Caller{Kind: access.CompanyToken, CompanyID: foreign}, nil, nil},
+			{principal.Principal{Credential: principal.Credential{Kind: principal.IDToken}, Plugin: "blender"}, []string{anna.ID, light, film}, []string{studio, north}},
+			{principal.Principal{Credential: principal.Credential{Kind: principal.IDToken}, Plugin: "houdini"}, []string{anna.ID, film}, []string{studio, north}},
+			{principal.Principal{Credential: principal.Credential{Kind: principal.IDToken}}, []string{anna.ID, film}, []string{studio, north}},
+			{principal.Principal{Credential: principal.Credential{Kind: principal.PersonalToken}}, []string{anna.ID}, nil},
+			{principal.Principal{Credential: principal.Credential{Kind: principal.CompanyToken, CompanyID: studio}}, []string{film}, []string{studio}},
+			{principal.Principal{Credential: principal.Credential{Kind: principal.CompanyToken, CompanyID: north}}, []string{light}, []string{north}},
+			{principal.Principal{Credential: principal.Credential{Kind: principal.CompanyToken, CompanyID: foreign}}, nil, nil},
 		} {
 			c := test.caller
-			r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Reach{Personal: c.ReachesPersonal(), Team: c.ReachesTeam, Company: c.ReachesCompany})
+			c.PersonID = anna.ID
+			r, err := w.Desk.Record(w.Context(), c)
 			w.ok(err)
 
 			var accounts []string
@@ -141,7 +146,7 @@ func TestRecordsOfCredentials(t *testing.T) {
 			if !slices.Equal(accounts, test.accounts) || !slices.Equal(joined, teams) || !slices.Equal(companies, test.companies) {
 				w.Errorf("for %+v: accounts %v, new teams %v, companies %v, want %+v", c, accounts, joined, companies, test)
 			}
-			if own := c.Kind != access.CompanyToken; (r.TopUp == identity.TopUp{Available: true, Tokens: 50}) != own || (r.TopUp != identity.TopUp{}) != own {
+			if own := c.Credential.Kind != principal.CompanyToken; (r.TopUp == identity.TopUp{Available: true, Tokens: 50}) != own || (r.TopUp != identity.TopUp{}) != own {
 				w.Errorf("for %+v: top-up = %+v", c, r.TopUp)
 			}
 		}
@@ -166,7 +171,7 @@ func TestNewTeams(t *testing.T) {
 				w.Errorf("%s: new teams = %v, want %v", name, got, want)
 			}
 			w.pass(time.Second)
-			r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything)
+			r, err := w.Desk.Record(w.Context(), inBrowser(anna.ID, ""))
 			if got := ids(r.NewTeams); err != nil || !slices.Equal(got, append([]string{}, want...)) {
 				w.Errorf("%s: new teams later = %v, %v, want %v", name, got, err, want)
 			}
@@ -244,7 +249,7 @@ func TestTopUpOncePerWindow(t *testing.T) {
 				available bool
 			}{{time.Hour - time.Microsecond, false}, {time.Microsecond, true}} {
 				w.pass(step.pass)
-				if r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything); err != nil || r.TopUp != (identity.TopUp{Available: step.available, Tokens: 50}) {
+				if r, err := w.Desk.Record(w.Context(), inBrowser(anna.ID, "")); err != nil || r.TopUp != (identity.TopUp{Available: step.available, Tokens: 50}) {
 					w.Errorf("top-up = %+v, %v, want available %v", r.TopUp, err, step.available)
 				}
 			}
@@ -257,7 +262,7 @@ func TestNoTopUp(t *testing.T) {
 		anna := w.somebody("anna@example.com", true)
 		_, _, err := w.Desk.ClaimTopUp(w.Context(), anna.ID, w.Visitor())
 		w.because("top-up", err, "off")
-		if r, err := w.Desk.Record(w.Context(), anna.ID, "", identity.Everything); err != nil || r.TopUp != (identity.TopUp{}) {
+		if r, err := w.Desk.Record(w.Context(), inBrowser(anna.ID, "")); err != nil || r.TopUp != (identity.TopUp{}) {
 			w.Errorf("top-up = %+v, %v, want none", r.TopUp, err)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
+	"atelier/internal/people/session"
 )
 
 func TestRefresh(t *testing.T) {
@@ -110,7 +111,7 @@ func TestReusedRefreshTokenKillsTheDevice(t *testing.T) {
 				w.ok(err)
 				reused, newest := reuse(w, dev.Tokens.Refresh, next.Refresh)
 				mark := w.mark()
-				got, err := w.Desk.Refresh(w.Context(), reused, identity.Visitor{Address: "192.0.2.1"})
+				got, err := w.Desk.Refresh(w.Context(), reused, session.Client{Address: "192.0.2.1"})
 				w.refused("reuse", err, fault.TokenInvalid)
 				if got != (identity.Tokens{}) {
 					w.Errorf("reuse gives %+v", got)

@@ -16,6 +16,7 @@ import (
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
 	"atelier/internal/people/device"
+	"atelier/internal/people/principal"
 )
 
 // script is the life of an installation in which everything happens once.
@@ -174,7 +175,7 @@ func (w *world) play() *script {
 	bert = signIn("his third sign-in", "bert@studio.example", "bert's third password")
 	_, lost := s.device("a lost device", bert)
 	s.step("revoke", func() {
-		w.ok(w.Desk.RevokeDevice(ctx, identity.Actor{PersonID: bert.PersonID}, bert.PersonID, lost.DeviceID))
+		w.ok(w.Desk.RevokeDevice(ctx, principal.Principal{PersonID: bert.PersonID}, bert.PersonID, lost.DeviceID))
 	}, audit.DeviceRevoked)
 	s.device("a dropped device", bert)
 	s.step("drop", func() { w.ok(w.Desk.DropDevice(ctx, s.secrets["the link that drops a dropped device"], w.Visitor())) }, audit.DeviceRevoked)
@@ -184,16 +185,16 @@ func (w *world) play() *script {
 	s.step("make a token", func() { id, value = w.Token("bert@studio.example", ""); s.keep("a personal token", value) }, audit.TokenCreated)
 	s.step("use it", func() { w.admits(value); w.admits(value) }, audit.TokenFirstUsed)
 	s.step("regenerate it", func() {
-		_, value, err := w.Desk.RegenerateAccessToken(ctx, identity.Actor{PersonID: bert.PersonID}, id)
+		_, value, err := w.Desk.RegenerateAccessToken(ctx, principal.Principal{PersonID: bert.PersonID}, id)
 		w.ok(err)
 		s.keep("its new value", value)
 	}, audit.TokenRegenerated)
-	s.step("delete it", func() { w.ok(w.Desk.DeleteAccessToken(ctx, identity.Actor{PersonID: bert.PersonID}, id)) }, audit.TokenDeleted)
+	s.step("delete it", func() { w.ok(w.Desk.DeleteAccessToken(ctx, principal.Principal{PersonID: bert.PersonID}, id)) }, audit.TokenDeleted)
 	s.step("a company token", func() {
-		t, value, err := w.Desk.CreateCompanyToken(ctx, identity.Actor{PersonID: anna.PersonID}, c, bert.PersonID, "farm")
+		t, value, err := w.Desk.CreateCompanyToken(ctx, principal.Principal{PersonID: anna.PersonID}, c, bert.PersonID, "farm")
 		w.ok(err)
 		s.keep("a company token", value)
-		_, value, err = w.Desk.RegenerateCompanyToken(ctx, identity.Actor{PersonID: anna.PersonID}, c, t.ID)
+		_, value, err = w.Desk.RegenerateCompanyToken(ctx, principal.Principal{PersonID: anna.PersonID}, c, t.ID)
 		w.ok(err)
 		s.keep("its other value", value)
 		_, err = w.Desk.DeleteTokenValue(ctx, value)
@@ -216,20 +217,20 @@ func (w *world) play() *script {
 		}
 	}, audit.TokensToppedUp)
 	s.step("webhook secret", func() {
-		secrets, by, of := webhook.NewSecrets(w.Keys.Box("webhook"), time.Hour), identity.Actor{PersonID: bert.PersonID}, identity.Owner{ID: bert.PersonID}
+		secrets, by := webhook.NewSecrets(w.Keys.Box("webhook"), time.Hour), principal.Principal{PersonID: bert.PersonID, AccountID: bert.PersonID}
 		for range 2 {
-			made, err := w.Desk.WebhookSecret(ctx, by, secrets, of)
+			made, err := w.Desk.WebhookSecret(ctx, by, secrets)
 			w.ok(err)
 			s.keep("a webhook secret", made.Value)
 		}
-		next, err := w.Desk.RotateWebhookSecret(ctx, by, secrets, of)
+		next, err := w.Desk.RotateWebhookSecret(ctx, by, secrets)
 		w.ok(err)
 		s.keep("another webhook secret", next.Value)
 	}, audit.WebhookSecretMade, audit.WebhookSecretRotated)
 	s.step("rotate keys", func() { w.ok(second(w.Desk.RotateKeys(ctx))) }, audit.KeysRotated)
 	s.keepCodes("what is never fetched", w.Start(""))
 	s.step("sign out everywhere", func() {
-		w.ok(w.Desk.SignOutEverywhere(ctx, identity.Actor{PersonID: bert.PersonID}, bert.PersonID))
+		w.ok(w.Desk.SignOutEverywhere(ctx, principal.Principal{PersonID: bert.PersonID}, bert.PersonID))
 	}, audit.SessionSignedOutEverywhere)
 	s.step("suspend and restore", func() {
 		for _, on := range []bool{true, false} {

@@ -9,47 +9,42 @@ import (
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
-// Owner is the account that a secret belongs to.
-type Owner struct {
-	ID                string
-	TeamID, CompanyID string // empty for a personal account
-}
-
-// hold keeps the person whose account it is from being deleted meanwhile.
-func (o Owner) hold(ctx context.Context, tx *sqldb.Tx) error {
-	if o.TeamID != "" {
+// lockOwner keeps the person whose account it is from being deleted meanwhile.
+func lockOwner(ctx context.Context, tx *sqldb.Tx, p principal.Principal) error {
+	if p.TeamID != "" {
 		return nil
 	}
-	return person.Lock(ctx, tx, o.ID)
+	return person.Lock(ctx, tx, p.AccountID)
 }
 
-// WebhookSecret gives what an account's events are signed with, and makes it
-// where there is none.
-func (d *Desk) WebhookSecret(ctx context.Context, a Actor, secrets *webhook.Secrets, of Owner) (s webhook.Secret, err error) {
+// WebhookSecret returns the secret that an account's events are signed with, and
+// makes it where there is none.
+func (d *Desk) WebhookSecret(ctx context.Context, p principal.Principal, secrets *webhook.Secrets) (s webhook.Secret, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := of.hold(ctx, tx); err != nil {
+		if err := lockOwner(ctx, tx, p); err != nil {
 			return err
 		}
-		if s, err = secrets.Get(ctx, tx, of.ID); err != nil || !s.Fresh {
+		if s, err = secrets.Get(ctx, tx, p.AccountID); err != nil || !s.Fresh {
 			return err
 		}
-		return secretAct(ctx, tx, audit.WebhookSecretMade, a, of)
+		return secretAct(ctx, tx, audit.WebhookSecretMade, p)
 	})
 	return s, err
 }
 
-// RotateWebhookSecret has another secret sign an account's events.
-func (d *Desk) RotateWebhookSecret(ctx context.Context, a Actor, secrets *webhook.Secrets, of Owner) (s webhook.Secret, err error) {
+// RotateWebhookSecret makes another secret sign an account's events.
+func (d *Desk) RotateWebhookSecret(ctx context.Context, p principal.Principal, secrets *webhook.Secrets) (s webhook.Secret, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := of.hold(ctx, tx); err != nil {
+		if err := lockOwner(ctx, tx, p); err != nil {
 			return err
 		}
-		if s, err = secrets.Rotate(ctx, tx, of.ID); err != nil {
+		if s, err = secrets.Rotate(ctx, tx, p.AccountID); err != nil {
 			return err
 		}
-		return secretAct(ctx, tx, audit.WebhookSecretRotated, a, of)
+		return secretAct(ctx, tx, audit.WebhookSecretRotated, p)
 	})
 	return s, err
 }
@@ -57,7 +52,7 @@ func (d *Desk) RotateWebhookSecret(ctx context.Context, a Actor, secrets *webhoo
 // SecretMade records a webhook secret that an account got with its first event,
 // before anybody had asked for it.
 func SecretMade(ctx context.Context, tx *sqldb.Tx, accountID string) error {
-	of := Owner{ID: accountID}
+	of := principal.Principal{AccountID: accountID}
 	t, err := company.TeamByID(ctx, tx, accountID)
 	switch {
 	case err == nil:
@@ -66,26 +61,26 @@ func SecretMade(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	case !fault.Is(err, fault.NotFound):
 		return err
 	default:
-		// A team that was removed meanwhile is nobody's any more.
+		// A team that was removed meanwhile has no owner any more.
 		if err := person.Lock(ctx, tx, accountID); fault.Is(err, fault.NotFound) {
 			of.TeamID = accountID
 		} else if err != nil {
 			return err
 		}
 	}
-	return secretAct(ctx, tx, audit.WebhookSecretMade, Actor{}, of)
+	return secretAct(ctx, tx, audit.WebhookSecretMade, of)
 }
 
-func secretAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, a Actor, of Owner) error {
+func secretAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, p principal.Principal) error {
 	e := audit.Entry{
 		Act:       done,
-		ActorID:   a.PersonID,
-		CompanyID: of.CompanyID,
-		Address:   a.Address,
-		Details:   map[string]string{"account": of.ID},
+		ActorID:   p.PersonID,
+		CompanyID: p.CompanyID,
+		Address:   p.Address,
+		Details:   map[string]string{"account": p.AccountID},
 	}
-	if of.TeamID == "" {
-		e.PersonID = of.ID
+	if p.TeamID == "" {
+		e.PersonID = p.AccountID
 	}
 	return audit.Add(ctx, tx, e)
 }

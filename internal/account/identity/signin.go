@@ -13,6 +13,7 @@ import (
 	"atelier/internal/notify/mail"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 )
 
@@ -20,7 +21,7 @@ import (
 var errWrong = fault.New(fault.Unauthenticated, "The address or the password is wrong.")
 
 // SignIn signs a browser in with a password.
-func (d *Desk) SignIn(ctx context.Context, email, password string, v Visitor) (Entered, error) {
+func (d *Desk) SignIn(ctx context.Context, email, password string, v session.Client) (Entered, error) {
 	if person.CheckEmail(email) != nil { // nobody has it, and it may not fit a key
 		return Entered{}, errWrong
 	}
@@ -133,7 +134,7 @@ func (d *Desk) SessionGuard(cookie string) sqldb.Guard {
 }
 
 // SignOut ends one session of a person.
-func (d *Desk) SignOut(ctx context.Context, personID, sessionID string, v Visitor) error {
+func (d *Desk) SignOut(ctx context.Context, personID, sessionID string, v session.Client) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		ended, err := session.End(ctx, tx, personID, sessionID)
 		if err != nil || !ended {
@@ -145,7 +146,7 @@ func (d *Desk) SignOut(ctx context.Context, personID, sessionID string, v Visito
 
 // SignOutEverywhere ends every device and browser of a person, and what was
 // approved and not fetched yet. Access tokens go on.
-func (d *Desk) SignOutEverywhere(ctx context.Context, a Actor, personID string) error {
+func (d *Desk) SignOutEverywhere(ctx context.Context, a principal.Principal, personID string) error {
 	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
 			return err
@@ -174,7 +175,7 @@ const resetLifetime = time.Hour
 
 // RequestReset mails a link to choose a new password to whoever has the
 // address, or leaves it at the one that was sent lately. The caller learns nothing about whether somebody has.
-func (d *Desk) RequestReset(ctx context.Context, email string, v Visitor) error {
+func (d *Desk) RequestReset(ctx context.Context, email string, v session.Client) error {
 	if err := person.CheckEmail(email); err != nil {
 		return err
 	}
@@ -228,7 +229,7 @@ func (d *Desk) resetLink(ctx context.Context, secret string) (l person.Link, err
 //
 // The browser that does it is known to the person from then on: what it gives
 // is the cookie for that.
-func (d *Desk) Reset(ctx context.Context, secret, password string, v Visitor) (browser string, err error) {
+func (d *Desk) Reset(ctx context.Context, secret, password string, v session.Client) (browser string, err error) {
 	l, err := d.resetLink(ctx, secret) // before the slow part
 	if err != nil {
 		return "", err
@@ -260,14 +261,14 @@ func (d *Desk) Reset(ctx context.Context, secret, password string, v Visitor) (b
 			"If this was not you, ask for a new one at "+d.Settings.AppURL+"/forgot"); err != nil {
 			return err
 		}
-		if err := tokensEnded(ctx, tx, Actor{PersonID: p.ID, Address: v.Address}, ended); err != nil {
+		if err := tokensEnded(ctx, tx, principal.Principal{PersonID: p.ID, Address: v.Address}, ended); err != nil {
 			return err
 		}
 		// The links are gone, so the next one must not wait for them.
 		if err := ratelimit.Drop(ctx, tx, resetKey(p.Email)); err != nil {
 			return err
 		}
-		if browser, err = session.Remember(ctx, tx, p.ID, v.Browser, d.Settings.KnownLifetime); err != nil {
+		if browser, err = session.Remember(ctx, tx, p.ID, v.KnownBrowser, d.Settings.KnownLifetime); err != nil {
 			return err
 		}
 		return act(ctx, tx, audit.PersonPasswordChanged, p.ID, v.Address, nil)
@@ -301,7 +302,7 @@ func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error
 
 // ChangePassword replaces a password by another. The session that does it goes
 // on; every other browser and device ends.
-func (d *Desk) ChangePassword(ctx context.Context, s Session, old, password string, v Visitor) (Entered, error) {
+func (d *Desk) ChangePassword(ctx context.Context, s Session, old, password string, v session.Client) (Entered, error) {
 	if s.Person.Provider == person.Password {
 		taken, err := d.try(ctx, "password/session/"+s.ID, passwordsOfSession...)
 		if err != nil {

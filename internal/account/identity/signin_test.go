@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/person"
+	"atelier/internal/people/session"
 )
 
 // signIn tries a password.
@@ -23,7 +23,7 @@ func TestSignIn(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		id := w.Person("anna@example.com")
 		mark := w.mark()
-		in, err := w.Desk.SignIn(w.Context(), "Anna@Example.com", password, identity.Visitor{Agent: "Firefox", Address: "203.0.113.7"})
+		in, err := w.Desk.SignIn(w.Context(), "Anna@Example.com", password, session.Client{UserAgent: "Firefox", Address: "203.0.113.7"})
 		w.ok(err)
 		s, err := w.Desk.Session(w.Context(), in.Cookie, "203.0.113.7")
 		w.ok(err)
@@ -80,7 +80,7 @@ func TestPasswordTries(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		w.Person("anna@example.com")
 		from := func(email, password string) error {
-			return second(w.Desk.SignIn(w.Context(), email, password, identity.Visitor{Address: "192.0.2.1"}))
+			return second(w.Desk.SignIn(w.Context(), email, password, session.Client{Address: "192.0.2.1"}))
 		}
 		for range 9 {
 			w.refused("wrong", from("anna@example.com", unfit), fault.Unauthenticated)
@@ -119,7 +119,7 @@ func TestPasswordTriesPerAddress(t *testing.T) {
 		n := 0
 		from := func(address string) error {
 			n++
-			return second(w.Desk.SignIn(w.Context(), fmt.Sprintf("p%d@example.com", n), unfit, identity.Visitor{Address: address}))
+			return second(w.Desk.SignIn(w.Context(), fmt.Sprintf("p%d@example.com", n), unfit, session.Client{Address: address}))
 		}
 		for i := range 100 {
 			w.refused("wrong", from(fmt.Sprintf("2001:db8:1:2:%x::1", i)), fault.Unauthenticated)
@@ -142,7 +142,7 @@ func TestPasswordTriesPerAddress(t *testing.T) {
 func TestRefusedTriesTakeNothing(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		from := func(email string) error {
-			return second(w.Desk.SignIn(w.Context(), email, unfit, identity.Visitor{Address: "192.0.2.1"}))
+			return second(w.Desk.SignIn(w.Context(), email, unfit, session.Client{Address: "192.0.2.1"}))
 		}
 		for range 10 {
 			w.refused("wrong", from("anna@example.com"), fault.Unauthenticated)

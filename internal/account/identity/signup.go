@@ -13,6 +13,7 @@ import (
 	"atelier/internal/notify/mail"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/session"
 )
 
 // Application is what somebody signs up with.
@@ -21,7 +22,7 @@ type Application struct {
 	// Invitation is the secret of an invitation, Setup that of the first start;
 	// either lets people in where sign-up is not open to all.
 	Invitation, Setup string
-	Visitor           Visitor
+	Visitor           session.Client
 }
 
 // verifyLifetime is how long a person has to verify an address.
@@ -116,7 +117,7 @@ func (d *Desk) setsUp(ctx context.Context, tx *sqldb.Tx, a Application) (bool, e
 
 // equip gives tokens to whoever sets the service up, so that they can use it. A
 // set-up token is good once, and none is offered when there is somebody.
-func (d *Desk) equip(ctx context.Context, tx *sqldb.Tx, p person.Person, v Visitor) error {
+func (d *Desk) equip(ctx context.Context, tx *sqldb.Tx, p person.Person, v session.Client) error {
 	tokens := d.Settings.SetupGrant
 	if tokens == 0 {
 		return nil
@@ -254,7 +255,7 @@ func (d *Desk) ResendVerification(ctx context.Context, personID string) error {
 }
 
 // VerifyEmail uses the link of a verification mail.
-func (d *Desk) VerifyEmail(ctx context.Context, secret string, v Visitor) error {
+func (d *Desk) VerifyEmail(ctx context.Context, secret string, v session.Client) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		l, err := person.UseLink(ctx, tx, person.VerifyLink, secret)
 		if err != nil {
@@ -333,7 +334,7 @@ func accepted(ctx context.Context, tx *sqldb.Tx, personID string, inv company.In
 
 // AcceptInvitation uses the link of an invitation. One that went to the
 // person's address by mail proves that address.
-func (d *Desk) AcceptInvitation(ctx context.Context, personID, secret string, v Visitor) error {
+func (d *Desk) AcceptInvitation(ctx context.Context, personID, secret string, v session.Client) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
 			return err
@@ -352,7 +353,7 @@ func (d *Desk) AcceptInvitation(ctx context.Context, personID, secret string, v 
 
 // AcceptInvitationByID uses an invitation that a person with a verified address
 // sees in their list.
-func (d *Desk) AcceptInvitationByID(ctx context.Context, personID, id string, v Visitor) error {
+func (d *Desk) AcceptInvitationByID(ctx context.Context, personID, id string, v session.Client) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
 			return err

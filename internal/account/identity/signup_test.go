@@ -18,6 +18,7 @@ import (
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/session"
 )
 
 // offerSetup is what the first start prints.
@@ -354,7 +355,7 @@ func TestManySetUpAtOnce(t *testing.T) {
 func TestSignUpsPerAddress(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
 		from := func(address string) error {
-			return second(w.signUp(identity.Application{Email: "no address", Visitor: identity.Visitor{Address: address}}))
+			return second(w.signUp(identity.Application{Email: "no address", Visitor: session.Client{Address: address}}))
 		}
 		for minute := range 5 {
 			for range 20 {

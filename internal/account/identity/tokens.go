@@ -12,6 +12,7 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // AccessTokens gives the tokens that stand for a person, those of companies
@@ -25,7 +26,7 @@ func (d *Desk) AccessTokens(ctx context.Context, personID string, after *credent
 }
 
 // CreateAccessToken makes a personal token.
-func (d *Desk) CreateAccessToken(ctx context.Context, a Actor, personID, name string) (t credential.Token, secret string, err error) {
+func (d *Desk) CreateAccessToken(ctx context.Context, a principal.Principal, personID, name string) (t credential.Token, secret string, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
 			return err
@@ -40,12 +41,12 @@ func (d *Desk) CreateAccessToken(ctx context.Context, a Actor, personID, name st
 }
 
 // RegenerateAccessToken gives a personal token a new value.
-func (d *Desk) RegenerateAccessToken(ctx context.Context, a Actor, id string) (credential.Token, string, error) {
+func (d *Desk) RegenerateAccessToken(ctx context.Context, a principal.Principal, id string) (credential.Token, string, error) {
 	return d.regenerate(ctx, a, credential.Holder{PersonID: a.PersonID}, id)
 }
 
 // DeleteAccessToken ends a token that stands for the person.
-func (d *Desk) DeleteAccessToken(ctx context.Context, a Actor, id string) error {
+func (d *Desk) DeleteAccessToken(ctx context.Context, a principal.Principal, id string) error {
 	return d.delete(ctx, a, credential.Holder{PersonID: a.PersonID}, id)
 }
 
@@ -57,9 +58,9 @@ func (d *Desk) CreateTokenFor(ctx context.Context, email, companyID, name string
 		return t, "", err
 	}
 	if companyID != "" {
-		return d.CreateCompanyToken(ctx, Operator, companyID, p.ID, name)
+		return d.CreateCompanyToken(ctx, principal.Operator(), companyID, p.ID, name)
 	}
-	return d.CreateAccessToken(ctx, Operator, p.ID, name)
+	return d.CreateAccessToken(ctx, principal.Operator(), p.ID, name)
 }
 
 func (d *Desk) byEmail(ctx context.Context, email string) (p person.Person, err error) {
@@ -71,7 +72,7 @@ func (d *Desk) byEmail(ctx context.Context, email string) (p person.Person, err 
 }
 
 // CompanyTokens gives the tokens of a company to an admin of it.
-func (d *Desk) CompanyTokens(ctx context.Context, a Actor, companyID string, after *credential.After, limit int) (all []credential.Token, err error) {
+func (d *Desk) CompanyTokens(ctx context.Context, a principal.Principal, companyID string, after *credential.After, limit int) (all []credential.Token, err error) {
 	if err := d.managesTokens(ctx, a, companyID); err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (d *Desk) CompanyTokens(ctx context.Context, a Actor, companyID string, aft
 
 // CreateCompanyToken makes a token that stands for a member in the company's
 // teams. The member is told: it speaks in their name.
-func (d *Desk) CreateCompanyToken(ctx context.Context, a Actor, companyID, personID, name string) (t credential.Token, secret string, err error) {
+func (d *Desk) CreateCompanyToken(ctx context.Context, a principal.Principal, companyID, personID, name string) (t credential.Token, secret string, err error) {
 	if err := d.managesTokens(ctx, a, companyID); err != nil {
 		return t, "", err
 	}
@@ -125,7 +126,7 @@ func (d *Desk) CreateCompanyToken(ctx context.Context, a Actor, companyID, perso
 }
 
 // RegenerateCompanyToken gives a token of a company a new value.
-func (d *Desk) RegenerateCompanyToken(ctx context.Context, a Actor, companyID, id string) (credential.Token, string, error) {
+func (d *Desk) RegenerateCompanyToken(ctx context.Context, a principal.Principal, companyID, id string) (credential.Token, string, error) {
 	if err := d.managesTokens(ctx, a, companyID); err != nil {
 		return credential.Token{}, "", err
 	}
@@ -133,7 +134,7 @@ func (d *Desk) RegenerateCompanyToken(ctx context.Context, a Actor, companyID, i
 }
 
 // DeleteCompanyToken ends a token of a company.
-func (d *Desk) DeleteCompanyToken(ctx context.Context, a Actor, companyID, id string) error {
+func (d *Desk) DeleteCompanyToken(ctx context.Context, a principal.Principal, companyID, id string) error {
 	if err := d.managesTokens(ctx, a, companyID); err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (d *Desk) DeleteCompanyToken(ctx context.Context, a Actor, companyID, id st
 }
 
 // CompanyMembers gives the members that an admin can make tokens for.
-func (d *Desk) CompanyMembers(ctx context.Context, a Actor, companyID string) (all []company.Member, err error) {
+func (d *Desk) CompanyMembers(ctx context.Context, a principal.Principal, companyID string) (all []company.Member, err error) {
 	if err := d.managesTokens(ctx, a, companyID); err != nil {
 		return nil, err
 	}
@@ -162,15 +163,15 @@ func (d *Desk) DeleteTokenValue(ctx context.Context, value string) (t credential
 		if t, err = credential.DeleteValue(ctx, tx, value); err != nil {
 			return err
 		}
-		return tokenAct(ctx, tx, audit.TokenDeleted, Operator, t)
+		return tokenAct(ctx, tx, audit.TokenDeleted, principal.Operator(), t)
 	})
 	return t, err
 }
 
 // managesTokens refuses whoever may not manage the tokens of a company. The
 // operator may.
-func (d *Desk) managesTokens(ctx context.Context, a Actor, companyID string) error {
-	if a.trusted {
+func (d *Desk) managesTokens(ctx context.Context, a principal.Principal, companyID string) error {
+	if a.Operator {
 		return nil
 	}
 	role, _, err := company.CompanyStanding(ctx, d.DB, a.PersonID, companyID)
@@ -180,7 +181,7 @@ func (d *Desk) managesTokens(ctx context.Context, a Actor, companyID string) err
 	return err
 }
 
-func (d *Desk) regenerate(ctx context.Context, a Actor, h credential.Holder, id string) (t credential.Token, secret string, err error) {
+func (d *Desk) regenerate(ctx context.Context, a principal.Principal, h credential.Holder, id string) (t credential.Token, secret string, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if t, secret, err = credential.Regenerate(ctx, tx, h, id); err != nil {
 			return err
@@ -193,7 +194,7 @@ func (d *Desk) regenerate(ctx context.Context, a Actor, h credential.Holder, id 
 	return t, secret, err
 }
 
-func (d *Desk) delete(ctx context.Context, a Actor, h credential.Holder, id string) error {
+func (d *Desk) delete(ctx context.Context, a principal.Principal, h credential.Holder, id string) error {
 	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		t, err := credential.Delete(ctx, tx, h, id)
 		if err != nil {
@@ -207,7 +208,7 @@ func (d *Desk) delete(ctx context.Context, a Actor, h credential.Holder, id stri
 	return err
 }
 
-func tokenAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, a Actor, t credential.Token) error {
+func tokenAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, a principal.Principal, t credential.Token) error {
 	return audit.Add(ctx, tx, audit.Entry{
 		Act:       done,
 		ActorID:   a.PersonID,
@@ -218,7 +219,7 @@ func tokenAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, a Actor, t cred
 	})
 }
 
-func tokensEnded(ctx context.Context, tx *sqldb.Tx, a Actor, all []credential.Token) error {
+func tokensEnded(ctx context.Context, tx *sqldb.Tx, a principal.Principal, all []credential.Token) error {
 	for _, t := range all {
 		if err := tokenAct(ctx, tx, audit.TokenDeleted, a, t); err != nil {
 			return err

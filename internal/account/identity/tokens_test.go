@@ -4,19 +4,20 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/companyadmin"
-	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/access"
 )
 
 // by is the actor that a person is.
-func by(p person.Person) identity.Actor { return identity.Actor{PersonID: p.ID, Address: "192.0.2.1"} }
+func by(p person.Person) principal.Principal {
+	return principal.Principal{PersonID: p.ID, Address: "192.0.2.1"}
+}
 
 func TestPersonalTokens(t *testing.T) {
 	each(t, identitytest.Options{}, func(w *world) {
@@ -186,8 +187,8 @@ func TestReachOfACompanyToken(t *testing.T) {
 		team, foreign := w.Team(c, "Film", "member", anna.Email), w.Team(other, "Light", "member", anna.Email)
 		_, token := w.Token(anna.Email, c)
 		reach := func(teams ...string) error {
-			rule := access.Rule{Kinds: []access.Kind{access.CompanyToken}, Account: access.OneAccount}
-			_, _, err := w.Gate.Admit(w.Context(), rule, access.Presented{Authorization: []string{"Bearer " + token}, TeamID: teams})
+			rule := access.Rule{Kinds: []principal.Kind{principal.CompanyToken}, Account: access.OneAccount}
+			_, err := w.Gate.Admit(w.Context(), rule, access.Presented{Authorization: []string{"Bearer " + token}, TeamID: teams})
 			return err
 		}
 		w.ok(reach(team))
@@ -196,9 +197,9 @@ func TestReachOfACompanyToken(t *testing.T) {
 		w.because("no team at all", reach("00000000000000000000"), "not_a_member")
 
 		mark := w.mark()
-		w.ok(w.Companies.TeamMembers.RemoveTeamMember(w.Context(), companyadmin.Operator, team, anna.ID))
+		w.ok(w.Companies.TeamMembers.RemoveTeamMember(w.Context(), principal.Operator(), team, anna.ID))
 		w.because("a team she left", reach(team), "not_a_member")
-		w.ok(w.Companies.Members.RemoveMember(w.Context(), companyadmin.Operator, c, anna.ID))
+		w.ok(w.Companies.Members.RemoveMember(w.Context(), principal.Operator(), c, anna.ID))
 		w.refused("a company she left", reach(team), fault.Unauthenticated)
 		w.recorded("left", mark, audit.TeamMemberRemoved, audit.TokenDeleted, audit.CompanyMemberRemoved)
 	})
@@ -210,7 +211,7 @@ func TestCompanyWithAnOddName(t *testing.T) {
 		anna := w.somebody("anna@example.com", true)
 		c := w.Company("Stu\u2028dio \u202egnihton", company.TeamPlan)
 		w.Admit(c, anna.Email)
-		_, _, err := w.Desk.CreateCompanyToken(w.Context(), identity.Operator, c, anna.ID, "na\u202eme")
+		_, _, err := w.Desk.CreateCompanyToken(w.Context(), principal.Operator(), c, anna.ID, "na\u202eme")
 		w.ok(err)
 		if told := w.notices(anna.ID); len(told) != 1 || strings.ContainsAny(told[0].Text, "\u2028\u202e") {
 			w.Errorf("notices = %+q", told)

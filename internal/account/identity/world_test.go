@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
@@ -27,6 +26,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/web/access"
 )
@@ -175,7 +175,7 @@ func (w *world) knows(cookie string) bool {
 // admits tells whether a request with this token gets in.
 func (w *world) admits(token string) bool {
 	w.Helper()
-	_, _, err := w.Gate.Admit(w.Context(), access.Identity, access.Presented{Authorization: []string{"Bearer " + token}})
+	_, err := w.Gate.Admit(w.Context(), access.Identity, access.Presented{Authorization: []string{"Bearer " + token}})
 	if err != nil {
 		w.refused("admit", err, fault.Unauthenticated)
 	}
@@ -203,7 +203,7 @@ func (w *world) signUp(a identity.Application) (identity.Entered, error) {
 	if a.Password == "" {
 		a.Password = password
 	}
-	if a.Visitor == (identity.Visitor{}) {
+	if a.Visitor == (session.Client{}) {
 		a.Visitor = w.Visitor()
 	}
 	return w.Desk.SignUp(w.Context(), a)
@@ -213,7 +213,7 @@ func (w *world) signUp(a identity.Application) (identity.Entered, error) {
 // team, and gives the secret.
 func (w *world) invite(email, companyID, teamID string) (secret string) {
 	w.Helper()
-	_, link, err := w.Companies.Invitations.CreateInvitation(w.Context(), companyadmin.Operator, company.Draft{CompanyID: companyID, TeamID: teamID, Email: email})
+	_, link, err := w.Companies.Invitations.CreateInvitation(w.Context(), principal.Operator(), company.Draft{CompanyID: companyID, TeamID: teamID, Email: email})
 	w.ok(err)
 	if email != "" {
 		return w.secret(email, "You are invited")

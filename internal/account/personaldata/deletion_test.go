@@ -7,10 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
-	"atelier/internal/account/personaldata"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -21,6 +19,7 @@ import (
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
@@ -100,7 +99,7 @@ func TestNoWayIn(t *testing.T) {
 		h.OK(h.leave(l.id))
 		admit := func(token string, p access.Presented) error {
 			p.Authorization = []string{"Bearer " + token}
-			_, _, err := h.site.Gate.Admit(ctx, access.Identity, p)
+			_, err := h.site.Gate.Admit(ctx, access.Identity, p)
 			return err
 		}
 		_, err := h.site.Desk.Session(ctx, l.cookie, "")
@@ -131,17 +130,17 @@ func TestNoWayIn(t *testing.T) {
 		_, err = h.Library.AddUpload(ctx, mine, l.id, "x", h.Take(generationtest.PNG(1)))
 		h.refused(err, fault.Unauthenticated, "")
 		h.refused(h.Library.SetFavorite(ctx, mine, l.item.ID, true), fault.Unauthenticated, "")
-		_, _, err = h.site.Desk.CreateAccessToken(ctx, identity.Actor{PersonID: l.id}, l.id, "x")
+		_, _, err = h.site.Desk.CreateAccessToken(ctx, principal.Principal{PersonID: l.id}, l.id, "x")
 		h.refused(err, fault.Unauthenticated, "")
-		_, err = h.site.Companies.TeamMembers.SetTeamMember(ctx, companyadmin.Operator, l.team, l.id, "maker")
+		_, err = h.site.Companies.TeamMembers.SetTeamMember(ctx, principal.Operator(), l.team, l.id, "maker")
 		h.refused(err, fault.NotFound, "")
 		if _, err := h.boards.Create(ctx, board.Viewer{PersonID: l.id, AccountID: l.id}, "x"); err == nil {
 			h.Error("a board was made")
 		}
 		h.refused(h.leave(l.id), fault.Unauthenticated, "")
-		_, err = h.dossier.ExportPerson(ctx, personaldata.Actor{PersonID: l.id}, l.id)
+		_, err = h.dossier.ExportPerson(ctx, principal.Principal{PersonID: l.id}, l.id)
 		h.refused(err, fault.Unauthenticated, "")
-		if _, was, err := h.Runs.Cancel(ctx, generation.Caller{PersonID: ids.New(), AccountID: l.team, MayManage: true}, l.work.ID); err != nil || !was {
+		if _, was, err := h.Runs.Cancel(ctx, principal.Principal{PersonID: ids.New(), AccountID: l.team, TeamID: l.team, Role: company.TeamRole{Permissions: []company.Permission{company.ManageTeam}}}, l.work.ID); err != nil || !was {
 			h.Errorf("cancel by a manager: %v, %v", was, err)
 		}
 		// The address of a file that is not erased yet is dead.
@@ -156,7 +155,7 @@ func TestNoWayIn(t *testing.T) {
 		if in.Person.ID == l.id {
 			h.Error("they are the same person")
 		}
-		record, err := h.site.Desk.Record(ctx, in.Person.ID, "", identity.Everything)
+		record, err := h.site.Desk.Record(ctx, principal.ForSession(in.Person.ID, "", "", ""))
 		if err != nil || len(record.Accounts) != 1 || record.Accounts[0].Balance.Tokens != 0 {
 			h.Errorf("the new person: %+v, %v", record, err)
 		}
@@ -175,16 +174,16 @@ func TestRefusals(t *testing.T) {
 		ctx := h.Context()
 		id := h.site.Person(email)
 		h.site.Person("bert@example.com")
-		as := personaldata.Actor{PersonID: id}
+		as := principal.Principal{PersonID: id}
 		h.refused(h.dossier.DeletePerson(ctx, as, id, "bert@example.com"), fault.Invalid, "")
 		h.refused(h.dossier.DeletePerson(ctx, as, id, ""), fault.Invalid, "")
-		h.refused(h.dossier.DeletePerson(ctx, personaldata.Actor{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
-		h.refused(h.dossier.DeletePerson(ctx, personaldata.Actor{}, "", ""), fault.Forbidden, "permission")
+		h.refused(h.dossier.DeletePerson(ctx, principal.Principal{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
+		h.refused(h.dossier.DeletePerson(ctx, principal.Principal{}, "", ""), fault.Forbidden, "permission")
 
 		h.Give(id, 10)
 		h.Create(h.Draft(generationtest.Own(id), "cost"))
 		h.refused(h.leave(id), fault.Forbidden, "runs_active")
-		h.refused(h.dossier.DeletePerson(ctx, personaldata.Operator, id, email), fault.Forbidden, "runs_active")
+		h.refused(h.dossier.DeletePerson(ctx, principal.Operator(), id, email), fault.Forbidden, "runs_active")
 		h.OK(h.Runs.End(ctx, h.Claim("w"), generation.Ending{State: run.Succeeded, Results: h.Results(1), Took: time.Second}))
 
 		c := h.site.Company("Studio", company.TeamPlan)
@@ -212,7 +211,7 @@ func TestOperatorMayLeaveNobody(t *testing.T) {
 		c := h.site.Company("Studio", company.TeamPlan)
 		h.site.Admit(c, email, company.CompanyPermissions...)
 		h.site.Admit(c, "bert@example.com")
-		h.OK(h.dossier.DeletePerson(h.Context(), personaldata.Operator, id, email))
+		h.OK(h.dossier.DeletePerson(h.Context(), principal.Operator(), id, email))
 		h.OK(h.dossier.ErasePerson(h.Context(), id))
 	})
 }
@@ -259,12 +258,12 @@ func TestAtOnce(t *testing.T) {
 				func() error { return h.site.Decide(in, waiting, true) },
 				func() error { _, err := h.site.Desk.Poll(ctx, approved.DeviceCode, h.site.Visitor()); return err },
 				func() error {
-					_, _, err := h.site.Desk.CreateAccessToken(ctx, identity.Actor{PersonID: id}, id, "x")
+					_, _, err := h.site.Desk.CreateAccessToken(ctx, principal.Principal{PersonID: id}, id, "x")
 					return err
 				},
 				func() error { _, err := h.Library.AddUpload(ctx, u, id, "x", taken[0].Taken); return err },
 				func() error {
-					_, err := h.site.Companies.TeamMembers.SetTeamMember(ctx, companyadmin.Operator, team, id, "maker")
+					_, err := h.site.Companies.TeamMembers.SetTeamMember(ctx, principal.Operator(), team, id, "maker")
 					return err
 				},
 				func() error { return h.site.Desk.RequestReset(ctx, email, h.site.Visitor()) },
@@ -311,7 +310,7 @@ func TestChecksFind(t *testing.T) {
 		l := h.live()
 		h.Create(h.Draft(generationtest.Own(l.id), "free"))
 		dead := h.site.Person("dead@example.com")
-		h.OK(h.dossier.DeletePerson(h.Context(), personaldata.Operator, dead, "dead@example.com"))
+		h.OK(h.dossier.DeletePerson(h.Context(), principal.Operator(), dead, "dead@example.com"))
 		for want, damage := range map[string]string{
 			"a deleted person has no pending run":                  `UPDATE run SET person_id = $1 WHERE status = 'pending'`,
 			"no directory knows a deleted person":                  `UPDATE scim_user SET person_id = $1`,
@@ -390,19 +389,19 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 		team := h.site.Team(c, "Design", "maker", email)
 		for name, act := range map[string]func() error{
 			"company": func() error {
-				_, err := h.site.Companies.Members.SetMember(ctx, companyadmin.Operator, c, id, company.RoleMember)
+				_, err := h.site.Companies.Members.SetMember(ctx, principal.Operator(), c, id, company.RoleMember)
 				return err
 			},
 			"permissions": func() error {
-				_, err := h.site.Companies.Members.SetMemberPermissions(ctx, companyadmin.Operator, c, email, nil)
+				_, err := h.site.Companies.Members.SetMemberPermissions(ctx, principal.Operator(), c, email, nil)
 				return err
 			},
 			"token": func() error {
-				_, _, err := h.site.Desk.CreateCompanyToken(ctx, identity.Actor{PersonID: boss}, c, id, "x")
+				_, _, err := h.site.Desk.CreateCompanyToken(ctx, principal.Principal{PersonID: boss}, c, id, "x")
 				return err
 			},
 			"team": func() error {
-				_, err := h.site.Companies.TeamMembers.SetTeamMember(ctx, companyadmin.Operator, team, id, "maker")
+				_, err := h.site.Companies.TeamMembers.SetTeamMember(ctx, principal.Operator(), team, id, "maker")
 				return err
 			},
 		} {
@@ -433,10 +432,10 @@ func TestNoSecretForWhoIsGone(t *testing.T) {
 		ctx, id := h.Context(), h.site.Person(email)
 		h.OK(h.leave(id))
 		secrets := webhook.NewSecrets(h.site.Keys.Box("webhook"), time.Hour)
-		by, of := identity.Actor{PersonID: id}, identity.Owner{ID: id}
-		_, err := h.site.Desk.WebhookSecret(ctx, by, secrets, of)
+		by := principal.Principal{PersonID: id, AccountID: id}
+		_, err := h.site.Desk.WebhookSecret(ctx, by, secrets)
 		h.refused(err, fault.Unauthenticated, "")
-		_, err = h.site.Desk.RotateWebhookSecret(ctx, by, secrets, of)
+		_, err = h.site.Desk.RotateWebhookSecret(ctx, by, secrets)
 		h.refused(err, fault.Unauthenticated, "")
 		h.refused(h.DB.Write(ctx, func(tx *sqldb.Tx) error { return identity.SecretMade(ctx, tx, id) }), fault.Unauthenticated, "")
 		if n := h.Count(`SELECT count(*) FROM webhook_secret`); n != 0 {

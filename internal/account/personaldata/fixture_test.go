@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/account/personaldata"
@@ -29,6 +28,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
@@ -103,7 +103,7 @@ type life struct {
 func (h *house) live() (l life) {
 	h.Helper()
 	ctx := h.Context()
-	v := identity.Visitor{Agent: agent, Address: "192.0.2.7"}
+	v := session.Client{UserAgent: agent, Address: "192.0.2.7"}
 	up, err := h.site.Desk.SignUp(ctx, identity.Application{Email: email, Password: identitytest.Password, Visitor: v})
 	h.OK(err)
 	l.id = up.Person.ID
@@ -144,7 +144,7 @@ func (h *house) live() (l life) {
 	h.Exec(`INSERT INTO person_identity (issuer, subject, person_id, provider, refresh, checked, created) VALUES ('https://id.example', $1, $2, 'corp', '', 1, 1)`, name, l.id)
 	h.Exec(`INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated) VALUES ($1, $2, $3, TRUE, '', '{}', 1, 1)`, l.company, l.id, name)
 	other := h.site.Company("Other", company.TeamPlan)
-	_, _, err = h.site.Companies.Invitations.CreateInvitation(ctx, companyadmin.Operator, company.Draft{CompanyID: other, Email: email})
+	_, _, err = h.site.Companies.Invitations.CreateInvitation(ctx, principal.Operator(), company.Draft{CompanyID: other, Email: email})
 	h.OK(err)
 
 	// What they made, for themselves and for the team.
@@ -185,7 +185,7 @@ func (h *house) live() (l life) {
 }
 
 // make has a run succeed.
-func (h *house) make(who generation.Caller, change func(*generation.Draft)) run.Run {
+func (h *house) make(who principal.Principal, change func(*generation.Draft)) run.Run {
 	h.Helper()
 	d := h.Draft(who, "cost")
 	change(&d)
@@ -199,7 +199,7 @@ func (h *house) make(who generation.Caller, change func(*generation.Draft)) run.
 
 // leave deletes somebody by their own wish.
 func (h *house) leave(id string) error {
-	return h.dossier.DeletePerson(h.Context(), personaldata.Actor{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
+	return h.dossier.DeletePerson(h.Context(), principal.Principal{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
 }
 
 // finish does the job that a deletion leaves, as a worker would.
@@ -293,7 +293,7 @@ func (h *house) refused(err error, code fault.Code, reason string) {
 // export gives the files of a person's archive.
 func (h *house) export(id string) map[string]string {
 	h.Helper()
-	archive, err := h.dossier.ExportPerson(h.Context(), personaldata.Actor{PersonID: id}, id)
+	archive, err := h.dossier.ExportPerson(h.Context(), principal.Principal{PersonID: id}, id)
 	h.OK(err)
 	var b bytes.Buffer
 	h.OK(archive.Write(h.Context(), &b, nil))

@@ -17,6 +17,7 @@ import (
 	"atelier/internal/file/blob"
 	"atelier/internal/notify/mail"
 	"atelier/internal/operate/backgroundjobs"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 )
 
@@ -55,7 +56,7 @@ func TestHousekeeping(t *testing.T) {
 		}
 		bert := site.Person("bert@example.com")
 		leaving := personaldata.Service{DB: db, Blobs: blobs, Queue: site.Queue}
-		if err := leaving.DeletePerson(ctx, personaldata.Operator, bert, "bert@example.com"); err != nil {
+		if err := leaving.DeletePerson(ctx, principal.Operator(), bert, "bert@example.com"); err != nil {
 			t.Fatal(err)
 		}
 		var sent watch.Log

@@ -23,7 +23,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/account/personaldata"
 	"atelier/internal/base/cursor"
@@ -34,6 +33,7 @@ import (
 	"atelier/internal/catalog/toolsync"
 	"atelier/internal/file/blob"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/runner"
 	"atelier/internal/web/api"
 	"atelier/internal/web/api/apitest"
@@ -689,7 +689,7 @@ func TestRolesLimitTools(t *testing.T) {
 			{"blocked beats allowed", names[:2], names[:1], names[1:2]},
 		} {
 			role := roleWith(ids, test.allowed, test.blocked)
-			if _, err := s.site.Companies.TeamRoles.SetTeamRole(t.Context(), companyadmin.Operator, team, role); err != nil {
+			if _, err := s.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), team, role); err != nil {
 				t.Fatal(err)
 			}
 			var got []string

@@ -7,6 +7,7 @@ import (
 	"atelier/internal/account/identity"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/device"
+	"atelier/internal/people/session"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
 )
@@ -18,12 +19,9 @@ const guessesPerMinute = 60
 // maxStart bounds the body of a start, which strangers send.
 const maxStart = 1 << 10
 
-func visitor(r *http.Request) identity.Visitor {
-	return identity.Visitor{Agent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
-}
-
-func actor(r *http.Request) identity.Actor {
-	return identity.Actor{PersonID: callOf(r).caller.PersonID, Address: httpd.RecordOf(r.Context()).Addr.String()}
+// clientOf returns where a request comes from.
+func clientOf(r *http.Request) session.Client {
+	return session.Client{UserAgent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
 }
 
 func (s *Server) startDevice(w http.ResponseWriter, r *http.Request) error {
@@ -37,7 +35,7 @@ func (s *Server) startDevice(w http.ResponseWriter, r *http.Request) error {
 			return fault.New(fault.Invalid, "Some fields are not valid.").Field("plugin_kind", "Must be 1 to 32 of a-z, 0-9, _ and -.")
 		}
 	}
-	codes, err := s.Desk.StartDevice(r.Context(), kind, visitor(r))
+	codes, err := s.Desk.StartDevice(r.Context(), kind, clientOf(r))
 	if err != nil {
 		return err
 	}
@@ -74,7 +72,7 @@ func (s *Server) pollDeviceByBody(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (s *Server) poll(w http.ResponseWriter, r *http.Request, code string) error {
-	in, err := s.Desk.Poll(r.Context(), code, visitor(r))
+	in, err := s.Desk.Poll(r.Context(), code, clientOf(r))
 	if errors.Is(err, device.ErrUnknownCode) {
 		if limited := takeRequest(s.guesses, httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); limited != nil {
 			return limited
@@ -101,7 +99,7 @@ func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) error {
 	if req.RefreshToken == "" {
 		return missing("refresh_token")
 	}
-	tokens, err := s.Desk.Refresh(r.Context(), req.RefreshToken, visitor(r))
+	tokens, err := s.Desk.Refresh(r.Context(), req.RefreshToken, clientOf(r))
 	if err != nil {
 		return err
 	}
@@ -109,14 +107,14 @@ func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) revokeDevice(w http.ResponseWriter, r *http.Request) error {
-	id := callOf(r).caller.DeviceID
+	id := callOf(r).caller.DeviceID()
 	if named := r.Header["X-Device-Id"]; len(named) > 0 {
 		id = named[0]
 		if len(named) > 1 {
 			id = "" // nobody could say which one is meant
 		}
 	}
-	a := actor(r)
+	a := principalOf(r)
 	if err := s.Desk.RevokeDevice(r.Context(), a, a.PersonID, id); err != nil {
 		return err
 	}
@@ -124,7 +122,7 @@ func (s *Server) revokeDevice(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) signOutEverywhere(w http.ResponseWriter, r *http.Request) error {
-	a := actor(r)
+	a := principalOf(r)
 	if err := s.Desk.SignOutEverywhere(r.Context(), a, a.PersonID); err != nil {
 		return err
 	}

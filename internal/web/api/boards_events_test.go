@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api/wire"
 )
@@ -225,7 +225,7 @@ func TestBoardStreamsEndWithAccess(t *testing.T) {
 		if _, err := m.site.Desk.DeleteTokenValue(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.site.Companies.Teams.RemoveTeam(t.Context(), companyadmin.Operator, team); err != nil {
+		if err := m.site.Companies.Teams.RemoveTeam(t.Context(), principal.Operator(), team); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range []*stream{alone, member} {

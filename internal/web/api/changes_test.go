@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"testing"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // visit is a credential that works on a path, and how it ends there after a
@@ -29,7 +29,7 @@ func TestChangesCountAtOnce(t *testing.T) {
 		team := site.Team(x, "Team", "member", annasEmail)
 		const tools = "/api/v2/tools"
 		inTeam := tools + "?team_id=" + team
-		operator := companyadmin.Operator
+		operator := principal.Operator()
 
 		const carl, eve, fred, gus = "carl@example.com", "eve@example.com", "fred@example.com", "gus@example.com"
 		uid := map[string]string{}

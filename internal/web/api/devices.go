@@ -32,7 +32,7 @@ func (s *Server) listDevices(w http.ResponseWriter, r *http.Request) error {
 	answer := wire.DeviceList{Data: []wire.Device{}}
 	devices, answer.HasMore, answer.NextCursor = cut(s, pg, devices, func(d device.Device) (string, string) { return micros(d.Created), d.ID })
 	for _, d := range devices {
-		answer.Data = append(answer.Data, asDevice(d, c.caller.DeviceID))
+		answer.Data = append(answer.Data, asDevice(d, c.caller.DeviceID()))
 	}
 	return reply(w, http.StatusOK, answer)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -25,6 +24,7 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/web/api"
 	"atelier/internal/web/api/apitest"
@@ -445,10 +445,10 @@ func (m *matrix) furnish() {
 	m.mayUsePlugins(named["appless"], "viewer", false)
 	named["houdini"] = m.site.Team(x, "Houdini", "artist", annasEmail)
 	role := company.TeamRole{Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{"houdini"}}
-	m.must(m.site.Companies.TeamRoles.SetTeamRole(m.t.Context(), companyadmin.Operator, named["houdini"], role))
+	m.must(m.site.Companies.TeamRoles.SetTeamRole(m.t.Context(), principal.Operator(), named["houdini"], role))
 	named["colleagues"] = m.site.Team(x, "Colleagues", "member", "rita@example.com")
 	named["removed"] = m.site.Team(x, "Removed", "member", annasEmail)
-	m.must(nil, m.site.Companies.Teams.RemoveTeam(m.t.Context(), companyadmin.Operator, named["removed"]))
+	m.must(nil, m.site.Companies.Teams.RemoveTeam(m.t.Context(), principal.Operator(), named["removed"]))
 	named["inY"] = m.site.Team(y, "In Y", "member", annasEmail)
 	named["foreign"] = m.site.Team(z, "Foreign", "member", "bert@example.com")
 	named["team_id"] = named["team"]
@@ -484,13 +484,13 @@ func (m *matrix) present(x, y string) []proof {
 	lies := func(change map[string]any) string { return forger.token(m.ids["anna"], device.DeviceID, change) }
 
 	revoked := site.Device(m.ids["anna"], "blender")
-	m.must(nil, site.Desk.RevokeDevice(ctx, identity.Actor{}, m.ids["anna"], revoked.DeviceID))
+	m.must(nil, site.Desk.RevokeDevice(ctx, principal.Principal{}, m.ids["anna"], revoked.DeviceID))
 	signedOut := site.Device(m.ids["otto"], "blender")
-	m.must(nil, site.Desk.SignOutEverywhere(ctx, identity.Actor{}, m.ids["otto"]))
+	m.must(nil, site.Desk.SignOutEverywhere(ctx, principal.Principal{}, m.ids["otto"]))
 	suspended := site.Device(m.ids["sam"], "blender")
 	_, suspendedToken := site.Token("sam@example.com", "")
 	m.must(nil, site.Desk.Suspend(ctx, "sam@example.com", true))
-	me := identity.Actor{PersonID: m.ids["anna"]}
+	me := principal.Principal{PersonID: m.ids["anna"]}
 	id, deleted := site.Token(annasEmail, "")
 	m.must(nil, site.Desk.DeleteAccessToken(ctx, me, id))
 	id, regenerated := site.Token(annasEmail, "")
@@ -499,7 +499,7 @@ func (m *matrix) present(x, y string) []proof {
 	_, ofX := site.Token(annasEmail, x)
 	_, ofY := site.Token(annasEmail, y)
 	_, former := site.Token("rita@example.com", x)
-	m.must(nil, site.Companies.Members.RemoveMemberByEmail(ctx, companyadmin.Operator, x, "rita@example.com"))
+	m.must(nil, site.Companies.Members.RemoveMemberByEmail(ctx, principal.Operator(), x, "rita@example.com"))
 	var cookie string
 	m.must(nil, site.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		_, cookie, err = session.Start(ctx, tx, session.Session{PersonID: m.ids["anna"], Provider: "password"}, time.Hour)
@@ -698,5 +698,5 @@ func (m *matrix) must(_ any, err error) {
 // mayUsePlugins tells a team's role whether it lets apps in.
 func (m *matrix) mayUsePlugins(teamID, role string, may bool) {
 	m.t.Helper()
-	m.must(m.site.Companies.TeamRoles.SetTeamRolePermissions(m.t.Context(), companyadmin.Operator, teamID, role, map[company.Permission]bool{company.UsePlugins: may}))
+	m.must(m.site.Companies.TeamRoles.SetTeamRolePermissions(m.t.Context(), principal.Operator(), teamID, role, map[company.Permission]bool{company.UsePlugins: may}))
 }

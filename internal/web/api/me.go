@@ -11,13 +11,7 @@ import (
 )
 
 func (s *Server) getMe(w http.ResponseWriter, r *http.Request) error {
-	c := callOf(r).caller
-	reach := identity.Reach{
-		Personal: c.ReachesPersonal(),
-		Team:     c.ReachesTeam,
-		Company:  c.ReachesCompany,
-	}
-	record, err := s.Desk.Record(r.Context(), c.PersonID, c.Provider, reach)
+	record, err := s.Desk.Record(r.Context(), principalOf(r))
 	if err != nil {
 		return err
 	}
@@ -25,7 +19,7 @@ func (s *Server) getMe(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) claimTopUp(w http.ResponseWriter, r *http.Request) error {
-	topUp, balance, err := s.Desk.ClaimTopUp(r.Context(), callOf(r).caller.PersonID, visitor(r))
+	topUp, balance, err := s.Desk.ClaimTopUp(r.Context(), callOf(r).caller.PersonID, clientOf(r))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ type overview struct {
 }
 
 func (s *server) account(v *visit) error {
-	o, err := s.Desk.Overview(v.r.Context(), v.session.PersonID)
+	o, err := s.Desk.Overview(v.r.Context(), v.principal())
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func passwordOf(v *visit) passwordPage {
 }
 
 func (s *server) password(v *visit) error {
-	in, err := s.Desk.ChangePassword(v.r.Context(), v.session, v.form.Get("old"), v.form.Get("password"), v.visitor())
+	in, err := s.Desk.ChangePassword(v.r.Context(), v.session, v.form.Get("old"), v.form.Get("password"), v.client())
 	if err != nil {
 		return v.again("password", passwordOf(v), err)
 	}
@@ -63,7 +63,7 @@ type machines struct {
 }
 
 func (s *server) devices(v *visit) error {
-	o, err := s.Desk.Overview(v.r.Context(), v.session.PersonID)
+	o, err := s.Desk.Overview(v.r.Context(), v.principal())
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *server) devices(v *visit) error {
 }
 
 func (s *server) revokeDevice(v *visit) error {
-	if err := s.Desk.RevokeDevice(v.r.Context(), v.actor(), v.session.PersonID, v.form.Get("id")); err != nil {
+	if err := s.Desk.RevokeDevice(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("id")); err != nil {
 		return err
 	}
 	return v.to("/devices?done=revoked")
@@ -79,7 +79,7 @@ func (s *server) revokeDevice(v *visit) error {
 
 func (s *server) endSession(v *visit) error {
 	id := v.form.Get("id")
-	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, id, v.visitor()); err != nil {
+	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, id, v.client()); err != nil {
 		return err
 	}
 	if id == v.session.ID {
@@ -89,7 +89,7 @@ func (s *server) endSession(v *visit) error {
 }
 
 func (s *server) signOutEverywhere(v *visit) error {
-	if err := s.Desk.SignOutEverywhere(v.r.Context(), v.actor(), v.session.PersonID); err != nil {
+	if err := s.Desk.SignOutEverywhere(v.r.Context(), v.principal(), v.session.PersonID); err != nil {
 		return err
 	}
 	return v.leave("everywhere")

@@ -62,7 +62,7 @@ func (s *server) invitedBy(v *visit, next string) string {
 
 func (s *server) signIn(v *visit) error {
 	e := s.entrance(v.form.Get("next"), "")
-	in, err := s.Desk.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.visitor())
+	in, err := s.Desk.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.client())
 	if err != nil {
 		return v.again("signin", e, err)
 	}
@@ -70,7 +70,7 @@ func (s *server) signIn(v *visit) error {
 }
 
 func (s *server) signOut(v *visit) error {
-	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor()); err != nil {
+	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.client()); err != nil {
 		return err
 	}
 	if next := destination(v.form.Get("next")); next != home {
@@ -123,7 +123,7 @@ func (v *visit) apply(page string, e entrance) error {
 		Password:   v.form.Get("password"),
 		Invitation: e.Invitation,
 		Setup:      e.Setup,
-		Visitor:    v.visitor(),
+		Visitor:    v.client(),
 	})
 	if err != nil { // an invitation may be for another address than the one typed
 		return v.again(page, e, err, fault.NotFound)

@@ -8,15 +8,10 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// leaver is who asks about themselves.
-func (v *visit) leaver() personaldata.Actor {
-	return personaldata.Actor{PersonID: v.session.PersonID, Address: v.visitor().Address}
-}
-
 // exportData sends what is kept about the person. It is a form, since a link
 // could be followed from elsewhere, and the archive is not to be had often.
 func (s *server) exportData(v *visit) error {
-	archive, err := s.PersonalData.ExportPerson(v.r.Context(), v.leaver(), v.session.PersonID)
+	archive, err := s.PersonalData.ExportPerson(v.r.Context(), v.principal(), v.session.PersonID)
 	if err != nil {
 		return err
 	}
@@ -30,7 +25,7 @@ func (s *server) exportData(v *visit) error {
 func (s *server) deleteForm(v *visit) error { return v.show("delete", nil) }
 
 func (s *server) deleteAccount(v *visit) error {
-	if err := s.PersonalData.DeletePerson(v.r.Context(), v.leaver(), v.session.PersonID, v.form.Get("email")); err != nil {
+	if err := s.PersonalData.DeletePerson(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("email")); err != nil {
 		return v.again("delete", nil, err)
 	}
 	return v.leave("farewell")

@@ -56,7 +56,7 @@ func (s *server) acceptInvitation(v *visit) error {
 	if shown.Wrong { // somebody else has signed in since the page was shown
 		return v.answer(http.StatusForbidden, "invitation", shown, nil)
 	}
-	if err := s.Desk.AcceptInvitation(v.r.Context(), v.session.PersonID, v.form.Get("token"), v.visitor()); err != nil {
+	if err := s.Desk.AcceptInvitation(v.r.Context(), v.session.PersonID, v.form.Get("token"), v.client()); err != nil {
 		return err
 	}
 	return v.to(home + "?done=joined")

@@ -11,7 +11,7 @@ func (s *server) verifyForm(v *visit) error {
 }
 
 func (s *server) verify(v *visit) error {
-	if err := s.Desk.VerifyEmail(v.r.Context(), v.form.Get("token"), v.visitor()); err != nil {
+	if err := s.Desk.VerifyEmail(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
 		return err
 	}
 	return v.show("message", message{Title: "Your address is verified", Text: "Thank you. You can close this page, or go on.", Link: home, Label: "Go to your account"})
@@ -22,7 +22,7 @@ func (s *server) forgotForm(v *visit) error { return v.show("forgot", nil) }
 // forgot answers the same whoever has the address.
 func (s *server) forgot(v *visit) error {
 	email := v.form.Get("email")
-	if err := s.Desk.RequestReset(v.r.Context(), email, v.visitor()); err != nil {
+	if err := s.Desk.RequestReset(v.r.Context(), email, v.client()); err != nil {
 		return v.again("forgot", nil, err)
 	}
 	if s.Desk.Settings.NoMail {
@@ -48,7 +48,7 @@ func (s *server) resetForm(v *visit) error {
 
 func (s *server) reset(v *visit) error {
 	secret := v.form.Get("token")
-	browser, err := s.Desk.Reset(v.r.Context(), secret, v.form.Get("password"), v.visitor())
+	browser, err := s.Desk.Reset(v.r.Context(), secret, v.form.Get("password"), v.client())
 	if err != nil {
 		return v.again("reset", held{secret}, err)
 	}
@@ -64,7 +64,7 @@ func (s *server) dropForm(v *visit) error {
 }
 
 func (s *server) drop(v *visit) error {
-	if err := s.Desk.DropDevice(v.r.Context(), v.form.Get("token"), v.visitor()); err != nil {
+	if err := s.Desk.DropDevice(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
 		return err
 	}
 	return v.show("message", message{Title: "The device is signed out",

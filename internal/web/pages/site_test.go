@@ -28,6 +28,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/oidc"
 	"atelier/internal/people/person"
+	"atelier/internal/people/session"
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/pages"
@@ -229,7 +230,7 @@ func (s *site) link(path string) string {
 // start begins the sign-in of a device.
 func (s *site) start(kind, agent, address string) device.Codes {
 	s.t.Helper()
-	codes, err := s.desk.StartDevice(s.t.Context(), kind, identity.Visitor{Agent: agent, Address: address})
+	codes, err := s.desk.StartDevice(s.t.Context(), kind, session.Client{UserAgent: agent, Address: address})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func (s *site) start(kind, agent, address string) device.Codes {
 // poll asks for a device's tokens.
 func (s *site) poll(codes device.Codes) (identity.SignedIn, error) {
 	s.clock.pass(time.Minute)
-	return s.desk.Poll(s.t.Context(), codes.DeviceCode, identity.Visitor{Agent: "blender/4.5", Address: "198.51.100.7"})
+	return s.desk.Poll(s.t.Context(), codes.DeviceCode, session.Client{UserAgent: "blender/4.5", Address: "198.51.100.7"})
 }
 
 // device signs a device in as the person.

@@ -13,6 +13,8 @@ import (
 
 	"atelier/internal/account/identity"
 	"atelier/internal/base/fault"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
 	"atelier/internal/web/httpd"
 )
 
@@ -69,7 +71,7 @@ func isLine(s string) bool {
 // recognise finds out who is signed in.
 func (v *visit) recognise() error {
 	cookie := v.brought(v.cookies.session)
-	s, err := v.Desk.Session(v.r.Context(), cookie, v.visitor().Address)
+	s, err := v.Desk.Session(v.r.Context(), cookie, v.rec.Addr.String())
 	if err != nil {
 		return err
 	}
@@ -81,20 +83,20 @@ func (v *visit) recognise() error {
 
 // reauthorize asks whether the browser is still signed in, for answers that last.
 func (v *visit) reauthorize(ctx context.Context) error {
-	_, err := v.Desk.Session(ctx, v.cookie, v.visitor().Address)
+	_, err := v.Desk.Session(ctx, v.cookie, v.rec.Addr.String())
 	return err
 }
 
 func (v *visit) signedIn() bool { return v.session.PersonID != "" }
 
-// visitor is where the request comes from.
-func (v *visit) visitor() identity.Visitor {
-	return identity.Visitor{Agent: v.r.UserAgent(), Address: v.rec.Addr.String(), Browser: v.brought(v.cookies.known)}
+// client returns where the request comes from.
+func (v *visit) client() session.Client {
+	return session.Client{UserAgent: v.r.UserAgent(), Address: v.rec.Addr.String(), KnownBrowser: v.brought(v.cookies.known)}
 }
 
-// actor is who asks, for acts that name both sides.
-func (v *visit) actor() identity.Actor {
-	return identity.Actor{PersonID: v.session.PersonID, Address: v.visitor().Address}
+// principal returns the person who is signed in.
+func (v *visit) principal() principal.Principal {
+	return principal.ForSession(v.session.PersonID, v.session.ID, v.session.Provider, v.rec.Addr.String())
 }
 
 // query is a parameter of the address.
@@ -111,7 +113,7 @@ func (v *visit) to(address string) error {
 // ends: nobody would see it again but those who look for it.
 func (v *visit) enter(in identity.Entered, next string) error {
 	if v.signedIn() {
-		err := v.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor())
+		err := v.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.client())
 		if err != nil && !identity.SignedOut(err) { // another password has ended it already
 			return err
 		}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
@@ -25,6 +24,7 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/scim"
 )
@@ -85,11 +85,11 @@ func (w *world) ok(err error) {
 func (w *world) connected(name, domain string) (id, token string) {
 	w.Helper()
 	id = w.site.Company(name, company.EnterprisePlan)
-	_, err := w.site.Companies.Domains.AddDomain(w.Context(), companyadmin.Operator, id, domain, "", "")
+	_, err := w.site.Companies.Domains.AddDomain(w.Context(), principal.Operator(), id, domain, "", "")
 	w.ok(err)
-	_, err = w.site.Companies.Domains.VerifyDomain(w.Context(), companyadmin.Operator, id, domain, true)
+	_, err = w.site.Companies.Domains.VerifyDomain(w.Context(), principal.Operator(), id, domain, true)
 	w.ok(err)
-	_, token, err = w.site.Companies.SCIMConnections.ConnectProvider(w.Context(), companyadmin.Operator, id)
+	_, token, err = w.site.Companies.SCIMConnections.ConnectProvider(w.Context(), principal.Operator(), id)
 	w.ok(err)
 	return id, token
 }
@@ -237,7 +237,7 @@ func (w *world) seq() (n int64) {
 // roles gives the roles of a company's members by address.
 func (w *world) roles(companyID string) map[string]string {
 	w.Helper()
-	all, err := w.site.Companies.Members.ListMembers(w.Context(), companyadmin.Operator, companyID, company.Key{}, 10000)
+	all, err := w.site.Companies.Members.ListMembers(w.Context(), principal.Operator(), companyID, company.Key{}, 10000)
 	w.ok(err)
 	roles := map[string]string{}
 	for _, m := range all {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/mail"
@@ -16,6 +15,7 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 )
 
@@ -104,7 +104,7 @@ func TestPeopleWhoAreHere(t *testing.T) {
 		a.has(map[string]any{"userName": "bert@fox.example", "active": true, "emails|0|value": "bert@fox.example", "externalId": nil})
 		w.as(w.token, "POST", "/Users", `{"userName":"bert@fox.example"}`).want(409, "uniqueness")
 		// Somebody whom an admin took out comes back as a member.
-		w.ok(w.site.Companies.Members.RemoveMember(w.Context(), companyadmin.Operator, w.fox, bert))
+		w.ok(w.site.Companies.Members.RemoveMember(w.Context(), principal.Operator(), w.fox, bert))
 		w.do(404, "GET", "/Users/"+bert, "")
 		before := w.seq()
 		if got := w.do(201, "POST", "/Users", `{"userName":"bert@fox.example","externalId":"b"}`); got.id() != bert {
@@ -193,7 +193,7 @@ func TestASquatterWhoIsAMember(t *testing.T) {
 
 func TestDomains(t *testing.T) {
 	each(t, func(w *world) {
-		_, err := w.site.Companies.Domains.AddDomain(w.Context(), companyadmin.Operator, w.fox, "unproven.example", "", "")
+		_, err := w.site.Companies.Domains.AddDomain(w.Context(), principal.Operator(), w.fox, "unproven.example", "", "")
 		w.ok(err)
 		for _, name := range []string{"eve@hound.example", "eve@unproven.example", "eve@sub.fox.example", "eve@fox.example.org", "eve", "eve@", "Eve <eve@fox.example>", "a@b@fox.example"} {
 			a := w.as(w.token, "POST", "/Users", `{"userName":"`+name+`"}`)
@@ -240,7 +240,7 @@ func TestInactiveAndBack(t *testing.T) {
 			w.Errorf("acts of nothing = %v", got)
 		}
 		// No way leads back but the directory's.
-		_, link, err := w.site.Companies.Invitations.CreateInvitation(w.Context(), companyadmin.Operator, company.Draft{CompanyID: w.fox})
+		_, link, err := w.site.Companies.Invitations.CreateInvitation(w.Context(), principal.Operator(), company.Draft{CompanyID: w.fox})
 		w.ok(err)
 		_, _, err = func() (any, any, error) {
 			var inv company.Invitation
@@ -254,16 +254,16 @@ func TestInactiveAndBack(t *testing.T) {
 		if !fault.Is(err, fault.Forbidden) {
 			w.Errorf("an invitation for somebody who is switched off: %v", err)
 		}
-		w.ok(w.site.Companies.Domains.RemoveDomain(w.Context(), companyadmin.Operator, w.fox, "fox.example"))
-		_, err = w.site.Companies.Domains.AddDomain(w.Context(), companyadmin.Operator, w.fox, "fox.example", sound, "")
+		w.ok(w.site.Companies.Domains.RemoveDomain(w.Context(), principal.Operator(), w.fox, "fox.example"))
+		_, err = w.site.Companies.Domains.AddDomain(w.Context(), principal.Operator(), w.fox, "fox.example", sound, "")
 		w.ok(err)
-		_, err = w.site.Companies.Domains.VerifyDomain(w.Context(), companyadmin.Operator, w.fox, "fox.example", true)
+		_, err = w.site.Companies.Domains.VerifyDomain(w.Context(), principal.Operator(), w.fox, "fox.example", true)
 		w.ok(err)
 		if _, in := w.roles(w.fox)["anna@fox.example"]; in {
 			w.Error("the domain brought somebody back")
 		}
 		// A role that is gone by then is that of a member.
-		w.ok(w.site.Companies.TeamRoles.DeleteTeamRole(w.Context(), companyadmin.Operator, sound, "quiet"))
+		w.ok(w.site.Companies.TeamRoles.DeleteTeamRole(w.Context(), principal.Operator(), sound, "quiet"))
 		before = w.seq()
 		w.patch(200, "/Users/"+id, `[{"op":"replace","value":{"active":true}}]`).has(map[string]any{"active": true, "groups|1|display": "Sound"})
 		if got := w.acts(before); !slices.Equal(got, []string{"scim_user.changed", "company.member_set"}) {

@@ -26,6 +26,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/oidc"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/web/access"
 )
@@ -149,9 +150,9 @@ func fill(o *Options) {
 
 // Visitor gives a browser or device with an address of its own, since limits
 // count by address.
-func (s *Site) Visitor() identity.Visitor {
+func (s *Site) Visitor() session.Client {
 	n := s.visitors.Add(1)
-	return identity.Visitor{Agent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
+	return session.Client{UserAgent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
 }
 
 // Person makes somebody with a verified address and gives their id.
@@ -234,7 +235,7 @@ func (s *Site) Token(email, companyID string) (id, secret string) {
 // Company makes a company.
 func (s *Site) Company(name string, plan company.Plan) string {
 	s.t.Helper()
-	c, err := s.Companies.Companies.CreateCompany(s.t.Context(), companyadmin.Operator, name, plan)
+	c, err := s.Companies.Companies.CreateCompany(s.t.Context(), principal.Operator(), name, plan)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ func (s *Site) Company(name string, plan company.Plan) string {
 // Admit makes somebody a member of a company.
 func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	s.t.Helper()
-	if _, err := s.Companies.Members.SetMemberPermissions(s.t.Context(), companyadmin.Operator, companyID, email, perms); err != nil {
+	if _, err := s.Companies.Members.SetMemberPermissions(s.t.Context(), principal.Operator(), companyID, email, perms); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -252,7 +253,7 @@ func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 // Team makes a team with members of one role.
 func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	s.t.Helper()
-	t, err := s.Companies.Teams.CreateTeam(s.t.Context(), companyadmin.Operator, companyID, name)
+	t, err := s.Companies.Teams.CreateTeam(s.t.Context(), principal.Operator(), companyID, name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -266,10 +267,10 @@ func (s *Site) Team(companyID, name, role string, emails ...string) string {
 // new.
 func (s *Site) Join(teamID, email, role string) {
 	s.t.Helper()
-	if _, err := s.Companies.TeamRoles.SetTeamRolePermissions(s.t.Context(), companyadmin.Operator, teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
+	if _, err := s.Companies.TeamRoles.SetTeamRolePermissions(s.t.Context(), principal.Operator(), teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
 		s.t.Fatal(err)
 	}
-	if _, err := s.Companies.TeamMembers.AddTeamMember(s.t.Context(), companyadmin.Operator, teamID, email, role); err != nil {
+	if _, err := s.Companies.TeamMembers.AddTeamMember(s.t.Context(), principal.Operator(), teamID, email, role); err != nil {
 		s.t.Fatal(err)
 	}
 }
