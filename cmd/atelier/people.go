@@ -110,7 +110,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 		AppURL:   c.AppURL,
 		Budgets:  pp.budgets,
 	})
-	pp.provisioning = &provisioning.Service{DB: pp.db, Mail: office, AppURL: c.AppURL, Vouch: pp.desk.Vouch}
+	pp.provisioning = &provisioning.Service{DB: pp.db, Mail: office, AppURL: c.AppURL, EnsureAccount: pp.desk.Vouch}
 	pp.budgets.Post = office
 	pp.budgets.AppURL = c.AppURL
 }

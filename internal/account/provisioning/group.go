@@ -12,94 +12,101 @@ import (
 	"atelier/internal/people/company"
 )
 
-// Group is a team as its company's directory sees it.
+// Group is a team as its company's identity provider sees it.
 type Group struct {
 	ID         string
 	Name       string
 	ExternalID string
-	// Members are those of the team, and those who are not active and come back
-	// to it. By address.
+	// Members are the members of the team and the inactive users who return to it,
+	// ordered by address.
 	Members []Ref
 	Created time.Time
 	Updated time.Time
 }
 
-// GroupDraft is what a directory wants a group to be.
+// GroupDraft has the values that an identity provider wants a group to have.
 type GroupDraft struct {
 	Name       string
 	ExternalID string
-	Members    []string // ids, each once
+	Members    []string // ids of users, without duplicates
 }
 
-// GroupQuery chooses groups. Of ID, Name and ExternalID one at most is set; it
-// goes by an index.
+// GroupQuery selects groups. At most one of ID, Name and ExternalID is set; it is
+// looked up by an index.
 type GroupQuery struct {
-	ID, Name, ExternalID *string
-	Match                func(Group) bool // nil: all
-	// Members wants the groups with them, Matching lets Match look at them.
-	Members, Matching bool
-	Start, Count      int // a page, from 1 on
+	ID           *string
+	Name         *string
+	ExternalID   *string
+	Match        func(Group) bool // nil: all
+	WithMembers  bool             // the groups are returned with their members
+	MatchMembers bool             // Match examines the members
+	Start        int              // first of the page, from 1
+	Count        int              // size of the page
 }
 
-// maxMembers bounds the members that a directory can give a group.
-const maxMembers = 10_000
+// maxGroupMembers bounds the members of a group that a provider can set.
+const maxGroupMembers = 10_000
 
-// Groups gives a page of a company's groups by name, and how many there are.
-func (d *Service) ListGroups(ctx context.Context, s Client, q GroupQuery) (page []Group, total int, err error) {
-	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
+// ListGroups returns a page of a company's groups, ordered by name, and the
+// number of all groups that the query selects.
+func (s *Service) ListGroups(ctx context.Context, client Client, q GroupQuery) (page []Group, total int, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if q.Match == nil && q.ID == nil && q.Name == nil && q.ExternalID == nil {
-			if total, err = company.CountGroups(ctx, tx, s.companyID); err != nil {
+			if total, err = company.CountGroups(ctx, tx, client.companyID); err != nil {
 				return err
 			}
-			rows, err := company.Groups(ctx, tx, s.companyID, max(q.Start-1, 0), max(q.Count, 0))
+			rows, err := company.Groups(ctx, tx, client.companyID, max(q.Start-1, 0), max(q.Count, 0))
 			page = asGroups(rows)
-			if err != nil || !q.Members {
+			if err != nil || !q.WithMembers {
 				return err
 			}
-			return withMembers(ctx, tx, s, page, false)
+			return client.fillMembers(ctx, tx, page, false)
 		}
-		rows, err := s.candidateGroups(ctx, tx, q)
+
+		rows, err := client.findCandidateGroups(ctx, tx, q)
 		if err != nil {
 			return err
 		}
 		all := asGroups(rows)
-		if q.Matching {
-			if err := withMembers(ctx, tx, s, all, true); err != nil {
+		if q.MatchMembers {
+			if err := client.fillMembers(ctx, tx, all, true); err != nil {
 				return err
 			}
 		}
-		var fit []Group
+
+		var matches []Group
 		for _, g := range all {
 			if q.Match == nil || q.Match(g) {
-				fit = append(fit, g)
+				matches = append(matches, g)
 			}
 		}
-		total = len(fit)
-		page = window(fit, q.Start, q.Count)
-		if !q.Members || q.Matching {
+		total = len(matches)
+		page = slicePage(matches, q.Start, q.Count)
+		if !q.WithMembers || q.MatchMembers {
 			return nil
 		}
-		return withMembers(ctx, tx, s, page, false)
+		return client.fillMembers(ctx, tx, page, false)
 	})
 	return page, total, err
 }
 
-// candidateGroups gives the rows that a query can mean.
-func (s Client) candidateGroups(ctx context.Context, tx *sqldb.Tx, q GroupQuery) ([]company.Group, error) {
+// findCandidateGroups reads the rows that a query can select.
+func (c Client) findCandidateGroups(ctx context.Context, tx *sqldb.Tx, q GroupQuery) ([]company.Group, error) {
 	switch {
 	case q.ID != nil:
-		g, err := company.GroupByID(ctx, tx, s.companyID, *q.ID)
+		g, err := company.GroupByID(ctx, tx, c.companyID, *q.ID)
 		if err != nil {
-			return nil, unless(err, fault.NotFound)
+			return nil, ignoreNotFound(err)
 		}
 		return []company.Group{g}, nil
 	case q.Name != nil:
-		return company.GroupsCalled(ctx, tx, s.companyID, *q.Name)
+		return company.GroupsCalled(ctx, tx, c.companyID, *q.Name)
 	case q.ExternalID != nil:
-		return company.GroupsNamed(ctx, tx, s.companyID, *q.ExternalID)
+		return company.GroupsNamed(ctx, tx, c.companyID, *q.ExternalID)
 	}
-	rows, err := company.Groups(ctx, tx, s.companyID, 0, maxScan+1)
-	if err == nil && len(rows) > maxScan {
+
+	rows, err := company.Groups(ctx, tx, c.companyID, 0, maxScanned+1)
+	if err == nil && len(rows) > maxScanned {
 		err = errTooMany
 	}
 	return rows, err
@@ -119,176 +126,212 @@ func asGroups(rows []company.Group) []Group {
 	return all
 }
 
-// withMembers fills in the members of groups: of a page, or of every group that
-// the company has.
-func withMembers(ctx context.Context, tx *sqldb.Tx, s Client, groups []Group, every bool) error {
-	at := map[string]int{}
+// fillMembers sets the members of groups, which are a page or, with every, all
+// groups of the company.
+func (c Client) fillMembers(ctx context.Context, tx *sqldb.Tx, groups []Group, every bool) error {
+	index := map[string]int{}
 	ids := make([]string, len(groups))
 	for i, g := range groups {
 		ids[i] = g.ID
-		at[g.ID] = i
+		index[g.ID] = i
 	}
 	if every && len(groups) > 1 {
 		ids = nil
 	}
-	places, err := company.PlacesIn(ctx, tx, s.companyID, ids, maxPlaces+1)
-	if err == nil && len(places) > maxPlaces {
+
+	places, err := company.PlacesIn(ctx, tx, c.companyID, ids, maxScannedMembership+1)
+	if err == nil && len(places) > maxScannedMembership {
 		err = errTooMany
 	}
 	for _, p := range places {
-		if i, ok := at[p.TeamID]; ok {
+		if i, ok := index[p.TeamID]; ok {
 			groups[i].Members = append(groups[i].Members, Ref{p.PersonID, p.Email})
 		}
 	}
 	return err
 }
 
-// Group gives one group.
-func (d *Service) GetGroup(ctx context.Context, s Client, id string) (g Group, err error) {
-	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		g, err = s.group(ctx, tx, id)
+// GetGroup returns one group of the client's company.
+func (s *Service) GetGroup(ctx context.Context, client Client, id string) (g Group, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		g, err = client.readGroup(ctx, tx, id)
 		return err
 	})
 	return g, err
 }
 
-func (s Client) group(ctx context.Context, tx *sqldb.Tx, id string) (Group, error) {
-	row, err := company.GroupByID(ctx, tx, s.companyID, id)
+func (c Client) readGroup(ctx context.Context, tx *sqldb.Tx, id string) (Group, error) {
+	row, err := company.GroupByID(ctx, tx, c.companyID, id)
 	if err != nil {
 		return Group{}, err
 	}
-	one := asGroups([]company.Group{row})
-	return one[0], withMembers(ctx, tx, s, one, false)
+	groups := asGroups([]company.Group{row})
+	return groups[0], c.fillMembers(ctx, tx, groups, false)
 }
 
-// CreateGroup makes a team with members of the company in it.
-func (d *Service) CreateGroup(ctx context.Context, s Client, draft GroupDraft) (g Group, err error) {
-	err = d.act(ctx, s, func(tx *sqldb.Tx) ([]audit.Entry, error) {
-		if err := company.Lock(ctx, tx, s.companyID); err != nil {
+// CreateGroup creates a team with members of the company.
+func (s *Service) CreateGroup(ctx context.Context, client Client, draft GroupDraft) (g Group, err error) {
+	err = s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
+		if err := company.Lock(ctx, tx, client.companyID); err != nil {
 			return nil, err
 		}
-		t, err := company.CreateTeam(ctx, tx, s.companyID, draft.Name)
+
+		t, err := company.CreateTeam(ctx, tx, client.companyID, draft.Name)
 		if err != nil {
 			return nil, err
 		}
-		entries, err := s.setMembers(ctx, tx, t, nil, draft.Members)
+		entries := []audit.Entry{{Act: audit.TeamCreated, Details: map[string]string{"team": t.ID, "name": t.Name}}}
+		added, err := client.setGroupMembers(ctx, tx, t, nil, draft.Members)
 		if err != nil {
 			return nil, err
 		}
 		if err := company.KeepGroup(ctx, tx, company.Group{Team: t, ExternalID: draft.ExternalID}); err != nil {
 			return nil, err
 		}
-		g, err = s.group(ctx, tx, t.ID)
-		return append([]audit.Entry{{Act: audit.TeamCreated, Details: map[string]string{"team": t.ID, "name": t.Name}}}, entries...), err
+
+		g, err = client.readGroup(ctx, tx, t.ID)
+		return append(entries, added...), err
 	})
 	return g, err
 }
 
-// ChangeGroup makes a group into what change wants of it. It may be asked more
-// than once.
-func (d *Service) ChangeGroup(ctx context.Context, s Client, id string, change func(Group) (GroupDraft, error)) (g Group, err error) {
-	err = d.act(ctx, s, func(tx *sqldb.Tx) ([]audit.Entry, error) {
-		if err := company.Lock(ctx, tx, s.companyID); err != nil {
+// ChangeGroup replaces a group by the draft that change returns for it. The
+// function change may be called more than once.
+func (s *Service) ChangeGroup(ctx context.Context, client Client, id string, change func(Group) (GroupDraft, error)) (g Group, err error) {
+	err = s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
+		if err := company.Lock(ctx, tx, client.companyID); err != nil {
 			return nil, err
 		}
-		was, err := s.group(ctx, tx, id)
+		before, err := client.readGroup(ctx, tx, id)
 		if err != nil {
 			return nil, err
 		}
-		draft, err := change(was)
+		draft, err := change(before)
 		if err != nil {
 			return nil, err
 		}
-		t := company.Team{ID: id, CompanyID: s.companyID, Name: draft.Name}
-		entries, err := s.setMembers(ctx, tx, t, was.Members, draft.Members)
+
+		t := company.Team{ID: id, CompanyID: client.companyID, Name: draft.Name}
+		entries, err := client.setGroupMembers(ctx, tx, t, before.Members, draft.Members)
 		if err != nil {
 			return nil, err
 		}
-		if draft.Name != was.Name {
+		if draft.Name != before.Name {
 			if err := company.RenameTeam(ctx, tx, id, draft.Name); err != nil {
 				return nil, err
 			}
 		}
-		if draft.Name != was.Name || draft.ExternalID != was.ExternalID {
-			e := audit.Entry{Act: audit.TeamChanged, Details: map[string]string{
-				"team": id, "name": draft.Name, "before": was.Name, "external_id": draft.ExternalID,
-			}}
-			entries = append(entries, e.Changing(
-				companyadmin.FormatValues(map[string]string{"name": was.Name, "external_id": was.ExternalID}),
-				companyadmin.FormatValues(map[string]string{"name": draft.Name, "external_id": draft.ExternalID})))
+		if draft.Name != before.Name || draft.ExternalID != before.ExternalID {
+			entries = append(entries, newGroupChange(before, draft))
 		}
 		if len(entries) > 0 {
 			if err := company.KeepGroup(ctx, tx, company.Group{Team: t, ExternalID: draft.ExternalID}); err != nil {
 				return nil, err
 			}
 		}
-		g, err = s.group(ctx, tx, id)
+
+		g, err = client.readGroup(ctx, tx, id)
 		return entries, err
 	})
 	return g, err
 }
 
-// setMembers has exactly these people in a team. Who is in it already keeps
-// their role.
-func (s Client) setMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, was []Ref, want []string) (entries []audit.Entry, err error) {
+// newGroupChange returns the audit entry about a group's new name or external id.
+func newGroupChange(before Group, draft GroupDraft) audit.Entry {
+	e := audit.Entry{Act: audit.TeamChanged, Details: map[string]string{
+		"team": before.ID, "name": draft.Name, "before": before.Name, "external_id": draft.ExternalID,
+	}}
+	return e.Changing(
+		companyadmin.FormatValues(map[string]string{"name": before.Name, "external_id": before.ExternalID}),
+		companyadmin.FormatValues(map[string]string{"name": draft.Name, "external_id": draft.ExternalID}))
+}
+
+// setGroupMembers makes the users with the given ids the only members of a team.
+// Members who stay keep their roles.
+func (c Client) setGroupMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, before []Ref, after []string) (entries []audit.Entry, err error) {
+	if len(after) > maxGroupMembers && len(after) > len(before) {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("A group has at most %d members.", maxGroupMembers)).On("members")
+	}
+
 	stays := map[string]bool{}
-	in := map[string]bool{}
-	for _, id := range want {
+	for _, id := range after {
 		stays[id] = true
 	}
-	if len(want) > maxMembers && len(want) > len(was) {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("A group has %d members at most.", maxMembers)).On("members")
-	}
-	for _, m := range was {
-		if in[m.ID] = true; stays[m.ID] {
+	present := map[string]bool{}
+	for _, m := range before {
+		present[m.ID] = true
+		if stays[m.ID] {
 			continue
 		}
-		in, err := companyadmin.FindTeamAccount(ctx, tx, m.ID, t.ID)
-		if err == nil {
-			err = company.DropSeat(ctx, tx, t.ID, m.ID)
-		}
-		if err == nil {
-			err = unless(company.RemoveTeamMember(ctx, tx, t.ID, m.ID), fault.NotFound) // who has a seat is no member
-		}
+		e, err := removeGroupMember(ctx, tx, t.ID, m.ID)
 		if err != nil {
 			return nil, err
 		}
-		from := "" // a seat
-		if in != nil {
-			from = in.Role.Name
-		}
-		e := audit.Entry{Act: audit.TeamMemberRemoved, PersonID: m.ID, Details: map[string]string{"team": t.ID}}
-		entries = append(entries, e.Changing(from, ""))
+		entries = append(entries, e)
 	}
-	for _, id := range want {
-		if in[id] {
+
+	for _, id := range after {
+		if present[id] {
 			continue
 		}
-		p, err := company.ProfileOf(ctx, tx, s.companyID, id)
-		if err == nil && p.Active {
-			_, err = company.SetTeamMember(ctx, tx, t.ID, id, company.RoleMember, company.Added)
-		} else if err == nil {
-			_, err = company.KeepSeat(ctx, tx, t, id)
-		}
-		if fault.Is(err, fault.NotFound) { // or deleted meanwhile
+		e, err := c.addGroupMember(ctx, tx, t, id)
+		if fault.Is(err, fault.NotFound) { // unknown, or deleted meanwhile
 			return nil, fault.New(fault.Invalid, "There is no user with the id of one of the members.").On("members")
 		}
 		if err != nil {
 			return nil, err
 		}
-		e := audit.Entry{Act: audit.TeamMemberSet, PersonID: id, Details: map[string]string{"team": t.ID, "role": company.RoleMember}}
-		entries = append(entries, e.Changing("", company.RoleMember))
+		entries = append(entries, e)
 	}
 	return entries, nil
 }
 
-// DeleteGroup ends a team.
-func (d *Service) DeleteGroup(ctx context.Context, s Client, id string) error {
-	return d.act(ctx, s, func(tx *sqldb.Tx) ([]audit.Entry, error) {
-		if err := company.Lock(ctx, tx, s.companyID); err != nil {
+// removeGroupMember removes a user from a team. An inactive user has no role
+// there, only a seat.
+func removeGroupMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (e audit.Entry, err error) {
+	account, err := companyadmin.FindTeamAccount(ctx, tx, personID, teamID)
+	if err != nil {
+		return e, err
+	}
+	if err := company.DropSeat(ctx, tx, teamID, personID); err != nil {
+		return e, err
+	}
+	if err := ignoreNotFound(company.RemoveTeamMember(ctx, tx, teamID, personID)); err != nil {
+		return e, err
+	}
+
+	role := ""
+	if account != nil {
+		role = account.Role.Name
+	}
+	e = audit.Entry{Act: audit.TeamMemberRemoved, PersonID: personID, Details: map[string]string{"team": teamID}}
+	return e.Changing(role, ""), nil
+}
+
+// addGroupMember adds a user to a team with the role member. An inactive user
+// gets a seat there.
+func (c Client) addGroupMember(ctx context.Context, tx *sqldb.Tx, t company.Team, personID string) (e audit.Entry, err error) {
+	p, err := company.ProfileOf(ctx, tx, c.companyID, personID)
+	if err != nil {
+		return e, err
+	}
+	if p.Active {
+		_, err = company.SetTeamMember(ctx, tx, t.ID, personID, company.RoleMember, company.Added)
+	} else {
+		_, err = company.KeepSeat(ctx, tx, t, personID)
+	}
+
+	e = audit.Entry{Act: audit.TeamMemberSet, PersonID: personID, Details: map[string]string{"team": t.ID, "role": company.RoleMember}}
+	return e.Changing("", company.RoleMember), err
+}
+
+// DeleteGroup removes a team.
+func (s *Service) DeleteGroup(ctx context.Context, client Client, id string) error {
+	return s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
+		if err := company.Lock(ctx, tx, client.companyID); err != nil {
 			return nil, err
 		}
-		g, err := company.GroupByID(ctx, tx, s.companyID, id)
+		g, err := company.GroupByID(ctx, tx, client.companyID, id)
 		if err != nil {
 			return nil, err
 		}

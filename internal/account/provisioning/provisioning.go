@@ -1,102 +1,60 @@
 // Package provisioning lets a company's identity provider manage the company's
-// people and teams, which it sees as users and groups.
+// people and teams over SCIM (RFC 7643, RFC 7644), as users and groups.
+//
+// An identity provider authenticates by its company's SCIM token and needs the
+// plan ENTERPRISE. Both are checked again in the transaction that makes a change,
+// with the company locked. Each change writes its audit entries in the same
+// transaction.
+//
+// A user is active while they are a member of the company. An inactive user keeps
+// their place in groups and returns to it when they become active again.
 package provisioning
 
 import (
 	"context"
-	"time"
 
-	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/mailqueue"
-	"atelier/internal/people/company"
-	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
 )
 
-// Service does what the package says. It is safe for concurrent use.
+// Service reads and changes users and groups for identity providers. It is safe
+// for concurrent use.
 type Service struct {
-	DB     *sqldb.DB
-	Mail   mailqueue.Office
+	DB   *sqldb.DB
+	Mail mailqueue.Office
+	// AppURL is the address of the HTML pages; links in mail lead there.
 	AppURL string
-	Vouch  func(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, fresh bool, entries []audit.Entry, err error)
+	// EnsureAccount locks and returns the person with an address in a domain that
+	// a company has verified, and creates them if there is none. The caller adds
+	// the entries to the audit log at the end of the transaction.
+	EnsureAccount func(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, created bool, entries []audit.Entry, err error)
 }
 
-// Client is a company's directory that was let in.
-type Client struct {
-	companyID, address string
-	token              credential.DirectoryToken
-}
-
-// CompanyID names the company.
-func (s Client) CompanyID() string { return s.companyID }
-
-// usedEvery is how exact "last used" is.
-const usedEvery = time.Minute
-
-// Admit lets a company's directory in that presents its token, as long as the
-// company has the plan for it. The source is known even where the plan is not
-// enough, so that the request can be counted as theirs.
-func (d *Service) AuthenticateClient(ctx context.Context, token, address string) (Client, error) {
-	t, err := credential.CheckDirectory(ctx, d.DB, token)
-	if err != nil {
-		return Client{}, err
-	}
-	s := Client{t.CompanyID, address, t}
-	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error { return s.bought(ctx, tx) })
-	if err == nil && d.DB.Now().Sub(t.LastUsed) >= usedEvery {
-		err = d.DB.Write(ctx, func(tx *sqldb.Tx) error { return credential.TouchDirectory(ctx, tx, t.CompanyID) })
-	}
-	return s, err
-}
-
-// bought asks whether the company still has the plan.
-func (s Client) bought(ctx context.Context, tx *sqldb.Tx) error {
-	c, err := company.ByID(ctx, tx, s.companyID)
-	if err != nil {
-		return err
-	}
-	return companyadmin.CheckProvisioningPlan(c)
-}
-
-// Guard returns the check that every transaction begins with that a directory's
-// request makes (sqldb.WithGuard): the token and the plan must still be there.
-// It locks nothing, since people are locked before companies; what changes
-// something is decided by act, with the company locked.
-func (s Client) Guard() sqldb.Guard {
-	return s.reauthorize
-}
-
-// reauthorize refuses a directory whose token or plan has ended.
-func (s Client) reauthorize(ctx context.Context, tx *sqldb.Tx) error {
-	if err := credential.StillDirectory(ctx, tx, s.token); err != nil {
-		return err
-	}
-	return s.bought(ctx, tx)
-}
-
-// act does something for a directory with its company locked, and records it.
-// Its token and its plan may have ended since it was let in: a body can take long
-// to arrive. They are looked at with the company locked, without which neither
-// ends.
-func (d *Service) act(ctx context.Context, s Client, do func(tx *sqldb.Tx) ([]audit.Entry, error)) error {
-	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		entries, err := do(tx)
+// runChange runs change in a transaction and records the entries that it returns.
+// The change must lock the company. The client's token and plan may have ended
+// since it authenticated, because a request body can take long to arrive; they
+// are checked again with the company locked, since ending either locks it too.
+func (s *Service) runChange(ctx context.Context, client Client, change func(tx *sqldb.Tx) ([]audit.Entry, error)) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		entries, err := change(tx)
 		if err != nil {
 			return err
 		}
-		if err := s.reauthorize(ctx, tx); err != nil {
+		if err := client.Reauthorize(ctx, tx); err != nil {
 			return err
 		}
-		for _, e := range entries { // last, since all who record pass through one row
+
+		// Last, since all writers of the audit log wait for one row.
+		for _, e := range entries {
 			if e.Details == nil {
 				e.Details = map[string]string{}
 			}
 			e.Details["by"] = "scim"
-			e.CompanyID = s.companyID
-			e.Address = s.address
+			e.CompanyID = client.companyID
+			e.Address = client.address
 			if err := audit.Add(ctx, tx, e); err != nil {
 				return err
 			}
@@ -105,32 +63,26 @@ func (d *Service) act(ctx context.Context, s Client, do func(tx *sqldb.Tx) ([]au
 	})
 }
 
-// maxScan bounds how many users or groups a filter looks at, and maxPlaces how
-// many of their places.
+// Limits of a filter: how many users or groups, and how many memberships of
+// groups, it may examine.
 const (
-	maxScan   = 20_000
-	maxPlaces = 200_000
+	maxScanned           = 20_000
+	maxScannedMembership = 200_000
 )
 
-var errTooMany = fault.New(fault.Invalid, "There are too many to look through with this filter. Ask by id, userName, externalId or displayName.").With("reason", "too_many")
+var errTooMany = fault.New(fault.Invalid, "There are too many resources to search with this filter. Filter by id, userName, externalId or displayName.").With("reason", "too_many")
 
-// window cuts the page out of a list that starts with the item number 1.
-func window[T any](all []T, start, count int) []T {
+// slicePage returns one page of a list; start counts from 1.
+func slicePage[T any](all []T, start, count int) []T {
 	from := min(max(start-1, 0), len(all))
 	return all[from:min(from+max(count, 0), len(all))]
 }
 
-func orElse(err, decided error) error {
-	if err != nil {
-		return err
+// ignoreNotFound returns nil for a fault that something was not found, and any
+// other error unchanged.
+func ignoreNotFound(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return nil
 	}
-	return decided
-}
-
-// describeUser says no more than whether somebody is active.
-func describeUser(active bool) string {
-	if active {
-		return "active"
-	}
-	return "switched off"
+	return err
 }

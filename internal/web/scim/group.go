@@ -78,14 +78,14 @@ func (s *Server) findGroups(ctx context.Context, from provisioning.Client, q que
 	if err != nil {
 		return nil, 0, err
 	}
-	want := provisioning.GroupQuery{Start: q.start, Count: q.count, Members: chosen.names("members")}
+	want := provisioning.GroupQuery{Start: q.start, Count: q.count, WithMembers: chosen.names("members")}
 	if q.filter != "" {
 		f, err := groups.filter(q.filter)
 		if err != nil {
 			return nil, 0, err
 		}
 		want.Match = func(g provisioning.Group) bool { return f.matches(s.asGroup(g)) }
-		want.Matching = f.members
+		want.MatchMembers = f.members
 		want.ID, want.ExternalID, want.Name = f.by("id", "externalid", "displayname")
 	}
 	found, total, err := s.Provisioning.ListGroups(ctx, from, want)

@@ -186,7 +186,7 @@ func (s *Server) attempt(do handler, rec *httpd.Record, w http.ResponseWriter, r
 		_, err := s.Provisioning.AuthenticateClient(ctx, bearer(r), rec.Addr.String())
 		return err
 	}
-	return do(w, r.WithContext(sqldb.WithGuard(r.Context(), from.Guard())), from)
+	return do(w, r.WithContext(sqldb.WithGuard(r.Context(), from.Reauthorize)), from)
 }
 
 // bearer takes the token out of the Authorization header (RFC 6750 section 2.1),

@@ -106,7 +106,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 		AppURL:   AppURL,
 		Budgets:  s.Budgets,
 	})
-	s.Provisioning = &provisioning.Service{DB: db, Mail: office, AppURL: AppURL, Vouch: s.Desk.Vouch}
+	s.Provisioning = &provisioning.Service{DB: db, Mail: office, AppURL: AppURL, EnsureAccount: s.Desk.Vouch}
 	s.Gate = &access.Gate{
 		DB:              db,
 		Devices:         s.Devices,
