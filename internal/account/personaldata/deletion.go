@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,11 +14,7 @@ import (
 	"atelier/internal/base/queue"
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
-	"atelier/internal/board"
-	"atelier/internal/file/library"
-	"atelier/internal/file/quota"
 	"atelier/internal/money/ledger"
-	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/device"
@@ -31,21 +26,22 @@ import (
 
 var (
 	errEmail     = fault.New(fault.Invalid, "This is not the address of the account.").On("email")
-	errActive    = fault.New(fault.Forbidden, "Runs are still going. Cancel them or wait until they have ended.").With("reason", "runs_active")
-	errLastAdmin = fault.New(fault.Forbidden, "A company would be left with nobody who can manage its members. Give somebody there that right first.").With("reason", "last_admin")
+	errActive    = fault.New(fault.Forbidden, "There are unfinished runs. Cancel them or wait until they have finished.").With("reason", "runs_active")
+	errLastAdmin = fault.New(fault.Forbidden, "No member of one of your companies could manage its members any more. Give another member that permission first.").With("reason", "last_admin")
 )
 
-// Delete ends a person. email must be their address, so that nobody does it by
-// mistake. When it returns nothing can be done in their name any more, on any
-// node; what they wrote and brought is erased shortly after.
+// DeletePerson deletes a person. The email must be their address, which prevents
+// mistakes. When it returns, no credential of the person works any more, on any
+// node; a job erases their contents shortly after.
 //
-// Locks are taken in the order person, companies by id, rate keys, the account's
-// storage, the account of the ledger.
-func (d *Service) DeletePerson(ctx context.Context, a principal.Principal, personID, email string) error {
-	if err := checkOwner(a, personID); err != nil {
+// Locks are taken in this order: person, companies by id, rate-limit keys, the
+// account's storage, the account in the ledger.
+func (s *Service) DeletePerson(ctx context.Context, caller principal.Principal, personID, email string) error {
+	if err := requireOwner(caller, personID); err != nil {
 		return err
 	}
-	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
 			return err
 		}
@@ -56,11 +52,16 @@ func (d *Service) DeletePerson(ctx context.Context, a principal.Principal, perso
 		if !p.HasEmail(email) {
 			return errEmail
 		}
-		// Whoever creates a run has the person locked.
-		if n, err := run.Active(ctx, tx, p.ID); err != nil || n > 0 {
-			return cmp.Or(err, error(errActive))
+		// No run can start meanwhile, since creating a run locks the person.
+		active, err := run.Active(ctx, tx, p.ID)
+		if err != nil {
+			return err
 		}
-		left, err := leaveCompanies(ctx, tx, a, p.ID)
+		if active > 0 {
+			return errActive
+		}
+
+		left, err := leaveCompanies(ctx, tx, caller, p.ID)
 		if err != nil {
 			return err
 		}
@@ -68,10 +69,10 @@ func (d *Service) DeletePerson(ctx context.Context, a principal.Principal, perso
 		if err != nil {
 			return err
 		}
-		if err := d.end(ctx, tx, p); err != nil {
+		if err := s.revokeAccess(ctx, tx, p); err != nil {
 			return err
 		}
-		return recordDeletion(ctx, tx, a, p.ID, left, tokens)
+		return recordDeletion(ctx, tx, caller, p.ID, left, tokens)
 	})
 	if err == nil {
 		failpoint.Hit("revoke.after_commit_before_reply")
@@ -79,30 +80,32 @@ func (d *Service) DeletePerson(ctx context.Context, a principal.Principal, perso
 	return err
 }
 
-// departure is what somebody was in a company that they left.
-type departure struct {
+// formerMembership is a membership in a company that has ended.
+type formerMembership struct {
 	role  string
-	teams []string
+	teams []string // ids
 }
 
-// leaveCompanies takes a person out of all companies, and gives what they were by company.
-func leaveCompanies(ctx context.Context, tx *sqldb.Tx, a principal.Principal, personID string) (map[string]departure, error) {
-	in, err := company.OfPerson(ctx, tx, personID)
+// leaveCompanies removes a person from all companies, and returns their former
+// memberships by company id.
+func leaveCompanies(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, personID string) (map[string]formerMembership, error) {
+	memberships, err := company.OfPerson(ctx, tx, personID)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(in, func(a, b company.Membership) int { return cmp.Compare(a.Company.ID, b.Company.ID) })
-	left := map[string]departure{}
-	for _, m := range in {
+	slices.SortFunc(memberships, func(a, b company.Membership) int { return cmp.Compare(a.Company.ID, b.Company.ID) })
+
+	left := map[string]formerMembership{}
+	for _, m := range memberships {
 		id := m.Company.ID
 		if err := company.Lock(ctx, tx, id); err != nil {
 			return nil, err
 		}
-		had, err := company.HasAdmin(ctx, tx, id)
+		hadAdmin, err := company.HasAdmin(ctx, tx, id)
 		if err != nil {
 			return nil, err
 		}
-		// Another may have put them out while we waited for the company.
+		// An admin may have removed them while this transaction waited for the lock.
 		teams, err := company.RemoveMember(ctx, tx, id, personID)
 		if fault.Is(err, fault.NotFound) {
 			continue
@@ -110,27 +113,29 @@ func leaveCompanies(ctx context.Context, tx *sqldb.Tx, a principal.Principal, pe
 		if err != nil {
 			return nil, err
 		}
-		left[id] = departure{role: m.Role.Name, teams: teams}
-		if a.Operator || !had {
+		left[id] = formerMembership{role: m.Role.Name, teams: teams}
+
+		if caller.Operator || !hadAdmin {
 			continue
 		}
-		managed, err := company.HasAdmin(ctx, tx, id)
+		hasAdmin, err := company.HasAdmin(ctx, tx, id)
 		if err != nil {
 			return nil, err
 		}
-		others, err := company.HasMembers(ctx, tx, id)
+		hasMembers, err := company.HasMembers(ctx, tx, id)
 		if err != nil {
 			return nil, err
 		}
-		if others && !managed {
+		if hasMembers && !hasAdmin {
 			return nil, errLastAdmin
 		}
 	}
 	return left, nil
 }
 
-// end takes every way in and whatever is small. The job does the rest.
-func (d *Service) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
+// revokeAccess deletes the person's sessions, devices, address and small rows,
+// and adds the job that erases the rest.
+func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
 	if _, err := session.EndAll(ctx, tx, p.ID); err != nil {
 		return err
 	}
@@ -140,17 +145,18 @@ func (d *Service) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error 
 	if err := company.ForgetProfiles(ctx, tx, p.ID); err != nil {
 		return err
 	}
-	inviting, err := company.Uninvite(ctx, tx, p.Email)
+	companyIDs, err := company.Uninvite(ctx, tx, p.Email)
 	if err != nil {
 		return err
 	}
-	if err := ratelimit.Drop(ctx, tx, rateKeys(p, inviting)...); err != nil {
+
+	if err := ratelimit.Drop(ctx, tx, rateLimitKeys(p, companyIDs)...); err != nil {
 		return err
 	}
 	if err := ratelimit.DropUnder(ctx, tx, ratelimit.Daily+"password/pair/"+strings.ToLower(p.Email)+"/"); err != nil {
 		return err
 	}
-	if err := forget(ctx, tx, p.ID); err != nil {
+	if err := eraseSmallRows(ctx, tx, p.ID); err != nil {
 		return err
 	}
 	if err := person.Erase(ctx, tx, p.ID); err != nil {
@@ -159,45 +165,40 @@ func (d *Service) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error 
 	if _, err := ledger.Clear(ctx, tx, p.ID, ledger.Expired, ""); err != nil {
 		return err
 	}
+
 	args, err := json.Marshal(p.ID)
 	if err != nil {
 		return err
 	}
-	_, err = d.Queue.Add(ctx, tx, queue.Job{Kind: EraseKind, Args: args, Unique: p.ID})
+	_, err = s.Queue.Add(ctx, tx, queue.Job{Kind: EraseKind, Args: args, Unique: p.ID})
 	return err
 }
 
-// rateKeys are those under which the other packages count a person and their
-// address.
-func rateKeys(p person.Person, inviting []string) []string {
+// rateLimitKeys returns the keys under which other packages count a person and
+// their address; companyIDs are the companies that had invited the address.
+func rateLimitKeys(p person.Person, companyIDs []string) []string {
 	email := strings.ToLower(p.Email)
 	keys := []string{
-		"password/person/" + email, ratelimit.Daily + "reset/person/" + email, "code/person/" + p.ID, ratelimit.Daily + "code/person/" + p.ID,
-		ratelimit.Daily + "remind/person/" + p.ID, "mail/person/" + p.ID, "invitation/person/" + p.ID, "create/person/" + p.ID, exportKey(p.ID),
+		"password/person/" + email,
+		ratelimit.Daily + "reset/person/" + email,
+		"code/person/" + p.ID,
+		ratelimit.Daily + "code/person/" + p.ID,
+		ratelimit.Daily + "remind/person/" + p.ID,
+		"mail/person/" + p.ID,
+		"invitation/person/" + p.ID,
+		"create/person/" + p.ID,
+		exportRateKey(p.ID),
 	}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(inviting))) {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(companyIDs))) {
 		keys = append(keys, "invitation/email/"+id+"/"+email)
 	}
 	return keys
 }
 
-// forget drops what hangs on a person alone.
-func forget(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	if err := library.ForgetFavorites(ctx, tx, personID); err != nil {
-		return err
-	}
-	if err := run.ForgetPerson(ctx, tx, personID); err != nil {
-		return err
-	}
-	if err := webhook.EraseSecret(ctx, tx, personID); err != nil {
-		return err
-	}
-	return quota.Forget(ctx, tx, personID)
-}
-
-// recordDeletion writes down what ended: the log keeps ids and no address of mail.
-func recordDeletion(ctx context.Context, tx *sqldb.Tx, a principal.Principal, personID string, left map[string]departure, tokens []credential.Token) error {
-	entry := audit.Entry{ActorID: a.PersonID, PersonID: personID, Address: a.Address}
+// recordDeletion adds the deletion to the audit log. Its entries contain ids and
+// no mail address.
+func recordDeletion(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, personID string, left map[string]formerMembership, tokens []credential.Token) error {
+	entry := audit.Entry{ActorID: caller.PersonID, PersonID: personID, Address: caller.Address}
 	for _, t := range tokens {
 		e := entry
 		e.Act = audit.TokenDeleted
@@ -218,88 +219,4 @@ func recordDeletion(ctx context.Context, tx *sqldb.Tx, a principal.Principal, pe
 	}
 	entry.Act = audit.PersonDeleted
 	return audit.Add(ctx, tx, entry)
-}
-
-// batch is how many rows one transaction erases: SQLite has one writer, and
-// everybody else waits for it.
-const batch = 200
-
-// boardsAtOnce is batch for boards, of which each has thousands of nodes.
-const boardsAtOnce = 5
-
-// Erase finishes the deletion of a person now, where nobody works on the queue.
-func (d *Service) ErasePerson(ctx context.Context, personID string) error {
-	args, err := json.Marshal(personID)
-	if err != nil {
-		return err
-	}
-	return erase(ctx, d.DB, string(args))
-}
-
-// erase takes out what a deleted person wrote and brought. It goes from one
-// place to the next and may begin anew; what is done already costs little.
-func erase(ctx context.Context, db *sqldb.DB, args string) error {
-	var personID string
-	if err := json.Unmarshal([]byte(args), &personID); err != nil {
-		return queue.GiveUp(err)
-	}
-	if err := gone(ctx, db, personID); err != nil {
-		return err
-	}
-	for after, more := (run.Place{}), true; more; {
-		var last run.Place
-		err := db.Write(ctx, func(tx *sqldb.Tx) error {
-			ids, end, err := run.Some(ctx, tx, personID, after, batch)
-			if err != nil {
-				return err
-			}
-			last = end
-			more = len(ids) == batch
-			if err := run.Erase(ctx, tx, ids); err != nil {
-				return err
-			}
-			if err := webhook.Erase(ctx, tx, ids); err != nil {
-				return err
-			}
-			return library.EraseResults(ctx, tx, ids)
-		})
-		if err != nil {
-			return fmt.Errorf("erase runs: %w", err)
-		}
-		after = last
-	}
-	for after, more := "", true; more; {
-		var last string
-		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			last, err = library.EraseUploads(ctx, tx, personID, after, batch)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("erase uploads: %w", err)
-		}
-		after = last
-		more = last != ""
-	}
-	for more := true; more; {
-		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			more, err = board.EraseSome(ctx, tx, personID, boardsAtOnce)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("erase boards: %w", err)
-		}
-	}
-	// A poll or a look at the secret that was under way may have come late.
-	return db.Write(ctx, func(tx *sqldb.Tx) error { return forget(ctx, tx, personID) })
-}
-
-// gone refuses to erase anybody who was not deleted.
-func gone(ctx context.Context, db *sqldb.DB, personID string) error {
-	return db.Read(ctx, func(tx *sqldb.Tx) error {
-		p, err := person.ByID(ctx, tx, personID)
-		if err == nil && !p.Deleted {
-			err = queue.GiveUp(fmt.Errorf("person %s was not deleted", personID))
-		}
-		return err
-	})
 }

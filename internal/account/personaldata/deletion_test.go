@@ -29,7 +29,7 @@ import (
 
 // TestNothingIsLeft looks everywhere for what somebody wrote.
 func TestNothingIsLeft(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		l := h.live()
 		for _, word := range canaries {
 			if len(h.hits(word)) == 0 {
@@ -38,7 +38,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		h.OK(h.leave(l.id))
 		h.finish()
-		h.OK(h.dossier.ErasePerson(h.Context(), l.id)) // again does no harm
+		h.OK(h.data.ErasePerson(h.Context(), l.id)) // again does no harm
 		h.Pass(2 * time.Hour)
 		h.OK(h.Library.Sweep(h.Context()))
 		for _, word := range canaries {
@@ -94,7 +94,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 // TestNoWayIn tries everything that let the person in.
 func TestNoWayIn(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		l, ctx, v := h.live(), h.Context(), h.site.Visitor()
 		h.OK(h.leave(l.id))
 		admit := func(token string, p access.Presented) error {
@@ -138,7 +138,7 @@ func TestNoWayIn(t *testing.T) {
 			h.Error("a board was made")
 		}
 		h.refused(h.leave(l.id), fault.Unauthenticated, "")
-		_, err = h.dossier.ExportPerson(ctx, principal.Principal{PersonID: l.id}, l.id)
+		_, err = h.data.ExportPerson(ctx, principal.Principal{PersonID: l.id}, l.id)
 		h.refused(err, fault.Unauthenticated, "")
 		if _, was, err := h.Runs.Cancel(ctx, principal.Principal{PersonID: ids.New(), AccountID: l.team, TeamID: l.team, Role: company.TeamRole{Permissions: []company.Permission{company.ManageTeam}}}, l.work.ID); err != nil || !was {
 			h.Errorf("cancel by a manager: %v, %v", was, err)
@@ -170,20 +170,20 @@ func TestNoWayIn(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		ctx := h.Context()
 		id := h.site.Person(email)
 		h.site.Person("bert@example.com")
 		as := principal.Principal{PersonID: id}
-		h.refused(h.dossier.DeletePerson(ctx, as, id, "bert@example.com"), fault.Invalid, "")
-		h.refused(h.dossier.DeletePerson(ctx, as, id, ""), fault.Invalid, "")
-		h.refused(h.dossier.DeletePerson(ctx, principal.Principal{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
-		h.refused(h.dossier.DeletePerson(ctx, principal.Principal{}, "", ""), fault.Forbidden, "permission")
+		h.refused(h.data.DeletePerson(ctx, as, id, "bert@example.com"), fault.Invalid, "")
+		h.refused(h.data.DeletePerson(ctx, as, id, ""), fault.Invalid, "")
+		h.refused(h.data.DeletePerson(ctx, principal.Principal{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
+		h.refused(h.data.DeletePerson(ctx, principal.Principal{}, "", ""), fault.Forbidden, "permission")
 
 		h.Give(id, 10)
 		h.Create(h.Draft(generationtest.Own(id), "cost"))
 		h.refused(h.leave(id), fault.Forbidden, "runs_active")
-		h.refused(h.dossier.DeletePerson(ctx, principal.Operator(), id, email), fault.Forbidden, "runs_active")
+		h.refused(h.data.DeletePerson(ctx, principal.Operator(), id, email), fault.Forbidden, "runs_active")
 		h.OK(h.Runs.End(ctx, h.Claim("w"), generation.Ending{State: run.Succeeded, Results: h.Results(1), Took: time.Second}))
 
 		c := h.site.Company("Studio", company.TeamPlan)
@@ -205,22 +205,22 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestOperatorMayLeaveNobody(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		id := h.site.Person(email)
 		h.site.Person("bert@example.com")
 		c := h.site.Company("Studio", company.TeamPlan)
 		h.site.Admit(c, email, company.CompanyPermissions...)
 		h.site.Admit(c, "bert@example.com")
-		h.OK(h.dossier.DeletePerson(h.Context(), principal.Operator(), id, email))
-		h.OK(h.dossier.ErasePerson(h.Context(), id))
+		h.OK(h.data.DeletePerson(h.Context(), principal.Operator(), id, email))
+		h.OK(h.data.ErasePerson(h.Context(), id))
 	})
 }
 
 // TestNobodyElseIsErased has the job come for somebody who is well.
 func TestNobodyElseIsErased(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		l := h.live()
-		if err := h.dossier.ErasePerson(h.Context(), l.id); err == nil {
+		if err := h.data.ErasePerson(h.Context(), l.id); err == nil {
 			h.Error("somebody alive was erased")
 		}
 		if r := h.Run(l.own.ID); r.Prompt != prompt {
@@ -233,7 +233,7 @@ func TestNobodyElseIsErased(t *testing.T) {
 // second sees the other: the checks find a run, session, token, mark or
 // membership that began after the end.
 func TestAtOnce(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		ctx := h.Context()
 		for round := range 3 {
 			id := h.site.Person(email)
@@ -300,41 +300,41 @@ func TestAtOnce(t *testing.T) {
 			if v, err := h.DB.Verify(ctx, checks); err != nil || len(v) > 0 {
 				h.Errorf("round %d: %v, %v", round, v, err)
 			}
-			h.OK(h.dossier.ErasePerson(ctx, id))
+			h.OK(h.data.ErasePerson(ctx, id))
 		}
 	})
 }
 
 func TestChecksFind(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		l := h.live()
 		h.Create(h.Draft(generationtest.Own(l.id), "free"))
 		dead := h.site.Person("dead@example.com")
-		h.OK(h.dossier.DeletePerson(h.Context(), principal.Operator(), dead, "dead@example.com"))
+		h.OK(h.data.DeletePerson(h.Context(), principal.Operator(), dead, "dead@example.com"))
 		for want, damage := range map[string]string{
-			"a deleted person has no pending run":                  `UPDATE run SET person_id = $1 WHERE status = 'pending'`,
-			"no directory knows a deleted person":                  `UPDATE scim_user SET person_id = $1`,
-			"a deleted person has no mark and no key":              `UPDATE favorite SET person_id = $1`,
-			"the row of a deleted person says nothing about them":  `UPDATE person SET email = 'x@example.com' WHERE id = $1`,
-			"only deleted people have no address":                  `UPDATE person SET deleted = NULL WHERE id = $1`,
-			"a deleted person has no identity, link or notice":     `UPDATE person_identity SET person_id = $1`,
-			"a deleted person is signed in nowhere":                `UPDATE web_session SET person_id = $1`,
-			"no token stands for a deleted person":                 `UPDATE access_token SET person_id = $1`,
-			"a deleted person has no device and has approved none": `UPDATE device SET person_id = $1`,
-			"a deleted person is in no company":                    `UPDATE company_member SET person_id = $1 WHERE role <> 'admin' AND person_id = '` + l.id + `'`,
-			"nobody who was deleted has tokens":                    `INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, 5, 0, '', 0)`,
+			"a deleted person has no pending run":                     `UPDATE run SET person_id = $1 WHERE status = 'pending'`,
+			"a deleted person is no user of an identity provider":     `UPDATE scim_user SET person_id = $1`,
+			"a deleted person has no favorite and no idempotency key": `UPDATE favorite SET person_id = $1`,
+			"the row of a deleted person says nothing about them":     `UPDATE person SET email = 'x@example.com' WHERE id = $1`,
+			"only deleted people have no address":                     `UPDATE person SET deleted = NULL WHERE id = $1`,
+			"a deleted person has no identity, link or notice":        `UPDATE person_identity SET person_id = $1`,
+			"a deleted person is signed in nowhere":                   `UPDATE web_session SET person_id = $1`,
+			"no token stands for a deleted person":                    `UPDATE access_token SET person_id = $1`,
+			"a deleted person has no device and has approved none":    `UPDATE device SET person_id = $1`,
+			"a deleted person is in no company":                       `UPDATE company_member SET person_id = $1 WHERE role <> 'admin' AND person_id = '` + l.id + `'`,
+			"nobody who was deleted has tokens":                       `INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, 5, 0, '', 0)`,
 		} {
 			if found := h.Damage(checks, damage, dead); !found[want] {
 				h.Errorf("%s: found %v", want, found)
 			}
 		}
-		h.OK(h.dossier.ErasePerson(h.Context(), dead))
+		h.OK(h.data.ErasePerson(h.Context(), dead))
 	})
 }
 
 // waits waits until a transaction waits for another. SQLite has it wait before it
 // begins.
-func (h *house) waits() {
+func (h *fixture) waits() {
 	h.Helper()
 	if h.DB.Dialect.Name == "postgres" {
 		watch.Until(h.T, "somebody to wait", func() bool {
@@ -346,7 +346,7 @@ func (h *house) waits() {
 // TestTheLastAdminByNow has the others go, and a role become more, while the
 // deletion waits for the company.
 func TestTheLastAdminByNow(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		ctx, id := h.Context(), h.site.Person(email)
 		boss, plain := h.site.Person("boss@example.com"), h.site.Person("plain@example.com")
 		c := h.site.Company("Studio", company.TeamPlan)
@@ -377,7 +377,7 @@ func TestTheLastAdminByNow(t *testing.T) {
 // TestNobodyHoldsACompanyAndWaitsForAPerson is why deletions and memberships
 // cannot stand in each other's way: the person comes first.
 func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		if h.DB.Dialect.Name != "postgres" {
 			return // which has one writer
 		}
@@ -428,7 +428,7 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 }
 
 func TestNoSecretForWhoIsGone(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		ctx, id := h.Context(), h.site.Person(email)
 		h.OK(h.leave(id))
 		secrets := webhook.NewSecrets(h.site.Keys.Box("webhook"), time.Hour)
@@ -441,6 +441,6 @@ func TestNoSecretForWhoIsGone(t *testing.T) {
 		if n := h.Count(`SELECT count(*) FROM webhook_secret`); n != 0 {
 			h.Errorf("%d secrets", n)
 		}
-		h.OK(h.dossier.ErasePerson(ctx, id))
+		h.OK(h.data.ErasePerson(ctx, id))
 	})
 }

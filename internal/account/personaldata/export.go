@@ -15,43 +15,48 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// perDay is how many archives a person gets, on all nodes together.
-var perDay = ratelimit.Window{Most: 5, Span: 24 * time.Hour}
+// exportsPerDay limits how often a person can export their data, on all nodes
+// together.
+var exportsPerDay = ratelimit.Window{Most: 5, Span: 24 * time.Hour}
 
-func exportKey(personID string) string { return ratelimit.Daily + "export/person/" + personID }
+func exportRateKey(personID string) string { return ratelimit.Daily + "export/person/" + personID }
 
-// Archive is what is kept about a person, to be written.
+// WriteTimeout is how long the receiver of an archive may take for each part.
+const WriteTimeout = 30 * time.Second
+
+// Archive is a ZIP file with the data of a person, before it is written.
 type Archive struct {
-	d        *Service
+	service  *Service
 	personID string
-	made     time.Time
+	created  time.Time
 }
 
-// Name is what to save it as.
-func (a *Archive) Name() string { return "atelier-" + a.made.Format("2006-01-02") + ".zip" }
+// FileName returns the name under which to save the archive.
+func (a *Archive) FileName() string { return "atelier-" + a.created.Format("2006-01-02") + ".zip" }
 
-// Export gives the archive of a person, five times a day to themselves, and
-// notes that it was handed over.
-func (d *Service) ExportPerson(ctx context.Context, a principal.Principal, personID string) (*Archive, error) {
-	if err := checkOwner(a, personID); err != nil {
+// ExportPerson returns the archive of a person's data and records the export. A
+// person can export their data five times a day, the operator without limit.
+func (s *Service) ExportPerson(ctx context.Context, caller principal.Principal, personID string) (*Archive, error) {
+	if err := requireOwner(caller, personID); err != nil {
 		return nil, err
 	}
-	archive := &Archive{d: d, personID: personID}
-	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
+
+	archive := &Archive{service: s, personID: personID}
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
 			return err
 		}
-		if !a.Operator {
-			_, full, err := ratelimit.Take(ctx, tx, exportKey(personID), perDay)
+		if !caller.Operator {
+			_, full, err := ratelimit.Take(ctx, tx, exportRateKey(personID), exportsPerDay)
 			if err != nil {
 				return err
 			}
 			if full.Wait > 0 {
-				return full.Fault("Your data can be fetched five times a day. Wait a little.")
+				return full.Fault("Your data can be exported five times a day. Try again later.")
 			}
 		}
-		archive.made = tx.Now
-		return audit.Add(ctx, tx, audit.Entry{Act: audit.PersonExported, ActorID: a.PersonID, PersonID: personID, Address: a.Address})
+		archive.created = tx.Now
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.PersonExported, ActorID: caller.PersonID, PersonID: personID, Address: caller.Address})
 	})
 	if err != nil {
 		return nil, err
@@ -59,40 +64,41 @@ func (d *Service) ExportPerson(ctx context.Context, a principal.Principal, perso
 	return archive, nil
 }
 
-// page is how many rows are read at once. No transaction is open while they are
-// written: whoever reads slowly keeps nobody waiting.
-const page = 200
+// pageSize is the number of rows read at once. No transaction is open while they
+// are written, so that a slow receiver makes no other request wait.
+const pageSize = 200
 
-// Write writes the archive. still, where it is not nil, is asked again and
-// again whether whoever fetches it still may; what it returns breaks it off.
-func (a *Archive) Write(ctx context.Context, w io.Writer, still func(context.Context) error) error {
-	if still == nil {
-		still = func(context.Context) error { return nil }
+// Write writes the archive. It calls reauthorize periodically, if it is not nil,
+// and stops with the error that it returns.
+func (a *Archive) Write(ctx context.Context, w io.Writer, reauthorize func(context.Context) error) error {
+	if reauthorize == nil {
+		reauthorize = func(context.Context) error { return nil }
 	}
-	e := &export{Archive: a, zip: zip.NewWriter(w), still: still}
+
+	aw := &archiveWriter{Archive: a, zip: zip.NewWriter(w), reauthorize: reauthorize}
 	for _, part := range []struct {
 		name  string
 		write func(context.Context, io.Writer) error
 	}{
-		{"README.txt", e.readme},
-		{"person.json", e.person},
-		{"devices.json", e.devices},
-		{"sessions.json", e.sessions},
-		{"access-tokens.json", e.tokens},
-		{"companies.json", e.companies},
-		{"balance.json", e.balance},
-		{"notices.json", e.notices},
-		{"audit.jsonl", e.audit},
-		{"runs.jsonl", e.runs},
-		{"uploads.jsonl", e.uploads},
-		{"library.jsonl", e.library},
-		{"favorites.jsonl", e.favorites},
-		{"boards.jsonl", e.boards},
+		{"README.txt", aw.writeReadme},
+		{"person.json", aw.writePerson},
+		{"devices.json", aw.writeDevices},
+		{"sessions.json", aw.writeSessions},
+		{"access-tokens.json", aw.writeAccessTokens},
+		{"companies.json", aw.writeCompanies},
+		{"balance.json", aw.writeBalance},
+		{"notices.json", aw.writeNotices},
+		{"audit.jsonl", aw.writeAuditRecords},
+		{"runs.jsonl", aw.writeRuns},
+		{"uploads.jsonl", aw.writeUploads},
+		{"library.jsonl", aw.writeResults},
+		{"favorites.jsonl", aw.writeFavorites},
+		{"boards.jsonl", aw.writeBoards},
 	} {
-		if err := still(ctx); err != nil {
+		if err := reauthorize(ctx); err != nil {
 			return err
 		}
-		f, err := e.create(part.name, zip.Deflate, a.made)
+		f, err := aw.createEntry(part.name, zip.Deflate, a.created)
 		if err == nil {
 			err = part.write(ctx, f)
 		}
@@ -100,29 +106,29 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, still func(context.Con
 			return fmt.Errorf("export %s: %w", part.name, err)
 		}
 	}
-	if err := e.files(ctx); err != nil {
+	if err := aw.writeFiles(ctx); err != nil {
 		return fmt.Errorf("export files: %w", err)
 	}
-	return e.zip.Close()
+	return aw.zip.Close()
 }
 
-// export is an archive while it is written.
-type export struct {
+// archiveWriter writes one archive.
+type archiveWriter struct {
 	*Archive
-	zip   *zip.Writer
-	still func(context.Context) error
+	zip         *zip.Writer
+	reauthorize func(context.Context) error
 }
 
-func (e *export) create(name string, method uint16, at time.Time) (io.Writer, error) {
-	return e.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: at.UTC()})
+func (aw *archiveWriter) createEntry(name string, method uint16, modified time.Time) (io.Writer, error) {
+	return aw.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: modified.UTC()})
 }
 
-// pages reads a page at a time with read, which goes on from where it was, and
-// writes it with write, until there is nothing left.
-func pages[T any](ctx context.Context, e *export, read func(tx *sqldb.Tx) ([]T, error), write func(T) error) error {
+// eachRow reads pages by read, which continues after the page before, and passes
+// every row to write, until a page is empty.
+func eachRow[T any](ctx context.Context, aw *archiveWriter, read func(tx *sqldb.Tx) ([]T, error), write func(T) error) error {
 	for {
 		var rows []T
-		err := e.d.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		err := aw.service.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 			rows, err = read(tx)
 			return err
 		})
@@ -134,48 +140,53 @@ func pages[T any](ctx context.Context, e *export, read func(tx *sqldb.Tx) ([]T, 
 				return err
 			}
 		}
-		if err := e.still(ctx); err != nil {
+		if err := aw.reauthorize(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// lines writes each page's rows as a JSON object on a line.
-func lines[T any](ctx context.Context, e *export, w io.Writer, read func(tx *sqldb.Tx) ([]T, error), object func(T) any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	return pages(ctx, e, read, func(row T) error { return encoder.Encode(object(row)) })
+// writeLines writes every row as a JSON object on a line of its own.
+func writeLines[T any](ctx context.Context, aw *archiveWriter, w io.Writer, read func(tx *sqldb.Tx) ([]T, error), asObject func(T) any) error {
+	encoder := newLineEncoder(w)
+	return eachRow(ctx, aw, read, func(row T) error { return encoder.Encode(asObject(row)) })
 }
 
-// whole writes what is read at once.
-func whole[T any](ctx context.Context, e *export, w io.Writer, read func(tx *sqldb.Tx) (T, error)) error {
+// writeDocument writes the value that read returns as an indented JSON document.
+func writeDocument[T any](ctx context.Context, aw *archiveWriter, w io.Writer, read func(tx *sqldb.Tx) (T, error)) error {
 	var value T
-	err := e.d.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+	err := aw.service.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		value, err = read(tx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
+
+	encoder := newLineEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
 }
 
-// object is what a row becomes in the archive.
+func newLineEncoder(w io.Writer) *json.Encoder {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder
+}
+
+// object is a row as it is written to the archive.
 type object map[string]any
 
-// when is a time as it is written, null for none.
-func when(t time.Time) any {
+// formatTime formats a time, nil for the zero time.
+func formatTime(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// raw is stored JSON, null where there is none.
-func raw(text string) any {
+// rawJSON returns stored JSON, nil if there is none.
+func rawJSON(text string) any {
 	if text == "" || !json.Valid([]byte(text)) {
 		return nil
 	}

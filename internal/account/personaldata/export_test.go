@@ -21,7 +21,7 @@ import (
 // TestExportHasEverything looks for all that a person has, and for what nobody
 // may have.
 func TestExportHasEverything(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		l := h.live()
 		h.Pass(time.Minute)
 		files := h.export(l.id)
@@ -78,7 +78,7 @@ func TestExportHasEverything(t *testing.T) {
 
 // TestExportOfManyPages has more of everything than one page holds.
 func TestExportOfManyPages(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		id := h.site.Person(email)
 		h.Exec(`INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ('n', $1, 'x', 'x', 1)`, id)
 		tool := h.Tool("free")
@@ -119,7 +119,7 @@ func TestExportOfManyPages(t *testing.T) {
 
 // TestExportNotesWhatIsMissing has a file of the store get lost.
 func TestExportNotesWhatIsMissing(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		id := h.site.Person(email)
 		u, err := h.Library.AddUpload(h.Context(), library.Viewer{PersonID: id, AccountIDs: []string{id}}, id, "x", h.Take(generationtest.PNG(1)))
 		h.OK(err)
@@ -133,9 +133,9 @@ func TestExportNotesWhatIsMissing(t *testing.T) {
 
 // TestExportStops has the credential end while the archive is fetched.
 func TestExportStops(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		l := h.live()
-		archive, err := h.dossier.ExportPerson(h.Context(), principal.Principal{PersonID: l.id}, l.id)
+		archive, err := h.data.ExportPerson(h.Context(), principal.Principal{PersonID: l.id}, l.id)
 		h.OK(err)
 		asked, ended := 0, errors.New("ended")
 		err = archive.Write(h.Context(), io.Discard, func(context.Context) error {
@@ -152,27 +152,27 @@ func TestExportStops(t *testing.T) {
 
 // TestFiveADay counts archives, also past the sweep of other limits.
 func TestFiveADay(t *testing.T) {
-	worlds(t, func(h *house) {
+	eachDatabase(t, func(h *fixture) {
 		id := h.site.Person(email)
 		as := principal.Principal{PersonID: id}
 		for range 5 {
-			archive, err := h.dossier.ExportPerson(h.Context(), as, id)
+			archive, err := h.data.ExportPerson(h.Context(), as, id)
 			h.OK(err)
 			h.OK(archive.Write(h.Context(), &bytes.Buffer{}, nil))
 			h.Pass(time.Hour)
 		}
 		h.OK(h.sweep())
-		_, err := h.dossier.ExportPerson(h.Context(), as, id)
+		_, err := h.data.ExportPerson(h.Context(), as, id)
 		h.refused(err, fault.RateLimited, "")
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.RetryAfter != 19*time.Hour {
 			h.Errorf("wait = %v, want 19h", f.RetryAfter)
 		}
-		_, err = h.dossier.ExportPerson(h.Context(), principal.Operator(), id)
+		_, err = h.data.ExportPerson(h.Context(), principal.Operator(), id)
 		h.OK(err)
-		_, err = h.dossier.ExportPerson(h.Context(), principal.Principal{PersonID: ids.New()}, id)
+		_, err = h.data.ExportPerson(h.Context(), principal.Principal{PersonID: ids.New()}, id)
 		h.refused(err, fault.Forbidden, "permission")
 		h.Pass(19 * time.Hour)
-		_, err = h.dossier.ExportPerson(h.Context(), as, id)
+		_, err = h.data.ExportPerson(h.Context(), as, id)
 		h.OK(err)
 	})
 }

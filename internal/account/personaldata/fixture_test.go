@@ -39,22 +39,22 @@ import (
 var checks = slices.Concat(generationtest.Checks, personaldata.Checks, person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks,
 	idtoken.Checks, audit.Checks, board.Checks)
 
-// house is an installation with all that can be kept about somebody.
-type house struct {
+// fixture is an installation with all that can be kept about somebody.
+type fixture struct {
 	*generationtest.House
-	site    *identitytest.Site
-	boards  *board.Boards
-	dossier *personaldata.Service
+	site   *identitytest.Site
+	boards *board.Boards
+	data   *personaldata.Service
 }
 
-// worlds runs fn in a house on each kind of database.
-func worlds(t *testing.T, fn func(h *house)) {
+// eachDatabase runs fn with a fixture on each kind of database.
+func eachDatabase(t *testing.T, fn func(h *fixture)) {
 	t.Helper()
 	dbtest.Worlds(t, checks, func(w dbtest.World) {
-		h := &house{House: generationtest.New(w, generationtest.Unlimited)}
+		h := &fixture{House: generationtest.New(w, generationtest.Unlimited)}
 		h.site = identitytest.New(w, w.DB, identitytest.Options{Now: w.Now})
 		h.boards = &board.Boards{DB: w.DB, Hub: h.Hub}
-		h.dossier = &personaldata.Service{DB: w.DB, Blobs: h.Blobs, Queue: h.site.Queue}
+		h.data = &personaldata.Service{DB: w.DB, Blobs: h.Blobs, Queue: h.site.Queue}
 		fn(h)
 		if _, problems, err := audit.Verify(w.Context(), w.DB, nil); err != nil || len(problems) > 0 {
 			w.Errorf("audit log: %v, %v", problems, err)
@@ -100,7 +100,7 @@ type life struct {
 }
 
 // live gives somebody with the address everything that a person can have.
-func (h *house) live() (l life) {
+func (h *fixture) live() (l life) {
 	h.Helper()
 	ctx := h.Context()
 	v := session.Client{UserAgent: agent, Address: "192.0.2.7"}
@@ -185,7 +185,7 @@ func (h *house) live() (l life) {
 }
 
 // make has a run succeed.
-func (h *house) make(who principal.Principal, change func(*generation.Draft)) run.Run {
+func (h *fixture) make(who principal.Principal, change func(*generation.Draft)) run.Run {
 	h.Helper()
 	d := h.Draft(who, "cost")
 	change(&d)
@@ -198,15 +198,15 @@ func (h *house) make(who principal.Principal, change func(*generation.Draft)) ru
 }
 
 // leave deletes somebody by their own wish.
-func (h *house) leave(id string) error {
-	return h.dossier.DeletePerson(h.Context(), principal.Principal{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
+func (h *fixture) leave(id string) error {
+	return h.data.DeletePerson(h.Context(), principal.Principal{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
 }
 
 // finish does the job that a deletion leaves, as a worker would.
-func (h *house) finish() {
+func (h *fixture) finish() {
 	h.Helper()
 	done := make(chan error, 1)
-	handler := personaldata.Handler(h.DB)
+	handler := personaldata.NewEraseHandler(h.DB)
 	do := handler.Do
 	handler.Do = func(ctx context.Context, w queue.Work) error { err := do(ctx, w); done <- err; return err }
 	q, err := queue.Open(h.DB, []queue.Handler{handler}, queue.Options{Now: time.Now})
@@ -225,7 +225,7 @@ func (h *house) finish() {
 }
 
 // hits are the tables where a text is, with the rows.
-func (h *house) hits(text string) (found []string) {
+func (h *fixture) hits(text string) (found []string) {
 	h.Helper()
 	ctx := h.Context()
 	tables := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`
@@ -266,7 +266,7 @@ func (h *house) hits(text string) (found []string) {
 }
 
 // stored tells whether bytes lie in the store.
-func (h *house) stored(data []byte) bool {
+func (h *fixture) stored(data []byte) bool {
 	h.Helper()
 	for _, key := range h.Files() {
 		body, _, err := h.Blobs.Open(h.Context(), key, 0, -1)
@@ -282,7 +282,7 @@ func (h *house) stored(data []byte) bool {
 }
 
 // refused wants a failure with a code and a reason.
-func (h *house) refused(err error, code fault.Code, reason string) {
+func (h *fixture) refused(err error, code fault.Code, reason string) {
 	h.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code || reason != "" && f.Details["reason"] != reason {
@@ -291,9 +291,9 @@ func (h *house) refused(err error, code fault.Code, reason string) {
 }
 
 // export gives the files of a person's archive.
-func (h *house) export(id string) map[string]string {
+func (h *fixture) export(id string) map[string]string {
 	h.Helper()
-	archive, err := h.dossier.ExportPerson(h.Context(), principal.Principal{PersonID: id}, id)
+	archive, err := h.data.ExportPerson(h.Context(), principal.Principal{PersonID: id}, id)
 	h.OK(err)
 	var b bytes.Buffer
 	h.OK(archive.Write(h.Context(), &b, nil))
@@ -311,6 +311,6 @@ func (h *house) export(id string) map[string]string {
 }
 
 // sweep is what a node does now and then.
-func (h *house) sweep() error {
+func (h *fixture) sweep() error {
 	return identity.Sweep(h.Context(), h.DB, h.site.Devices, h.site.Tokens)
 }

@@ -1,21 +1,18 @@
-// Package personaldata is all that is kept about a person: it hands it over to them,
-// and it ends it.
+// Package personaldata exports and deletes the data that is stored about a
+// person.
 //
-//	person ──Delete──▶ nobody can act for them ──job person-erase──▶ contents erased ──library.Sweep──▶ bytes removed
+//	person ──DeletePerson──▶ signed out everywhere ──job person-erase──▶ contents erased ──library.Sweep──▶ files removed
 //
-// Delete is one short transaction, whatever the person has: it takes every way
-// in, every membership and the address, and adds the job. The job takes out what
-// they wrote and brought, some hundred rows at a time. It may be done again from
-// the start at any time, and so it is after a crash.
+// DeletePerson is one short transaction, however much data there is: it revokes
+// all credentials, removes all memberships and the address, and adds the job. The
+// job erases the person's contents, a few hundred rows per transaction. It can be
+// restarted from the beginning at any time, for example after a crash.
 //
-// What belongs to a team stays with the team. The ledger and the audit log are
-// never changed; they know a person by their id alone.
+// The contents of a team stay with the team. The ledger and the audit log are
+// never changed; they contain only the person's id.
 package personaldata
 
 import (
-	"context"
-	"time"
-
 	"atelier/internal/base/fault"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -23,36 +20,17 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Service joins what knows about people. It is safe for concurrent use.
+// Service exports and deletes people's data. It is safe for concurrent use.
 type Service struct {
 	DB    *sqldb.DB
-	Blobs blob.Store
-	// Queue is where the rest of a deletion waits.
-	Queue queue.Queue
+	Blobs blob.Store  // only for exports
+	Queue queue.Queue // gets the jobs that erase contents
 }
 
-// checkOwner refuses everybody but the person and the operator.
-func checkOwner(p principal.Principal, personID string) error {
-	if p.Operator || personID != "" && p.PersonID == personID {
+// requireOwner refuses callers other than the person and the operator.
+func requireOwner(caller principal.Principal, personID string) error {
+	if caller.Operator || personID != "" && caller.PersonID == personID {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "Only the person can do this.").With("reason", "permission")
-}
-
-// WriteTimeout is how long whoever fetches an archive may take for its next part.
-const WriteTimeout = 30 * time.Second
-
-// EraseKind is the kind of the jobs that finish a deletion.
-const EraseKind = "person-erase"
-
-// Handler does those jobs.
-func Handler(db *sqldb.DB) queue.Handler {
-	return queue.Handler{
-		Kind: EraseKind, Timeout: 10 * time.Minute,
-		Retry: []time.Duration{
-			time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour,
-			6 * time.Hour, 6 * time.Hour, 6 * time.Hour, 6 * time.Hour, 24 * time.Hour, 24 * time.Hour, 24 * time.Hour,
-		},
-		Do: func(ctx context.Context, w queue.Work) error { return erase(ctx, db, string(w.Args)) },
-	}
 }

@@ -33,7 +33,7 @@ func (s *Server) exportMe(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h.Set("Content-Type", "application/zip")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.FileName()}))
 	w.WriteHeader(http.StatusOK)
 	return archive.Write(r.Context(), httpd.Patient(w, s.Now, personaldata.WriteTimeout), callOf(r).reauthorize)
 }

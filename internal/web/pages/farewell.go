@@ -17,7 +17,7 @@ func (s *server) exportData(v *visit) error {
 	}
 	h := v.w.Header()
 	h.Set("Content-Type", "application/zip")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.FileName()}))
 	v.w.WriteHeader(http.StatusOK)
 	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, personaldata.WriteTimeout), v.reauthorize)
 }
