@@ -15,7 +15,7 @@ import (
 )
 
 func TestBudgets(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		payer := w.role(c, w.fresh(), company.ManageBilling)
@@ -49,7 +49,7 @@ func TestBudgets(t *testing.T) {
 // TestBudgetsByPlugin: who sees a budget by a role in the team does so with the
 // apps that the role lets in.
 func TestBudgetsByPlugin(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		_, err := w.companies.Budgets.SetBudget(w.ctx(), operator, team, budget.Draft{Tokens: 1})
@@ -68,7 +68,7 @@ func TestBudgetsByPlugin(t *testing.T) {
 }
 
 func TestBudgetsSetAtOnce(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		teams := []string{w.team(c), w.team(c)}
 		dbtest.Together(8, func(i int) {
@@ -87,7 +87,7 @@ func TestBudgetsSetAtOnce(t *testing.T) {
 // TestBudgetsAndClocks: who sets a budget and who changes the company's clock
 // come to its rows in one order.
 func TestBudgetsAndClocks(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		if w.db.Dialect.Name != "postgres" {
 			return // there is one writer at a time
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestChangesOfACompany(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		for _, x := range []struct {
@@ -55,7 +55,7 @@ func TestChangesOfACompany(t *testing.T) {
 }
 
 func TestClocksChangeTenTimesADay(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		zones := []string{"Europe/Paris", "UTC"}
@@ -77,7 +77,7 @@ func TestClocksChangeTenTimesADay(t *testing.T) {
 // TestRefusedChangesOfACompany: nothing is changed where a part of it cannot
 // be, and the caller learns of every problem.
 func TestRefusedChangesOfACompany(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		before := w.seq()

@@ -33,12 +33,12 @@ import (
 
 const appURL = "https://atelier.example"
 
-// operator is who the admin command acts for.
+// operator is the principal of the admin commands.
 var operator = principal.Operator()
 
-// world is a directory on a database with a clock. What a test leaves in it
-// must pass the checks.
-type world struct {
+// fixture has the services on a database with a clock. The database must pass the
+// checks at the end of each test.
+type fixture struct {
 	*testing.T
 	db        *sqldb.DB
 	parts     companyadmin.Parts
@@ -47,7 +47,7 @@ type world struct {
 	clock     *atomic.Int64 // microseconds
 }
 
-func each(t *testing.T, fn func(w world)) {
+func each(t *testing.T, fn func(w fixture)) {
 	t.Helper()
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -58,9 +58,9 @@ func each(t *testing.T, fn func(w world)) {
 	}
 }
 
-func open(t *testing.T, engine string) world {
+func open(t *testing.T, engine string) fixture {
 	t.Helper()
-	w := world{T: t, clock: new(atomic.Int64)}
+	w := fixture{T: t, clock: new(atomic.Int64)}
 	w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
 	now := func() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
 	w.db = dbtest.OpenAt(t, dbtest.URL(t, engine), now)
@@ -83,22 +83,22 @@ func open(t *testing.T, engine string) world {
 }
 
 // useResolver looks domains up with another resolver from now on.
-func (w world) useResolver(r *net.Resolver) {
+func (w fixture) useResolver(r *net.Resolver) {
 	w.parts.Resolver = r
 	w.companies.Domains = companyadmin.New(w.parts).Domains
 }
 
-func (w world) ctx() context.Context { return w.Context() }
+func (w fixture) ctx() context.Context { return w.Context() }
 
-func (w world) ok(err error) {
+func (w fixture) ok(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
 	}
 }
 
-// get gives the result of one transaction behind the directory's back.
-func get[T any](w world, fn func(*sqldb.Tx) (T, error)) (v T) {
+// get returns the result of a transaction that does not use the services.
+func get[T any](w fixture, fn func(*sqldb.Tx) (T, error)) (v T) {
 	w.Helper()
 	w.ok(w.db.Write(w.ctx(), func(tx *sqldb.Tx) (err error) { v, err = fn(tx); return err }))
 	return v
@@ -106,7 +106,7 @@ func get[T any](w world, fn func(*sqldb.Tx) (T, error)) (v T) {
 
 // refused wants a fault with this code: with that reason where it is a matter
 // of permission, and on that field where it is an invalid request.
-func (w world) refused(err error, code fault.Code, about string) {
+func (w fixture) refused(err error, code fault.Code, about string) {
 	w.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code {
@@ -125,7 +125,7 @@ func (w world) refused(err error, code fault.Code, about string) {
 }
 
 // person makes somebody, who acts through an app.
-func (w world) person(email string) principal.Principal {
+func (w fixture) person(email string) principal.Principal {
 	w.Helper()
 	p := get(w, func(tx *sqldb.Tx) (person.Person, error) {
 		return person.Create(w.ctx(), tx, person.Draft{Email: email, EmailVerified: true, PasswordHash: "x"})
@@ -134,18 +134,18 @@ func (w world) person(email string) principal.Principal {
 }
 
 // fresh makes somebody whom no other part of the test knows.
-func (w world) fresh() principal.Principal {
+func (w fixture) fresh() principal.Principal {
 	return w.person(strings.ToLower(ids.New()) + "@example.com")
 }
 
-func (w world) company(name string) string {
+func (w fixture) company(name string) string {
 	w.Helper()
 	c, err := w.companies.Companies.CreateCompany(w.ctx(), operator, name, company.TeamPlan)
 	w.ok(err)
 	return c.ID
 }
 
-func (w world) team(companyID string) string {
+func (w fixture) team(companyID string) string {
 	w.Helper()
 	t, err := w.companies.Teams.CreateTeam(w.ctx(), operator, companyID, "Film")
 	w.ok(err)
@@ -153,7 +153,7 @@ func (w world) team(companyID string) string {
 }
 
 // role gives somebody exactly these permissions in a company.
-func (w world) role(companyID string, a principal.Principal, perms ...company.Permission) principal.Principal {
+func (w fixture) role(companyID string, a principal.Principal, perms ...company.Permission) principal.Principal {
 	w.Helper()
 	get(w, func(tx *sqldb.Tx) (bool, error) {
 		role, err := company.RoleWith(w.ctx(), tx, companyID, perms)
@@ -166,27 +166,27 @@ func (w world) role(companyID string, a principal.Principal, perms ...company.Pe
 }
 
 // teamRole gives somebody a role in a team that allows exactly these.
-func (w world) teamRole(teamID string, a principal.Principal, name string, perms ...company.Permission) principal.Principal {
+func (w fixture) teamRole(teamID string, a principal.Principal, name string, perms ...company.Permission) principal.Principal {
 	w.Helper()
 	w.makeTeamRole(teamID, name, perms...)
 	w.joinTeam(teamID, a, name)
 	return a
 }
 
-func (w world) makeTeamRole(teamID, name string, perms ...company.Permission) {
+func (w fixture) makeTeamRole(teamID, name string, perms ...company.Permission) {
 	w.Helper()
 	_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, teamID, company.TeamRole{Name: name, Permissions: perms, PluginKinds: []string{"*"}})
 	w.ok(err)
 }
 
-func (w world) joinTeam(teamID string, a principal.Principal, role string) {
+func (w fixture) joinTeam(teamID string, a principal.Principal, role string) {
 	w.Helper()
 	_, err := w.companies.TeamMembers.SetTeamMember(w.ctx(), operator, teamID, a.PersonID, role)
 	w.ok(err)
 }
 
 // log gives what was recorded since a record, oldest first.
-func (w world) log(since int64) []audit.Record {
+func (w fixture) log(since int64) []audit.Record {
 	w.Helper()
 	all := get(w, func(tx *sqldb.Tx) ([]audit.Record, error) { return audit.List(w.ctx(), tx, audit.Filter{Limit: 1000}) })
 	all = slices.DeleteFunc(all, func(r audit.Record) bool { return r.Seq <= since })
@@ -195,14 +195,14 @@ func (w world) log(since int64) []audit.Record {
 }
 
 // seq is the number of the newest record.
-func (w world) seq() (n int64) {
+func (w fixture) seq() (n int64) {
 	w.Helper()
 	w.ok(w.db.QueryRow(w.ctx(), `SELECT coalesce(max(seq), 0) FROM audit`).Scan(&n))
 	return n
 }
 
 // mails reads what lies in the queue, oldest first.
-func (w world) mails() []mail.Message {
+func (w fixture) mails() []mail.Message {
 	w.Helper()
 	return mailqueuetest.Queued(w, w.db, w.box)
 }

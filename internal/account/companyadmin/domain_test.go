@@ -43,7 +43,7 @@ func nameServer(t *testing.T, texts func(name string) []string) *net.Resolver {
 }
 
 // domainOf gives the one domain of a company, the zero one where it has none.
-func domainOf(w world, companyID string) (d company.Domain) {
+func domainOf(w fixture, companyID string) (d company.Domain) {
 	for _, d := range get(w, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.ctx(), tx, companyID) }) {
 		return d
 	}
@@ -51,7 +51,7 @@ func domainOf(w world, companyID string) (d company.Domain) {
 }
 
 func TestVerifyDomain(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
@@ -104,7 +104,7 @@ func TestVerifyDomain(t *testing.T) {
 }
 
 func TestTheOperatorsWordIsEnough(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		anna := w.person("anna@fox.example")
 		_, err := w.companies.Domains.AddDomain(w.ctx(), operator, c, "fox.example", "", "")
@@ -122,7 +122,7 @@ func TestTheOperatorsWordIsEnough(t *testing.T) {
 
 // TestMuchHappensWhileTheNameServerThinks, and is seen.
 func TestMuchHappensWhileTheNameServerThinks(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		for _, test := range []struct {
 			name      string
 			meanwhile func(c string, admin principal.Principal)
@@ -175,7 +175,7 @@ func TestMuchHappensWhileTheNameServerThinks(t *testing.T) {
 }
 
 func TestADomainHasOneOwner(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		first, second := w.company("Fox"), w.company("Hound")
 		for i, c := range []string{first, second} {
 			_, err := w.companies.Domains.AddDomain(w.ctx(), operator, c, "fox.example", "", "")

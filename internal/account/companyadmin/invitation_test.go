@@ -14,7 +14,7 @@ import (
 )
 
 // invitation finds what a link stands for.
-func (w world) invitation(link string) company.Invitation {
+func (w fixture) invitation(link string) company.Invitation {
 	w.Helper()
 	secret, ok := strings.CutPrefix(link, appURL+"/invitation?token=")
 	if !ok {
@@ -24,7 +24,7 @@ func (w world) invitation(link string) company.Invitation {
 }
 
 func TestALinkIsShownToWhoMadeIt(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
@@ -50,7 +50,7 @@ func TestALinkIsShownToWhoMadeIt(t *testing.T) {
 }
 
 func TestAnInvitationGoesToItsAddressAlone(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox\u2028\u202eeliF")
 		admin := w.role(c, w.person("anna@example.com"), company.CompanyPermissions...)
 		for i, a := range []principal.Principal{admin, operator} {
@@ -78,7 +78,7 @@ func TestAnInvitationGoesToItsAddressAlone(t *testing.T) {
 // TestOnlyManagersLeadIntoATeam, be it with an invitation or by a domain, and
 // only with roles that they could give.
 func TestOnlyManagersLeadIntoATeam(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		mate, chief, boss := w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh(), company.ManageMembers, company.ManageTeams)
@@ -111,7 +111,7 @@ func TestOnlyManagersLeadIntoATeam(t *testing.T) {
 }
 
 func TestARefusedInvitationSendsNothing(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		foreign := w.team(other)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
@@ -139,7 +139,7 @@ func TestARefusedInvitationSendsNothing(t *testing.T) {
 }
 
 func TestMailIsLimited(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		w.role(other, admin, company.CompanyPermissions...)
@@ -175,7 +175,7 @@ func TestMailIsLimited(t *testing.T) {
 }
 
 func TestRevokedInvitationsAreGone(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		inv, _, err := w.companies.Invitations.CreateInvitation(w.ctx(), admin, company.Draft{CompanyID: c})
@@ -191,7 +191,7 @@ func TestRevokedInvitationsAreGone(t *testing.T) {
 }
 
 func TestOffersAreForVerifiedAddresses(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		bert := w.person("Bert@example.com")

@@ -15,7 +15,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-func (w world) members(companyID string) map[string]string {
+func (w fixture) members(companyID string) map[string]string {
 	w.Helper()
 	all, err := w.companies.Members.ListMembers(w.ctx(), operator, companyID, company.Key{}, 1000)
 	w.ok(err)
@@ -27,7 +27,7 @@ func (w world) members(companyID string) map[string]string {
 }
 
 func TestSetMember(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin, bert := w.role(c, w.fresh(), company.CompanyPermissions...), w.person("bert@example.com")
 		_, outside := w.companies.Members.SetMember(w.ctx(), admin, c, bert.PersonID, "member")
@@ -52,7 +52,7 @@ func TestSetMember(t *testing.T) {
 // TestNobodyHandsOnWhatTheyDoNotHave tries everything by which somebody with
 // one permission could get more of them, for themselves or for a friend.
 func TestNobodyHandsOnWhatTheyDoNotHave(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		clerk, friend := w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh())
@@ -118,7 +118,7 @@ func TestNobodyHandsOnWhatTheyDoNotHave(t *testing.T) {
 
 // TestTheRoleOfAllCountsToo: who lets people in gives them the role member.
 func TestTheRoleOfAllCountsToo(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		clerk := w.role(c, w.fresh(), company.ManageMembers)
 		_, err := w.companies.Roles.SetRole(w.ctx(), operator, c, company.Role{Name: "member", Permissions: []company.Permission{company.ManageBilling}})
@@ -132,7 +132,7 @@ func TestTheRoleOfAllCountsToo(t *testing.T) {
 	})
 }
 
-func (w world) roles(companyID string) []company.Role {
+func (w fixture) roles(companyID string) []company.Role {
 	w.Helper()
 	all, err := w.companies.Roles.ListRoles(w.ctx(), operator, companyID)
 	w.ok(err)
@@ -144,7 +144,7 @@ func sameRole(a, b company.Role) bool {
 }
 
 func TestTheLastAdminStays(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin, plain := w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh())
 		own := w.members(c)[admin.PersonID]
@@ -173,7 +173,7 @@ func TestTheLastAdminStays(t *testing.T) {
 }
 
 func TestACompanyWithoutAdminsLetsPeopleGo(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin, plain := w.role(c, w.fresh(), company.CompanyPermissions...), w.role(c, w.fresh())
 		w.ok(w.companies.Members.RemoveMember(w.ctx(), operator, c, admin.PersonID))
@@ -185,7 +185,7 @@ func TestACompanyWithoutAdminsLetsPeopleGo(t *testing.T) {
 }
 
 func TestAdminsWhoLeaveAtOnceLeaveOne(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		const n = 8
 		c := w.company("Fox")
 		var admins [n]principal.Principal
@@ -215,7 +215,7 @@ func TestAdminsWhoLeaveAtOnceLeaveOne(t *testing.T) {
 // TestAPromotionAndARemovalTakeTurns: somebody who was made admin cannot be
 // removed by one who could have removed them a moment before.
 func TestAPromotionAndARemovalTakeTurns(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		boss, clerk := w.role(c, w.fresh(), company.CompanyPermissions...), w.role(c, w.fresh(), company.ManageMembers)
 		for range 10 {
@@ -239,7 +239,7 @@ func TestAPromotionAndARemovalTakeTurns(t *testing.T) {
 
 // TestTwoWhoSetEachOtherBack: the slower one has lost the right to.
 func TestTwoWhoSetEachOtherBack(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		w.role(c, w.fresh(), company.CompanyPermissions...)
 		for range 10 {
@@ -258,7 +258,7 @@ func TestTwoWhoSetEachOtherBack(t *testing.T) {
 }
 
 func TestTokensDieWithTheMembership(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		team := w.team(c)
 		admin, anna, bert := w.role(c, w.fresh(), company.CompanyPermissions...), w.fresh(), w.fresh()
@@ -304,7 +304,7 @@ func TestTokensDieWithTheMembership(t *testing.T) {
 }
 
 func TestSetMemberPermissions(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		anna := w.person("anna@example.com")
 		for _, perms := range [][]company.Permission{nil, {company.ManageTeams, company.ManageAPITokens}, {company.ViewCompanyReports}, nil} {

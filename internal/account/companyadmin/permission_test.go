@@ -17,7 +17,7 @@ import (
 
 // scene is a company with a team, made anew whenever an act changed it.
 type scene struct {
-	world
+	fixture
 	company, team string
 	actor         principal.Principal
 	victim        principal.Principal // a plain member of both
@@ -120,7 +120,7 @@ var acts = []struct {
 		return err
 	}},
 	{"revoke an invitation", peopleDesk, "", audit.InvitationRevoked, func(s scene) error {
-		inv := get(s.world, func(tx *sqldb.Tx) (company.Invitation, error) {
+		inv := get(s.fixture, func(tx *sqldb.Tx) (company.Invitation, error) {
 			inv, _, err := company.Invite(s.ctx(), tx, company.Draft{CompanyID: s.company, Lifetime: 1e10})
 			return inv, err
 		})
@@ -139,7 +139,7 @@ var acts = []struct {
 		return err
 	}},
 	{"verify a domain", peopleDesk, "", audit.DomainVerified, func(s scene) error {
-		s.useResolver(nameServer(s.T, func(string) []string { return []string{domainOf(s.world, s.company).Proof} }))
+		s.useResolver(nameServer(s.T, func(string) []string { return []string{domainOf(s.fixture, s.company).Proof} }))
 		_, err := s.companies.Domains.VerifyDomain(s.ctx(), s.actor, s.company, "fox.example", false)
 		return err
 	}},
@@ -231,7 +231,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 					w.role(w.company("Elsewhere"), actor, company.CompanyPermissions...)
 				}
 				stage := func() scene {
-					s := scene{world: w, company: w.company("Fox"), actor: actor, victim: victim, member: member, outsider: w.fresh()}
+					s := scene{fixture: w, company: w.company("Fox"), actor: actor, victim: victim, member: member, outsider: w.fresh()}
 					s.team = w.team(s.company)
 					w.role(s.company, w.fresh(), company.CompanyPermissions...) // somebody who stays
 					w.role(s.company, member)
@@ -313,7 +313,7 @@ func (s scene) recorded(name string, before int64, done audit.Act) {
 }
 
 func TestWhatIsNoIDDoesNotExist(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
@@ -348,7 +348,7 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 }
 
 func TestWhatWasTakenAwayIsGone(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		a := w.role(c, w.fresh(), company.ManageTeams)
 		_, err := w.companies.Teams.CreateTeam(w.ctx(), a, c, "Film")
@@ -363,7 +363,7 @@ func TestWhatWasTakenAwayIsGone(t *testing.T) {
 }
 
 func TestOnlyTheOperatorMakesCompanies(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		before := w.seq()
 		_, err := w.companies.Companies.CreateCompany(w.ctx(), w.fresh(), "Fox", company.TeamPlan)
 		w.refused(err, fault.Forbidden, "permission")
@@ -382,7 +382,7 @@ func TestOnlyTheOperatorMakesCompanies(t *testing.T) {
 // TestOnlyTheOperatorGoesByAddress: to anybody else the answer would tell who
 // is here.
 func TestOnlyTheOperatorGoesByAddress(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)

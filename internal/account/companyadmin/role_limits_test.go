@@ -67,7 +67,7 @@ var narrowerRoles = map[string]func(r *company.TeamRole){
 // manages a team can have a role in it change or reach somebody: with each limit
 // of their own role loosened it is refused, and nothing is recorded.
 func TestNobodyGivesMoreThanTheirLimits(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		set := func(r company.TeamRole) {
@@ -156,7 +156,7 @@ func TestNobodyGivesMoreThanTheirLimits(t *testing.T) {
 // TestRolesBeyondOnesOwnLimitsAreOnlyNarrowed: a role with wider limits than the
 // manager's can be tightened and taken from people, and nothing can be added.
 func TestRolesBeyondOnesOwnLimitsAreOnlyNarrowed(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		rich := company.TeamRole{Name: "rich", Permissions: []company.Permission{company.Generate}, PluginKinds: []string{"*"}}
@@ -192,7 +192,7 @@ func TestRolesBeyondOnesOwnLimitsAreOnlyNarrowed(t *testing.T) {
 
 // TestWhoManagesAllTeamsSetsTheirLimits, and so does the operator.
 func TestWhoManagesAllTeamsSetsTheirLimits(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		_, err := w.companies.TeamRoles.SetTeamRole(w.ctx(), operator, team, limitedRole("chief"))
@@ -214,7 +214,7 @@ func TestWhoManagesAllTeamsSetsTheirLimits(t *testing.T) {
 // TestTheClockIsThePayersWhereABudgetIsHard: another time zone moves the end of
 // the month, and with it what a hard budget leaves.
 func TestTheClockIsThePayersWhereABudgetIsHard(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		members := w.role(c, w.fresh(), company.ManageMembers)
@@ -247,7 +247,7 @@ func TestTheClockIsThePayersWhereABudgetIsHard(t *testing.T) {
 // TestChangesSayFromWhatToWhat looks at the records of all that changes a limit,
 // a role, a membership, a budget or a setting.
 func TestChangesSayFromWhatToWhat(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		bert := w.role(c, w.fresh())
@@ -333,7 +333,7 @@ func TestChangesSayFromWhatToWhat(t *testing.T) {
 
 // TestLongListsInTheLogAreNamedByTheirHash, since a text of the log is cut.
 func TestLongListsInTheLogAreNamedByTheirHash(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		team := w.team(w.company("Fox"))
 		tools := func(last byte) (all []string) {
 			for i := range 1000 {

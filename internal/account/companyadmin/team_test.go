@@ -12,7 +12,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-func (w world) teamMembers(teamID string) map[string]string {
+func (w fixture) teamMembers(teamID string) map[string]string {
 	w.Helper()
 	all, err := w.companies.TeamMembers.ListTeamMembers(w.ctx(), operator, teamID, company.Key{}, 1000)
 	w.ok(err)
@@ -24,7 +24,7 @@ func (w world) teamMembers(teamID string) map[string]string {
 }
 
 func TestSetTeamMember(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		admin, bert := w.role(c, w.fresh(), company.CompanyPermissions...), w.person("bert@example.com")
@@ -48,7 +48,7 @@ func TestSetTeamMember(t *testing.T) {
 
 // TestTeamManagersHandOnWhatTheyHave: the manager here may not generate.
 func TestTeamManagersHandOnWhatTheyHave(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		chief := w.teamRole(team, w.fresh(), "chief", company.ManageTeam, company.UsePlugins)
@@ -105,7 +105,7 @@ func TestTeamManagersHandOnWhatTheyHave(t *testing.T) {
 
 // TestAManagerOfOneTeamIsNobodyInAnother, even of the same company.
 func TestAManagerOfOneTeamIsNobodyInAnother(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		own, other := w.team(c), w.team(c)
 		manager := w.fresh()
@@ -121,7 +121,7 @@ func TestAManagerOfOneTeamIsNobodyInAnother(t *testing.T) {
 }
 
 func TestTeamsAreManagedThroughAppsThatTheRoleLetsIn(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		manager, admin := w.fresh(), w.role(c, w.fresh(), company.ManageTeams)
@@ -175,7 +175,7 @@ func TestTeamsAreManagedThroughAppsThatTheRoleLetsIn(t *testing.T) {
 }
 
 func TestEverybodyMayLeaveATeam(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		anna := w.fresh()
@@ -193,7 +193,7 @@ func TestEverybodyMayLeaveATeam(t *testing.T) {
 }
 
 func TestARemovedTeamDoesNotExist(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
@@ -209,7 +209,7 @@ func TestARemovedTeamDoesNotExist(t *testing.T) {
 }
 
 func TestSetTeamRolePermissions(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		team := w.team(w.company("Fox"))
 		change := func(name string, changes map[company.Permission]bool) (company.TeamRole, error) {
 			return w.companies.TeamRoles.SetTeamRolePermissions(w.ctx(), operator, team, name, changes)
@@ -242,7 +242,7 @@ func TestSetTeamRolePermissions(t *testing.T) {
 
 // TestChangesOfOneRoleAddUp, though each reads it before it writes.
 func TestChangesOfOneRoleAddUp(t *testing.T) {
-	each(t, func(w world) {
+	each(t, func(w fixture) {
 		team := w.team(w.company("Fox"))
 		for range 5 {
 			w.makeTeamRole(team, "busy")

@@ -125,7 +125,7 @@ func TestExportNotesWhatIsMissing(t *testing.T) {
 		h.OK(err)
 		h.OK(h.Blobs.Delete(h.Context(), u.Asset.Blob))
 		files := h.export(id)
-		if text := files["files/uploads/"+u.ID+".png.missing.txt"]; !strings.Contains(text, "gone") {
+		if text := files["files/uploads/"+u.ID+".png.missing.txt"]; !strings.Contains(text, "lost") {
 			h.Errorf("files = %v", files)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 )
 
 func TestWhoIsLetIn(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		w.site.Person("anna@fox.example")
 		_, personal := w.site.Token("anna@fox.example", "")
 		_, ofCompany := w.site.Token("anna@fox.example", w.fox)
@@ -56,7 +56,7 @@ func TestWhoIsLetIn(t *testing.T) {
 }
 
 func TestTheConnectionEnds(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		connections := w.site.Companies.SCIMConnections
 		w.do(200, "GET", "/Users", "")
 		exec := func(query string, args ...any) {
@@ -118,7 +118,7 @@ func TestTheConnectionEnds(t *testing.T) {
 		if got := w.seq() - before; got != 2 {
 			w.Errorf("%d records, want 2", got)
 		}
-		// A directory can remove those who may more than who connects it.
+		// An identity provider can remove members with more permissions than the admin who connects it.
 		w.site.Admit(w.fox, "boss@home.example", company.ManageMembers)
 		if f, ok := third(connections.ConnectProvider(w.Context(), boss, w.fox)).(*fault.Error); !ok || f.Details["reason"] != "permission" {
 			w.Errorf("connect with MANAGE_MEMBERS alone: %v", f)
@@ -136,7 +136,7 @@ func TestTheConnectionEnds(t *testing.T) {
 }
 
 func TestATokenThatEndsWhileTheBodyComes(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		for name, end := range map[string]func(){
 			"another token": func() {
 				_, w.token, _ = w.site.Companies.SCIMConnections.ConnectProvider(w.Context(), principal.Operator(), w.fox)
@@ -155,7 +155,7 @@ func TestATokenThatEndsWhileTheBodyComes(t *testing.T) {
 			go func() { got <- w.send(r) }()
 			_, err = io.WriteString(more, `{"userName":`)
 			w.ok(err)
-			watch.Until(t, "the directory to be let in", func() (in bool) {
+			watch.Until(t, "the identity provider to be authenticated", func() (in bool) {
 				w.ok(w.site.DB.QueryRow(w.Context(), `SELECT last_used IS NOT NULL FROM scim_token WHERE company_id = $1`, w.fox).Scan(&in))
 				return in
 			})

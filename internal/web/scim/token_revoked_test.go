@@ -10,10 +10,10 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// TestEndedWhileTheBodyArrives ends the connection of a directory after its
+// TestEndedWhileTheBodyArrives ends the connection of an identity provider after its
 // request was let in, and before the last byte of the body.
 func TestEndedWhileTheBodyArrives(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		for _, x := range []struct{ method, path, body string }{
 			{"POST", "/Users", `{"userName":"late@fox.example"}`},
 			{"POST", "/Users/.search", `{}`},
