@@ -44,6 +44,7 @@ func checkExpression(text string, maxBytes int, scimType string) error {
 	if len(text) > maxBytes {
 		return newProblem(scimType, "An expression has at most %d bytes.", maxBytes)
 	}
+
 	return nil
 }
 
@@ -116,6 +117,7 @@ func (t target) valueReader() (*attribute, func(object) []any) {
 	if sub == nil && a.dataType == complexType {
 		sub = findAttribute(a.sub, "value")
 	}
+
 	of := func(v any) []any {
 		if sub == nil {
 			return []any{v}
@@ -125,10 +127,12 @@ func (t target) valueReader() (*attribute, func(object) []any) {
 		}
 		return nil
 	}
+
 	last := a
 	if sub != nil {
 		last = sub
 	}
+
 	return last, func(o object) (all []any) {
 		v, ok := o[a.name]
 		if !ok {
@@ -163,6 +167,7 @@ func compileExpression(tree filter.Expression, resolve func(filter.AttributePath
 	compile := func(tree filter.Expression) (func(object) bool, error) {
 		return compileExpression(tree, resolve, extension)
 	}
+
 	switch e := tree.(type) {
 	case *filter.LogicalExpression:
 		left, err := compile(e.Left)
@@ -204,6 +209,7 @@ func compileExpression(tree filter.Expression, resolve func(filter.AttributePath
 		}
 		return last.compileComparison(e, values)
 	}
+
 	return nil, newProblem(invalidFilter, "The filter is invalid.")
 }
 
@@ -215,16 +221,19 @@ func (a *attribute) compileComparison(e *filter.AttributeExpression, values func
 	if e.CompareValue == nil && (e.Operator == filter.EQ || e.Operator == filter.NE) {
 		return func(o object) bool { return (len(values(o)) == 0) == (e.Operator == filter.EQ) }, nil
 	}
+
 	against, err := a.parseOperand(e)
 	if err != nil {
 		return nil, err
 	}
+
 	matches := func(v any) bool {
 		return compareValues(v, against, a.caseExact || a.dataType == booleanType, e.Operator)
 	}
 	if e.Operator == filter.NE {
 		matches = func(v any) bool { return compareValues(v, against, a.caseExact, filter.EQ) }
 	}
+
 	return func(o object) bool {
 		found := false
 		for _, v := range values(o) {
@@ -245,6 +254,7 @@ func (a *attribute) parseOperand(e *filter.AttributeExpression) (any, error) {
 		}
 		text = s
 	}
+
 	switch a.dataType {
 	case booleanType:
 		v, err := a.readSingle(e.CompareValue, a.name)
@@ -262,6 +272,7 @@ func (a *attribute) parseOperand(e *filter.AttributeExpression) (any, error) {
 	if !isText {
 		return nil, invalid
 	}
+
 	return text, nil
 }
 
@@ -291,6 +302,7 @@ func compareValues(v, against any, exact bool, op filter.CompareOperator) bool {
 		}
 		return matchesOrder(cmp.Compare(has, want), op)
 	}
+
 	return false
 }
 
@@ -307,6 +319,7 @@ func matchesOrder(c int, op filter.CompareOperator) bool {
 	case filter.LE:
 		return c <= 0
 	}
+
 	return false
 }
 
@@ -328,6 +341,7 @@ func (k *resourceType) resolvePath(p filter.AttributePath, scimType string) (t t
 			return t, unknown
 		}
 	}
+
 	return t, nil
 }
 
@@ -346,6 +360,7 @@ func (k *resourceType) parsePath(text string) (p patchPath, err error) {
 		p.extension = true
 		return p, nil
 	}
+
 	parsed, err := filter.ParsePath([]byte(text))
 	if err != nil {
 		return p, newProblem(invalidPath, "The path is invalid.")
@@ -353,6 +368,7 @@ func (k *resourceType) parsePath(text string) (p patchPath, err error) {
 	if parsed.SubAttribute != nil {
 		parsed.AttributePath.SubAttribute = parsed.SubAttribute
 	}
+
 	p.target, err = k.resolvePath(parsed.AttributePath, invalidPath)
 	p.filter = parsed.ValueExpression
 	return p, err

@@ -17,6 +17,7 @@ func (s *Server) asGroup(g provisioning.Group) object {
 	if g.ExternalID != "" {
 		o["externalId"] = g.ExternalID
 	}
+
 	var members []any
 	for _, m := range g.Members {
 		members = append(members, object{"value": m.ID, "display": m.Name, "type": userType.name, "$ref": s.baseURL + userType.endpoint + "/" + m.ID})
@@ -24,6 +25,7 @@ func (s *Server) asGroup(g provisioning.Group) object {
 	if members != nil {
 		o["members"] = members
 	}
+
 	return o
 }
 
@@ -37,6 +39,7 @@ func groupDraft(o object) (d provisioning.GroupDraft, err error) {
 	if d.ExternalID, err = externalID(o); err != nil {
 		return d, err
 	}
+
 	members, _ := o["members"].([]any)
 	seen := map[string]bool{}
 	for _, one := range members {
@@ -53,6 +56,7 @@ func groupDraft(o object) (d provisioning.GroupDraft, err error) {
 			d.Members = append(d.Members, id)
 		}
 	}
+
 	return d, nil
 }
 
@@ -80,6 +84,7 @@ func (s *Server) findGroups(ctx context.Context, client provisioning.Client, q q
 	if err != nil {
 		return nil, 0, err
 	}
+
 	want := provisioning.GroupQuery{Start: q.start, Count: q.count, WithMembers: chosen.includesAttribute("members")}
 	if q.filter != "" {
 		f, err := groupType.parseFilter(q.filter)
@@ -90,10 +95,12 @@ func (s *Server) findGroups(ctx context.Context, client provisioning.Client, q q
 		want.MatchMembers = f.usesMembers
 		want.ID, want.ExternalID, want.Name = f.firstEquality("id", "externalid", "displayname")
 	}
+
 	found, total, err := s.Provisioning.ListGroups(ctx, client, want)
 	for _, g := range found {
 		page = append(page, groupType.selectAttributes(s.asGroup(g), chosen))
 	}
+
 	return page, total, err
 }
 
@@ -160,10 +167,12 @@ func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, client provi
 	if err != nil {
 		return err
 	}
+
 	changes, err := groupType.parseOperations(sent)
 	if err != nil {
 		return err
 	}
+
 	g, err := s.Provisioning.ChangeGroup(r.Context(), client, r.PathValue("id"), func(before provisioning.Group) (provisioning.GroupDraft, error) {
 		o := s.asGroup(before)
 		if err := groupType.applyOperations(o, changes); err != nil {
@@ -174,6 +183,7 @@ func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, client provi
 	if err != nil {
 		return err
 	}
+
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 

@@ -80,6 +80,7 @@ func readSearch(w http.ResponseWriter, r *http.Request) (q query, err error) {
 	if err := checkMessage(sent, searchRequest); err != nil {
 		return q, err
 	}
+
 	q = query{start: 1, count: defaultCount, attributes: stringsOf(sent["attributes"]), excluded: stringsOf(sent["excludedattributes"])}
 	for name, into := range map[string]*int{"startindex": &q.start, "count": &q.count} {
 		if v := sent[name]; v != nil {
@@ -90,10 +91,12 @@ func readSearch(w http.ResponseWriter, r *http.Request) (q query, err error) {
 			*into = int(n)
 		}
 	}
+
 	var ok bool
 	if q.filter, ok = sent["filter"].(string); !ok && sent["filter"] != nil {
 		return q, newProblem(invalidFilter, "A filter must be a string.")
 	}
+
 	return q.clampPage(), nil
 }
 
@@ -139,6 +142,7 @@ func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, client provis
 	if err != nil {
 		return err
 	}
+
 	var page []any
 	var refusal error
 	total := 0
@@ -162,5 +166,6 @@ func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, client provis
 	if failed == len(resourceTypes) {
 		return refusal
 	}
+
 	return replyList(w, q.start, total, page)
 }

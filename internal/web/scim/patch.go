@@ -35,10 +35,12 @@ func (k *resourceType) parseOperations(sent map[string]any) ([]operation, error)
 	if err := checkMessage(sent, patchOp); err != nil {
 		return nil, err
 	}
+
 	list, ok := sent["operations"].([]any)
 	if !ok || len(list) == 0 || len(list) > maxOperations {
 		return nil, newProblem(invalidSyntax, "Operations must be a list of 1 to %d operations.", maxOperations)
 	}
+
 	var all []operation
 	pathBytes := 0
 	for _, one := range list {
@@ -82,6 +84,7 @@ func (k *resourceType) parseOperations(sent map[string]any) ([]operation, error)
 			all = append(all, part)
 		}
 	}
+
 	return all, nil
 }
 
@@ -91,6 +94,7 @@ func splitOperation(op string, value any) (all []operation, err error) {
 	if op == "remove" {
 		return nil, newProblem(noTarget, "remove needs a path.")
 	}
+
 	parts, ok := value.(map[string]any)
 	if !ok {
 		return nil, newProblem(invalidValue, "Without a path the value must be an object.")
@@ -98,9 +102,11 @@ func splitOperation(op string, value any) (all []operation, err error) {
 	if len(parts) > maxNames {
 		return nil, newProblem(invalidValue, "A value has at most %d names.", maxNames)
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		all = append(all, operation{op: op, at: name, value: parts[name]})
 	}
+
 	return all, nil
 }
 
@@ -158,6 +164,7 @@ func (k *resourceType) applyOperation(o object, p patchPath, op operation) error
 		}
 		return err
 	}
+
 	return p.applyAt(o, op)
 }
 
@@ -169,10 +176,12 @@ func (k *resourceType) applyExtension(part object, p patchPath, op operation) er
 		clear(part)
 		return nil
 	}
+
 	sent, ok := op.value.(map[string]any)
 	if !ok {
 		return newProblem(invalidValue, "%s must be an object.", k.extension.id)
 	}
+
 	got, err := readAttributes(k.extension.attributes, sent, "")
 	maps.Copy(part, got)
 	return err
@@ -184,6 +193,7 @@ func (p patchPath) applyAt(o object, op operation) error {
 	if a.mutability == readOnly || p.sub != nil && (p.sub.mutability == readOnly || p.sub.mutability == immutable) {
 		return newProblem(mutability, "%s cannot be changed.", op.at)
 	}
+
 	switch {
 	case p.filter != nil:
 		return p.applySelected(o, op)
@@ -195,10 +205,12 @@ func (p patchPath) applyAt(o object, op operation) error {
 		}
 		return a.removeValues(o, op.value)
 	}
+
 	v, err := a.readValue(op.value, a.name)
 	if err != nil {
 		return err
 	}
+
 	has := o[a.name]
 	switch {
 	case v == nil:
@@ -211,6 +223,7 @@ func (p patchPath) applyAt(o object, op operation) error {
 	default:
 		o[a.name] = v
 	}
+
 	return nil
 }
 
@@ -221,10 +234,12 @@ func (a *attribute) removeValues(o object, named any) error {
 		delete(o, a.name)
 		return nil
 	}
+
 	v, err := a.readValue(named, a.name)
 	if err != nil {
 		return err
 	}
+
 	list, _ := v.([]any)
 	removed := indexByValue(list)
 	has, _ := o[a.name].([]any)
@@ -274,6 +289,7 @@ func mergeValues(list, more []any) []any {
 		}
 		list = append(list, one)
 	}
+
 	return list
 }
 
@@ -303,10 +319,12 @@ func (p patchPath) applySub(o object, op operation) error {
 		}
 		return nil
 	}
+
 	list, _ := o[a.name].([]any)
 	if len(list) == 0 && op.op != "remove" {
 		list = []any{object{}}
 	}
+
 	return p.setEach(o, list, func(object) bool { return true }, op)
 }
 
@@ -346,10 +364,12 @@ func (p patchPath) applySelected(o object, op operation) error {
 	if !a.multiValued {
 		return newProblem(invalidPath, "%s does not have multiple values.", a.name)
 	}
+
 	selected, err := a.compileValueFilter(p.filter)
 	if err != nil {
 		return err
 	}
+
 	list, _ := o[a.name].([]any)
 	if op.op == "remove" && p.sub == nil {
 		a.setValues(o, slices.DeleteFunc(list, func(one any) bool { return selected(one.(object)) }))
@@ -371,6 +391,7 @@ func (p patchPath) applySelected(o object, op operation) error {
 	if p.sub != nil {
 		return p.setEach(o, list, selected, op)
 	}
+
 	v, err := a.readSingle(op.value, a.name)
 	if err == nil && v == nil {
 		err = newProblem(invalidValue, "%s must have a value.", a.name)
@@ -378,6 +399,7 @@ func (p patchPath) applySelected(o object, op operation) error {
 	if err != nil {
 		return err
 	}
+
 	for i, one := range list {
 		if !selected(one.(object)) {
 			continue
@@ -388,6 +410,7 @@ func (p patchPath) applySelected(o object, op operation) error {
 			maps.Copy(one.(object), v.(object))
 		}
 	}
+
 	o[a.name] = list
 	return nil
 }
@@ -414,5 +437,6 @@ func (a *attribute) impliedValue(tree filter.Expression, into object) error {
 		}
 		return err
 	}
+
 	return newProblem(noTarget, "The path selects no value of %s.", a.name)
 }

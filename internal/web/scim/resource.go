@@ -34,6 +34,7 @@ func readAttributes(all []attribute, sent map[string]any, at string) (object, er
 			got[a.name] = v
 		}
 	}
+
 	return got, nil
 }
 
@@ -49,6 +50,7 @@ func (a *attribute) readValue(sent any, at string) (any, error) {
 		}
 		return a.readSingle(sent, at)
 	}
+
 	list, ok := sent.([]any)
 	if !ok {
 		if sent == nil {
@@ -59,6 +61,7 @@ func (a *attribute) readValue(sent any, at string) (any, error) {
 	if len(list) > maxValues && a.name != "members" {
 		return nil, newProblem(invalidValue, "%s has more than %d values.", at, maxValues)
 	}
+
 	var got []any
 	primary := 0
 	for _, one := range list {
@@ -80,6 +83,7 @@ func (a *attribute) readValue(sent any, at string) (any, error) {
 	if got == nil {
 		return nil, nil
 	}
+
 	return got, nil
 }
 
@@ -94,6 +98,7 @@ func (a *attribute) readSingle(sent any, at string) (any, error) {
 	if sent == nil {
 		return nil, nil
 	}
+
 	switch a.dataType {
 	case complexType:
 		if s, ok := sent.(string); ok && findAttribute(a.sub, "value") != nil {
@@ -119,6 +124,7 @@ func (a *attribute) readSingle(sent any, at string) (any, error) {
 		}
 		return nil, newProblem(invalidValue, "%s must be true or false.", at)
 	}
+
 	s, ok := sent.(string)
 	if !ok {
 		return nil, newProblem(invalidValue, "%s must be a string.", at)
@@ -126,6 +132,7 @@ func (a *attribute) readSingle(sent any, at string) (any, error) {
 	if len(s) > maxText {
 		return nil, newProblem(invalidValue, "%s is too long.", at)
 	}
+
 	return s, nil
 }
 
@@ -150,6 +157,7 @@ func (k *resourceType) readResource(sent map[string]any) (object, error) {
 	if err != nil || k.extension == nil {
 		return got, err
 	}
+
 	for name, v := range sent {
 		if !strings.EqualFold(name, k.extension.id) || v == nil {
 			continue
@@ -169,6 +177,7 @@ func (k *resourceType) readResource(sent map[string]any) (object, error) {
 			got[k.extension.id] = more
 		}
 	}
+
 	return got, nil
 }
 
@@ -199,6 +208,7 @@ func (k *resourceType) parseSelection(attributes, excluded []string) (s selectio
 	if len(attributes) > maxSelected || len(excluded) > maxSelected {
 		return s, newProblem(invalidValue, "At most %d attributes can be selected.", maxSelected)
 	}
+
 	s.hasNames = len(attributes) > 0
 	for i, names := range [][]string{attributes, excluded} {
 		for _, name := range names {
@@ -213,6 +223,7 @@ func (k *resourceType) parseSelection(attributes, excluded []string) (s selectio
 			}
 		}
 	}
+
 	return s, nil
 }
 
@@ -243,6 +254,7 @@ func (k *resourceType) selectAttributes(full object, s selection) object {
 		}
 		s.copySelected(got, false, k.coreAttribute(name), v)
 	}
+
 	return got
 }
 
@@ -262,6 +274,7 @@ func (s selection) copySelected(into object, extension bool, a *attribute, v any
 	if !whole && len(subs) == 0 {
 		return
 	}
+
 	without := map[string]bool{}
 	for _, t := range s.without {
 		switch {
@@ -272,6 +285,7 @@ func (s selection) copySelected(into object, extension bool, a *attribute, v any
 			without[t.sub.name] = true
 		}
 	}
+
 	keep := func(one object) object {
 		got := object{}
 		for name, v := range one {
@@ -282,6 +296,7 @@ func (s selection) copySelected(into object, extension bool, a *attribute, v any
 		}
 		return got
 	}
+
 	switch v := v.(type) {
 	case object:
 		into[a.name] = keep(v)

@@ -213,6 +213,7 @@ func (a attribute) asDocument() object {
 	if len(a.sub) > 0 {
 		doc["subAttributes"] = asDocuments(a.sub)
 	}
+
 	return doc
 }
 
@@ -248,6 +249,7 @@ func (k *resourceType) asDocument(base string) object {
 	if k.extension != nil {
 		doc["schemaExtensions"] = []any{object{"schema": k.extension.id, "required": false}}
 	}
+
 	return doc
 }
 

@@ -123,6 +123,7 @@ func (s *Server) newHandler() http.Handler {
 		}
 		paths[rt.path][rt.method] = rt.do
 	}
+
 	mux := http.NewServeMux()
 	for path, methods := range paths {
 		allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
@@ -134,6 +135,7 @@ func (s *Server) newHandler() http.Handler {
 			return &problem{status: http.StatusMethodNotAllowed, detail: "Only " + allowed + " are allowed for this path."}
 		}))
 	}
+
 	mux.Handle("/", s.wrapHandler("/scim/unknown", func(http.ResponseWriter, *http.Request, provisioning.Client) error {
 		return &problem{status: http.StatusNotFound, detail: "There is no such path."}
 	}))
@@ -183,10 +185,12 @@ func (s *Server) runHandler(do handler, rec *httpd.Record, w http.ResponseWriter
 	if err != nil {
 		return err
 	}
+
 	rec.Reauthorize = func(ctx context.Context) error {
 		_, err := s.Provisioning.AuthenticateClient(ctx, bearerToken(r), rec.Addr.String())
 		return err
 	}
+
 	return do(w, r.WithContext(sqldb.WithGuard(r.Context(), client.Reauthorize)), client)
 }
 
@@ -238,10 +242,12 @@ func problemOf(err error) problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return *p
 	}
+
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return problem{http.StatusInternalServerError, "", "An internal error occurred."}
 	}
+
 	p, ok := problemsByReason[f.Details["reason"]]
 	if !ok {
 		p.status = httpd.Status[f.Code]
@@ -249,6 +255,7 @@ func problemOf(err error) problem {
 			p.scimType = invalidValue
 		}
 	}
+
 	p.detail = f.Message
 	return p
 }
@@ -261,10 +268,12 @@ func writeError(w http.ResponseWriter, err error) {
 	if p.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
+
 	f, _ := errors.AsType[*fault.Error](err)
 	if f != nil && (f.RetryAfter > 0 || f.Code == fault.Unavailable) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(max(f.RetryAfter, defaultRetryAfter).Seconds()))))
 	}
+
 	body := object{"schemas": []string{errorMessage}, "status": strconv.Itoa(p.status), "detail": p.detail}
 	if p.scimType != "" {
 		body["scimType"] = p.scimType
@@ -293,6 +302,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/scim+json" && kind != "application/json" {
 		return nil, fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/scim+json.")
 	}
+
 	text, err := httpd.ReadJSON(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return nil, err
@@ -300,10 +310,12 @@ func readBody(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	if err := httpd.WellFormed(text, maxNesting); err != nil {
 		return nil, newProblem(invalidSyntax, "The body is not valid JSON.")
 	}
+
 	var v map[string]any
 	if err := json.Unmarshal(text, &v); err != nil || v == nil {
 		return nil, newProblem(invalidSyntax, "The body must be a JSON object.")
 	}
+
 	return v, nil
 }
 

@@ -23,16 +23,19 @@ func (s *Server) asUser(u provisioning.User) (object, error) {
 	} else { // the identity provider has not sent attributes of this user yet
 		o["emails"] = []any{object{"value": u.Name, "type": "work", "primary": true}}
 	}
+
 	o["id"] = u.ID
 	o["userName"] = u.Name
 	o["active"] = u.Active
 	if u.ExternalID != "" {
 		o["externalId"] = u.ExternalID
 	}
+
 	names := []string{userType.core.id}
 	if o[userType.extension.id] != nil {
 		names = append(names, userType.extension.id)
 	}
+
 	o["schemas"] = names
 	var in []any
 	for _, g := range u.Groups {
@@ -41,6 +44,7 @@ func (s *Server) asUser(u provisioning.User) (object, error) {
 	if in != nil {
 		o["groups"] = in
 	}
+
 	o["meta"] = object{"resourceType": userType.name, "created": u.Created, "lastModified": u.Updated, "location": s.baseURL + userType.endpoint + "/" + u.ID}
 	return o, nil
 }
@@ -52,6 +56,7 @@ func userDraft(o object) (d provisioning.UserDraft, err error) {
 	for _, name := range []string{"id", "schemas", "meta", "groups", "userName", "active", "externalId"} {
 		delete(rest, name)
 	}
+
 	d.Name, _ = o["userName"].(string)
 	if d.Name == "" {
 		d.Name = primaryEmail(o)
@@ -62,6 +67,7 @@ func userDraft(o object) (d provisioning.UserDraft, err error) {
 	if d.ExternalID, err = externalID(o); err != nil {
 		return d, err
 	}
+
 	d.Active, _ = o["active"].(bool)
 	text, err := json.Marshal(rest)
 	if err != nil {
@@ -70,6 +76,7 @@ func userDraft(o object) (d provisioning.UserDraft, err error) {
 	if len(text) > maxAttributes {
 		return d, newProblem(invalidValue, "The attributes of a user have at most %d bytes.", maxAttributes)
 	}
+
 	d.Attributes = string(text)
 	return d, nil
 }
@@ -109,6 +116,7 @@ func (s *Server) findUsers(ctx context.Context, client provisioning.Client, q qu
 	if err != nil {
 		return nil, 0, err
 	}
+
 	want := provisioning.UserQuery{Start: q.start, Count: q.count}
 	var firstErr error
 	if q.filter != "" {
@@ -125,6 +133,7 @@ func (s *Server) findUsers(ctx context.Context, client provisioning.Client, q qu
 		}
 		want.ID, want.Name, want.ExternalID = f.firstEquality("id", "username", "externalid")
 	}
+
 	found, total, err := s.Provisioning.ListUsers(ctx, client, want)
 	if err == nil {
 		err = firstErr
@@ -132,6 +141,7 @@ func (s *Server) findUsers(ctx context.Context, client provisioning.Client, q qu
 	if err != nil {
 		return nil, 0, err
 	}
+
 	for _, u := range found {
 		o, err := s.asUser(u)
 		if err != nil {
@@ -139,6 +149,7 @@ func (s *Server) findUsers(ctx context.Context, client provisioning.Client, q qu
 		}
 		page = append(page, userType.selectAttributes(o, chosen))
 	}
+
 	return page, total, nil
 }
 
@@ -161,6 +172,7 @@ func (s *Server) createUser(w http.ResponseWriter, r *http.Request, client provi
 	if err != nil {
 		return err
 	}
+
 	o, err := userType.readResource(sent)
 	if err != nil {
 		return err
@@ -168,14 +180,17 @@ func (s *Server) createUser(w http.ResponseWriter, r *http.Request, client provi
 	if _, exists := o["active"]; !exists {
 		o["active"] = true
 	}
+
 	draft, err := userDraft(o)
 	if err != nil {
 		return err
 	}
+
 	u, err := s.Provisioning.CreateUser(r.Context(), client, draft)
 	if err != nil {
 		return err
 	}
+
 	w.Header().Set("Location", s.baseURL+userType.endpoint+"/"+u.ID)
 	return s.replyUser(w, r, http.StatusCreated, u)
 }
@@ -207,10 +222,12 @@ func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, client prov
 	if err != nil {
 		return err
 	}
+
 	o, err := userType.readResource(sent)
 	if err != nil {
 		return err
 	}
+
 	u, err := s.Provisioning.ChangeUser(r.Context(), client, r.PathValue("id"), func(before provisioning.User) (provisioning.UserDraft, error) {
 		next := maps.Clone(o)
 		if _, exists := next["active"]; !exists {
@@ -221,6 +238,7 @@ func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, client prov
 	if err != nil {
 		return err
 	}
+
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
@@ -230,10 +248,12 @@ func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, client provis
 	if err != nil {
 		return err
 	}
+
 	changes, err := userType.parseOperations(sent)
 	if err != nil {
 		return err
 	}
+
 	u, err := s.Provisioning.ChangeUser(r.Context(), client, r.PathValue("id"), func(before provisioning.User) (provisioning.UserDraft, error) {
 		o, err := s.asUser(before)
 		if err != nil {
@@ -247,6 +267,7 @@ func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, client provis
 	if err != nil {
 		return err
 	}
+
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
