@@ -152,7 +152,7 @@ type companyCreateCmd struct {
 
 func (c companyCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.companies.Companies.CreateCompany(ctx, principal.Operator(), c.Name, company.Plan(c.Plan))
+		made, err := pp.companies.CreateCompany(ctx, principal.Operator(), c.Name, company.Plan(c.Plan))
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ type companySetCmd struct {
 
 func (c companySetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		m, err := pp.companies.Companies.ChangeCompany(ctx, principal.Operator(), c.Company, companyadmin.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
+		m, err := pp.companies.ChangeCompany(ctx, principal.Operator(), c.Company, companyadmin.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ import (
 	"atelier/internal/run/policy"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/web/api"
+	"atelier/internal/web/api/webhooks"
 )
 
 // runs are the parts that make, run and keep generations.
@@ -185,7 +185,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 			if err != nil {
 				return nil, err
 			}
-			return api.EventBody(rs.links, rec)
+			return webhooks.GenerationPayload(rs.links, rec)
 		},
 	})
 	return rs, nil

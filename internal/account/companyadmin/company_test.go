@@ -34,7 +34,7 @@ func TestChangesOfACompany(t *testing.T) {
 				company.Company{Name: "Fox", Plan: company.EnterprisePlan, Zone: "UTC"}},
 		} {
 			before := w.seq()
-			m, err := w.companies.Companies.ChangeCompany(w.ctx(), x.actor, c, x.change)
+			m, err := w.companies.ChangeCompany(w.ctx(), x.actor, c, x.change)
 			w.ok(err)
 			log := w.log(before)
 			for _, entry := range log { // which have a test of their own
@@ -44,7 +44,7 @@ func TestChangesOfACompany(t *testing.T) {
 			if len(log) != 1 || log[0].Act != audit.CompanyChanged || log[0].ActorID != x.actor.PersonID || log[0].CompanyID != c || !maps.Equal(log[0].Details, x.want) {
 				w.Errorf("%s: log = %+v, want %v", x.name, log, x.want)
 			}
-			read, err := w.companies.Companies.GetCompany(w.ctx(), admin, c)
+			read, err := w.companies.GetCompany(w.ctx(), admin, c)
 			w.ok(err)
 			x.is.ID, x.is.Created = c, read.Company.Created
 			if read.Company != x.is || m.Company != x.is {
@@ -60,16 +60,16 @@ func TestClocksChangeTenTimesADay(t *testing.T) {
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		zones := []string{"Europe/Paris", "UTC"}
 		for i := range 10 {
-			_, err := w.companies.Companies.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Zone: &zones[i%2]})
+			_, err := w.companies.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Zone: &zones[i%2]})
 			w.ok(err)
 		}
-		_, err := w.companies.Companies.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Zone: &zones[0]})
+		_, err := w.companies.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Zone: &zones[0]})
 		if !fault.Is(err, fault.RateLimited) {
 			w.Errorf("an eleventh time: %v", err)
 		}
-		_, err = w.companies.Companies.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Name: new("Hound"), Zone: &zones[1]}) // as it is
+		_, err = w.companies.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Name: new("Hound"), Zone: &zones[1]}) // as it is
 		w.ok(err)
-		_, err = w.companies.Companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Zone: &zones[0]})
+		_, err = w.companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Zone: &zones[0]})
 		w.ok(err)
 	})
 }
@@ -93,7 +93,7 @@ func TestRefusedChangesOfACompany(t *testing.T) {
 			{"the zone of the machine", companyadmin.CompanyChange{Zone: new("Local")}, []string{"time_zone"}},
 			{"both bad", companyadmin.CompanyChange{Name: new(""), Zone: new("../UTC")}, []string{"name", "time_zone"}},
 		} {
-			_, err := w.companies.Companies.ChangeCompany(w.ctx(), admin, c, x.change)
+			_, err := w.companies.ChangeCompany(w.ctx(), admin, c, x.change)
 			f, ok := errors.AsType[*fault.Error](err)
 			if !ok || f.Code != fault.Invalid || len(f.Fields) != len(x.fields) {
 				w.Errorf("%s: %v, want %v", x.name, err, x.fields)
@@ -105,11 +105,11 @@ func TestRefusedChangesOfACompany(t *testing.T) {
 				}
 			}
 		}
-		_, err := w.companies.Companies.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Name: new("Hound"), Plan: new(company.EnterprisePlan)})
+		_, err := w.companies.ChangeCompany(w.ctx(), admin, c, companyadmin.CompanyChange{Name: new("Hound"), Plan: new(company.EnterprisePlan)})
 		w.refused(err, fault.Forbidden, "permission")
-		_, err = w.companies.Companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Name: new("Hound"), Plan: new(company.Plan("GOLD"))})
+		_, err = w.companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Name: new("Hound"), Plan: new(company.Plan("GOLD"))})
 		w.refused(err, fault.Invalid, "plan")
-		m, err := w.companies.Companies.GetCompany(w.ctx(), admin, c)
+		m, err := w.companies.GetCompany(w.ctx(), admin, c)
 		if err != nil || m.Company.Name != "Fox" || m.Company.Zone != "UTC" || m.Company.Plan != company.TeamPlan || w.seq() != before {
 			w.Errorf("after refusals = %+v, %v", m, err)
 		}

@@ -41,10 +41,10 @@ type Parts struct {
 	AppURL string
 }
 
-// Services has one service for each resource of a company. All of them are safe
-// for concurrent use.
+// Services has the service for companies and one for each of their resources. All
+// of them are safe for concurrent use.
 type Services struct {
-	Companies       *Companies
+	*Companies
 	Members         *Members
 	Roles           *Roles
 	Teams           *Teams

@@ -140,7 +140,7 @@ func (w fixture) fresh() principal.Principal {
 
 func (w fixture) company(name string) string {
 	w.Helper()
-	c, err := w.companies.Companies.CreateCompany(w.ctx(), operator, name, company.TeamPlan)
+	c, err := w.companies.CreateCompany(w.ctx(), operator, name, company.TeamPlan)
 	w.ok(err)
 	return c.ID
 }

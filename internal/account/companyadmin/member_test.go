@@ -313,7 +313,7 @@ func TestSetMemberPermissions(t *testing.T) {
 			if err != nil || uid != anna.PersonID {
 				w.Fatalf("uid = %s, %v", uid, err)
 			}
-			m, err := w.companies.Companies.GetCompany(w.ctx(), anna, c)
+			m, err := w.companies.GetCompany(w.ctx(), anna, c)
 			slices.Sort(perms)
 			if err != nil || !slices.Equal(m.Role.Permissions, perms) {
 				w.Errorf("permissions = %v, %v, want %v", m.Role.Permissions, err, perms)

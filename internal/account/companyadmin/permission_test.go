@@ -63,19 +63,19 @@ var acts = []struct {
 	try  func(s scene) error
 }{
 	{"read the company", everybody, "", "", func(s scene) error {
-		_, err := s.companies.Companies.GetCompany(s.ctx(), s.actor, s.company)
+		_, err := s.companies.GetCompany(s.ctx(), s.actor, s.company)
 		return err
 	}},
 	{"rename the company", peopleDesk, "", audit.CompanyChanged, func(s scene) error {
-		_, err := s.companies.Companies.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Name: new("Hound")})
+		_, err := s.companies.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Name: new("Hound")})
 		return err
 	}},
 	{"give the company another clock", peopleDesk, "", audit.CompanyChanged, func(s scene) error {
-		_, err := s.companies.Companies.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Zone: new("Europe/Paris")})
+		_, err := s.companies.ChangeCompany(s.ctx(), s.actor, s.company, companyadmin.CompanyChange{Zone: new("Europe/Paris")})
 		return err
 	}},
 	{"read the audit log", peopleDesk, "", "", func(s scene) error {
-		_, err := s.companies.Companies.ListAuditRecords(s.ctx(), s.actor, s.company, audit.Filter{Limit: 10})
+		_, err := s.companies.ListAuditRecords(s.ctx(), s.actor, s.company, audit.Filter{Limit: 10})
 		return err
 	}},
 	{"list members", peopleDesk, "", "", func(s scene) error {
@@ -320,9 +320,9 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 		for _, a := range []principal.Principal{operator, admin} {
 			for _, id := range []string{"", "x", "\x00", "../..", ids.New(), admin.PersonID + "\x00"} {
 				for _, try := range []func() error{
-					func() error { _, err := w.companies.Companies.GetCompany(w.ctx(), a, id); return err },
+					func() error { _, err := w.companies.GetCompany(w.ctx(), a, id); return err },
 					func() error {
-						_, err := w.companies.Companies.ChangeCompany(w.ctx(), a, id, companyadmin.CompanyChange{Name: new("Fox")})
+						_, err := w.companies.ChangeCompany(w.ctx(), a, id, companyadmin.CompanyChange{Name: new("Fox")})
 						return err
 					},
 					func() error { _, err := w.companies.Teams.GetTeam(w.ctx(), a, id); return err },
@@ -365,9 +365,9 @@ func TestWhatWasTakenAwayIsGone(t *testing.T) {
 func TestOnlyTheOperatorMakesCompanies(t *testing.T) {
 	each(t, func(w fixture) {
 		before := w.seq()
-		_, err := w.companies.Companies.CreateCompany(w.ctx(), w.fresh(), "Fox", company.TeamPlan)
+		_, err := w.companies.CreateCompany(w.ctx(), w.fresh(), "Fox", company.TeamPlan)
 		w.refused(err, fault.Forbidden, "permission")
-		_, err = w.companies.Companies.CreateCompany(w.ctx(), operator, "Fox", "GOLD")
+		_, err = w.companies.CreateCompany(w.ctx(), operator, "Fox", "GOLD")
 		w.refused(err, fault.Invalid, "plan")
 		if w.seq() != before {
 			t.Error("a refused company is recorded")

@@ -220,7 +220,7 @@ func TestTheClockIsThePayersWhereABudgetIsHard(t *testing.T) {
 		members := w.role(c, w.fresh(), company.ManageMembers)
 		both := w.role(c, w.fresh(), company.ManageMembers, company.ManageBilling)
 		change := func(a principal.Principal, draft companyadmin.CompanyChange) error {
-			_, err := w.companies.Companies.ChangeCompany(w.ctx(), a, c, draft)
+			_, err := w.companies.ChangeCompany(w.ctx(), a, c, draft)
 			return err
 		}
 		w.ok(change(members, companyadmin.CompanyChange{Zone: new("Europe/Paris")}))
@@ -269,11 +269,11 @@ func TestChangesSayFromWhatToWhat(t *testing.T) {
 			do       func() error
 		}{
 			{audit.CompanyChanged, `{"name":"Fox"}`, `{"name":"Hound"}`, func() error {
-				_, err := w.companies.Companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Name: new("Hound")})
+				_, err := w.companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Name: new("Hound")})
 				return err
 			}},
 			{audit.CompanyChanged, `{"plan":"TEAM","time_zone":"UTC"}`, `{"plan":"ENTERPRISE","time_zone":"Europe/Paris"}`, func() error {
-				_, err := w.companies.Companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Plan: new(company.EnterprisePlan), Zone: new("Europe/Paris")})
+				_, err := w.companies.ChangeCompany(w.ctx(), operator, c, companyadmin.CompanyChange{Plan: new(company.EnterprisePlan), Zone: new("Europe/Paris")})
 				return err
 			}},
 			{audit.CompanyRoleSet, "", "MANAGE_TEAMS VIEW_COMPANY_REPORTS", func() error {

@@ -217,11 +217,11 @@ func TestInvitationsOverHTTP(t *testing.T) {
 			}
 		}
 
-		offers := as[wire.OfferList](bert, 200, "GET", "/invitations", "")
+		offers := as[wire.ReceivedInvitationList](bert, 200, "GET", "/invitations", "")
 		if len(offers.Data) != 1 || offers.Data[0].ID != toBert.ID || offers.Data[0].CompanyName != "Fox" || offers.Data[0].TeamName != nil {
 			t.Errorf("offers = %+v", offers)
 		}
-		if none := as[wire.OfferList](carl, 200, "GET", "/invitations", ""); len(none.Data) != 0 {
+		if none := as[wire.ReceivedInvitationList](carl, 200, "GET", "/invitations", ""); len(none.Data) != 0 {
 			t.Errorf("offers for somebody else = %+v", none)
 		}
 		carl.do(404, "POST", "/invitations/"+toBert.ID+"/accept", "")

@@ -116,7 +116,7 @@ var heldWays = []heldWay{
 // held is an installation with two nodes: requests go to the first, and the
 // second takes away what lets them in.
 type held struct {
-	*maker
+	*runFixture
 	second *identitytest.Site
 	next   atomic.Int64
 	client *http.Client
@@ -146,9 +146,9 @@ func TestRevokedWhileTheBodyArrives(t *testing.T) {
 			t.Parallel()
 			address := dbtest.URL(t, engine)
 			h := &held{
-				maker:  newMaker(t, dbtest.Open(t, address), limits, roomy),
-				second: identitytest.New(t, dbtest.Open(t, address), identitytest.Options{}),
-				client: apitest.Client(t),
+				runFixture: newRunFixture(t, dbtest.Open(t, address), limits, roomy),
+				second:     identitytest.New(t, dbtest.Open(t, address), identitytest.Options{}),
+				client:     apitest.Client(t),
 			}
 			h.client.Transport = &http.Transport{ExpectContinueTimeout: time.Minute}
 			rounds := heldRounds(t)

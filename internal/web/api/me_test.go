@@ -128,7 +128,7 @@ func TestDevices(t *testing.T) {
 func TestUnverifiedPeopleBrowse(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, roomy)
+		m := newRunFixture(t, db, limits, roomy)
 		m.exec(`UPDATE person SET email_verified = FALSE`)
 		gate := *m.parts.Gate
 		gate.RequireVerified = true

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/web/api"
+	"atelier/internal/web/api/webhooks"
 	"atelier/internal/web/api/wire"
 )
 
@@ -26,7 +26,7 @@ func nameOf(t *testing.T, address string) string {
 // TestAddressesEndInNames reads addresses wherever they are made. The name has
 // the suffix of the bytes behind it, and is what the file is saved as.
 func TestAddressesEndInNames(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		look := func(what, address, want string) {
 			t.Helper()
 			a := m.fetch("GET", address)
@@ -77,7 +77,7 @@ func TestAddressesEndInNames(t *testing.T) {
 
 // TestNamesInAddressesMeanNothing opens an address with other names than its own.
 func TestNamesInAddressesMeanNothing(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		data := picture(30, 20)
 		u := m.upload("?name=sunset.png", data)
 		before, after, _ := strings.Cut(u.URL, "/sunset.png")
@@ -101,14 +101,14 @@ func TestNamesInAddressesMeanNothing(t *testing.T) {
 
 // TestWebhookAddressesEndInNames looks at what is posted when a run has ended.
 func TestWebhookAddressesEndInNames(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		made := m.done("", m.body("one", ""))
 		rec, err := m.parts.Runs.StatusOf(t.Context(), made.RequestID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := api.EventBody(m.parts.Links, rec)
+		body, err := webhooks.GenerationPayload(m.parts.Links, rec)
 		if err != nil {
 			t.Fatal(err)
 		}

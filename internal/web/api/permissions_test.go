@@ -160,7 +160,7 @@ func aBudget(body string) func(*office) ([]string, string) {
 
 // office is a company with a team, and somebody to try things there.
 type office struct {
-	*maker
+	*runFixture
 	company, team string
 	boss          caller // who may do everything in the company
 	email         string // of who tries
@@ -169,8 +169,8 @@ type office struct {
 	items         []string // of a manager's, each for one use
 }
 
-func openOffice(m *maker) *office {
-	o := &office{maker: m, company: m.site.Company("Fox", company.EnterprisePlan), other: "other@example.com"}
+func openOffice(m *runFixture) *office {
+	o := &office{runFixture: m, company: m.site.Company("Fox", company.EnterprisePlan), other: "other@example.com"}
 	o.team = m.site.Team(o.company, "Film", "member")
 	m.grant("", o.team, 10_000)
 	o.boss = m.signedIn("boss@example.com")
@@ -261,7 +261,7 @@ func TestErrandsNameEveryRoute(t *testing.T) {
 // TestEveryPermissionOfCompanies has somebody with each permission alone, with
 // none and with all try every route.
 func TestEveryPermissionOfCompanies(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		o := openOffice(m)
 		sets := map[string][]company.Permission{"none": nil, "all": company.CompanyPermissions}
 		for _, p := range company.CompanyPermissions {
@@ -343,12 +343,12 @@ var visits = []struct {
 }
 
 // manager is the service for a manager of the team.
-func (o *office) manager() *maker {
+func (o *office) manager() *runFixture {
 	o.t.Helper()
 	o.site.Join(o.team, "boss@example.com", "manager")
 	s := *o.service
 	s.token = o.boss.bearer
-	return &maker{service: &s, made: o.made}
+	return &runFixture{service: &s, made: o.made}
 }
 
 func (o *office) inTeam() string { return "?team_id=" + o.team }
@@ -395,7 +395,7 @@ func othersBoard(o *office) ([]string, string) {
 // team try what there is to do, by access token and by app. The personal
 // account allows everything to both.
 func TestEveryPermissionOfTeams(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		o := openOffice(m)
 		o.stock(2 * 4 << len(company.TeamPermissions))
 		for set := range 1 << len(company.TeamPermissions) {

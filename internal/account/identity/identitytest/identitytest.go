@@ -235,7 +235,7 @@ func (s *Site) Token(email, companyID string) (id, secret string) {
 // Company makes a company.
 func (s *Site) Company(name string, plan company.Plan) string {
 	s.t.Helper()
-	c, err := s.Companies.Companies.CreateCompany(s.t.Context(), principal.Operator(), name, plan)
+	c, err := s.Companies.CreateCompany(s.t.Context(), principal.Operator(), name, plan)
 	if err != nil {
 		s.t.Fatal(err)
 	}
