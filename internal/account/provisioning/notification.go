@@ -39,8 +39,8 @@ func (s *Service) mailReturn(ctx context.Context, tx *sqldb.Tx, client Client, i
 	return s.mailMembership(ctx, tx, client, p, false)
 }
 
-// mailMembership tells a person by mail that they are a member of the company
-// now, and how to sign in to an account that was created for them.
+// mailMembership notifies a person by mail that they are now a member of the
+// company, and how to sign in to an account that was created for them.
 func (s *Service) mailMembership(ctx context.Context, tx *sqldb.Tx, client Client, p person.Person, created bool) error {
 	c, err := company.ByID(ctx, tx, client.companyID)
 	if err != nil {

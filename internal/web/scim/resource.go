@@ -181,7 +181,7 @@ func (k *resourceType) readResource(sent map[string]any) (object, error) {
 	return got, nil
 }
 
-// selection tells which attributes a reply has (RFC 7644 section 3.9).
+// selection is the choice of attributes in a reply (RFC 7644 section 3.9).
 type selection struct {
 	only     []target
 	without  []target
