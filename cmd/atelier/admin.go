@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
@@ -152,7 +152,7 @@ type companyCreateCmd struct {
 
 func (c companyCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateCompany(ctx, principal.Operator(), c.Name, company.Plan(c.Plan))
+		made, err := pp.companies.CreateCompany(ctx, principal.Operator(), c.Name, company.Plan(c.Plan))
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ type companySetCmd struct {
 
 func (c companySetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		m, err := pp.directory.ChangeCompany(ctx, principal.Operator(), c.Company, directory.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
+		m, err := pp.companies.ChangeCompany(ctx, principal.Operator(), c.Company, companyadmin.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
 		if err != nil {
 			return err
 		}
@@ -195,12 +195,12 @@ func (c companyAddCmd) Run(p *program) error {
 			if err != nil {
 				return err
 			}
-			if _, err := pp.directory.SetMember(ctx, principal.Operator(), c.Company, who.ID, c.Role); err != nil {
+			if _, err := pp.companies.Members.SetMember(ctx, principal.Operator(), c.Company, who.ID, c.Role); err != nil {
 				return err
 			}
 			return p.print(c.JSON, map[string]string{"uid": who.ID}, "uid "+who.ID)
 		}
-		uid, err := pp.directory.SetMemberPermissions(ctx, principal.Operator(), c.Company, c.Email, c.Permission)
+		uid, err := pp.companies.Members.SetMemberPermissions(ctx, principal.Operator(), c.Company, c.Email, c.Permission)
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ type companyRemoveCmd struct {
 
 func (c companyRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveMemberByEmail(ctx, principal.Operator(), c.Company, c.Email); err != nil {
+		if err := pp.companies.Members.RemoveMemberByEmail(ctx, principal.Operator(), c.Company, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -237,10 +237,10 @@ func (c companyDomainCmd) Run(p *program) error {
 		if c.Team == "" {
 			role = ""
 		}
-		if _, err := pp.directory.AddDomain(ctx, principal.Operator(), c.Company, c.Domain, c.Team, role); err != nil {
+		if _, err := pp.companies.Domains.AddDomain(ctx, principal.Operator(), c.Company, c.Domain, c.Team, role); err != nil {
 			return err
 		}
-		if _, err := pp.directory.VerifyDomain(ctx, principal.Operator(), c.Company, c.Domain, true); err != nil {
+		if _, err := pp.companies.Domains.VerifyDomain(ctx, principal.Operator(), c.Company, c.Domain, true); err != nil {
 			return err
 		}
 		return p.print(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" join by themselves")
@@ -255,7 +255,7 @@ type teamCreateCmd struct {
 
 func (c teamCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateTeam(ctx, principal.Operator(), c.Company, c.Name)
+		made, err := pp.companies.Teams.CreateTeam(ctx, principal.Operator(), c.Company, c.Name)
 		if err != nil {
 			return err
 		}
@@ -272,7 +272,7 @@ type teamAddCmd struct {
 
 func (c teamAddCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		uid, err := pp.directory.AddTeamMember(ctx, principal.Operator(), c.Team, c.Email, c.Role)
+		uid, err := pp.companies.TeamMembers.AddTeamMember(ctx, principal.Operator(), c.Team, c.Email, c.Role)
 		if err != nil {
 			return err
 		}
@@ -288,7 +288,7 @@ type teamRemoveCmd struct {
 
 func (c teamRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveTeamMemberByEmail(ctx, principal.Operator(), c.Team, c.Email); err != nil {
+		if err := pp.companies.TeamMembers.RemoveTeamMemberByEmail(ctx, principal.Operator(), c.Team, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -304,7 +304,7 @@ type roleSetCmd struct {
 
 func (c roleSetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		role, err := pp.directory.SetTeamRolePermissions(ctx, principal.Operator(), c.Team, c.Name, c.Permission)
+		role, err := pp.companies.TeamRoles.SetTeamRolePermissions(ctx, principal.Operator(), c.Team, c.Name, c.Permission)
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ type scimTokenCreateCmd struct {
 
 func (c scimTokenCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		_, secret, err := pp.directory.Connect(ctx, principal.Operator(), c.Company)
+		_, secret, err := pp.companies.SCIMConnections.ConnectProvider(ctx, principal.Operator(), c.Company)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ type scimTokenDeleteCmd struct {
 
 func (c scimTokenDeleteCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.Disconnect(ctx, principal.Operator(), c.Company); err != nil {
+		if err := pp.companies.SCIMConnections.DisconnectProvider(ctx, principal.Operator(), c.Company); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")

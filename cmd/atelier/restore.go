@@ -151,7 +151,7 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 	if !signOut {
 		return s, nil
 	}
-	if err := who.directory.DisconnectAll(ctx, principal.Operator()); err != nil {
+	if err := who.companies.SCIMConnections.DisconnectAllProviders(ctx, principal.Operator()); err != nil {
 		return s, err
 	}
 	s.signedOut, err = who.accounts.SignIn.SignOutEveryone(ctx)

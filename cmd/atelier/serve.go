@@ -173,24 +173,24 @@ func (serveCmd) Run(p *program) error {
 				RequireVerified:    cfg.RequireVerifiedEmail,
 				RefuseOAuthReports: cfg.Reporting.OAuth == "refuse",
 			},
-			Accounts:  who.accounts,
-			Directory: who.directory,
-			Dossier:   who.dossier(blobs),
-			Runs:      work.service,
-			Hub:       work.hub,
-			Intake:    work.intake,
-			Library:   work.library,
-			Boards:    work.boards,
-			Links:     work.links,
-			Secrets:   work.secrets,
-			DB:        db,
-			Blobs:     blobs,
-			Catalog:   tools,
-			Cursors:   cursor.New(keys.Key("cursor")),
-			BaseURL:   cfg.BaseURL,
-			Now:       time.Now,
-			Space:     work.space.Check,
-			Origins:   cfg.HTTP.CORSOrigins,
+			Accounts:     who.accounts,
+			Companies:    who.companies,
+			PersonalData: who.personalData(blobs),
+			Runs:         work.service,
+			Hub:          work.hub,
+			Intake:       work.intake,
+			Library:      work.library,
+			Boards:       work.boards,
+			Links:        work.links,
+			Secrets:      work.secrets,
+			DB:           db,
+			Blobs:        blobs,
+			Catalog:      tools,
+			Cursors:      cursor.New(keys.Key("cursor")),
+			BaseURL:      cfg.BaseURL,
+			Now:          time.Now,
+			Space:        work.space.Check,
+			Origins:      cfg.HTTP.CORSOrigins,
 			Limits: api.Limits{
 				JSONBytes:         int64(cfg.Limits.JSONBytes),
 				JSONDepth:         cfg.Limits.JSONDepth,
@@ -212,20 +212,20 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		pages, err := pages.New(pages.Parts{
-			Accounts: who.accounts,
-			Dossier:  who.dossier(blobs),
-			Provider: who.provider,
-			Box:      keys.Box("oidc pending"),
-			Key:      keys.Key("form"),
-			AppURL:   cfg.AppURL,
-			BaseURL:  cfg.BaseURL,
-			Now:      db.Now,
-			Wall:     time.Now,
+			Accounts:     who.accounts,
+			PersonalData: who.personalData(blobs),
+			Provider:     who.provider,
+			Box:          keys.Box("oidc pending"),
+			Key:          keys.Key("form"),
+			AppURL:       cfg.AppURL,
+			BaseURL:      cfg.BaseURL,
+			Now:          db.Now,
+			Wall:         time.Now,
 		})
 		if err != nil {
 			return err
 		}
-		people := scim.New(scim.Parts{Directory: who.directory, BaseURL: cfg.BaseURL, RequestsPerMinute: cfg.Limits.RequestsPerMinute, Now: time.Now})
+		people := scim.New(scim.Parts{Provisioning: who.provisioning, BaseURL: cfg.BaseURL, RequestsPerMinute: cfg.Limits.RequestsPerMinute, Now: time.Now})
 		root = edges(calls, reference, pages, people)
 	}
 	var tracer trace.Tracer

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/account"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -38,7 +38,7 @@ type Parts struct {
 func Handlers(p Parts) []queue.Handler {
 	return []queue.Handler{
 		mailqueue.Handler(p.Mail, p.MailBox, p.Log),
-		dossier.Handler(p.DB),
+		personaldata.NewEraseHandler(p.DB),
 		// These come by themselves again, so none is retried.
 		{
 			Kind: "catalog-averages", Every: time.Minute, Timeout: time.Minute,

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"atelier/internal/account/accounttest"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
@@ -55,8 +55,8 @@ func TestHousekeeping(t *testing.T) {
 			t.Fatal(err)
 		}
 		bert := site.Person("bert@example.com")
-		leaving := dossier.Dossier{DB: db, Blobs: blobs, Queue: site.Queue}
-		if err := leaving.Delete(ctx, principal.Operator(), bert, "bert@example.com"); err != nil {
+		leaving := personaldata.Service{DB: db, Blobs: blobs, Queue: site.Queue}
+		if err := leaving.DeletePerson(ctx, principal.Operator(), bert, "bert@example.com"); err != nil {
 			t.Fatal(err)
 		}
 		var sent watch.Log

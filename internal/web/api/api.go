@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"atelier/internal/account"
-	"atelier/internal/account/directory"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/companyadmin"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
@@ -43,23 +43,23 @@ import (
 
 // Parts are the services and settings of the API.
 type Parts struct {
-	Gate      *access.Gate
-	Accounts  *account.Services
-	Directory *directory.Directory
-	Runs      *generation.Service
-	Hub       *pubsub.Hub // signals changes of runs
-	Boards    *board.Boards
-	Intake    *ingest.Intake
-	Library   *library.Library
-	Dossier   *dossier.Dossier
-	Links     library.Links
-	Secrets   *webhook.Secrets
-	DB        *sqldb.DB
-	Blobs     blob.Store
-	Catalog   *catalog.Catalog
-	Cursors   cursor.Sealer
-	BaseURL   string
-	Limits    Limits
+	Gate         *access.Gate
+	Accounts     *account.Services
+	Companies    *companyadmin.Services
+	Runs         *generation.Service
+	Hub          *pubsub.Hub // signals changes of runs
+	Boards       *board.Boards
+	Intake       *ingest.Intake
+	Library      *library.Library
+	PersonalData *personaldata.Service
+	Links        library.Links
+	Secrets      *webhook.Secrets
+	DB           *sqldb.DB
+	Blobs        blob.Store
+	Catalog      *catalog.Catalog
+	Cursors      cursor.Sealer
+	BaseURL      string
+	Limits       Limits
 	// Origins are the origins whose pages may call the API (CORS).
 	Origins []string
 	// Space refuses requests that store files while the disk is nearly full; nil
@@ -132,7 +132,7 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			JSON:    jsonLimits,
 		},
 		&companies.Handler{
-			Directory: p.Directory,
+			Companies: p.Companies,
 			Pages:     pages,
 			JSON:      jsonLimits,
 			BaseURL:   p.BaseURL,
@@ -158,7 +158,7 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 		},
 		&invitations.Handler{
 			SignUp:    p.Accounts.SignUp,
-			Directory: p.Directory,
+			Companies: p.Companies,
 			Pages:     pages,
 			JSON:      jsonLimits,
 		},
@@ -170,11 +170,11 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Deleted: ended.DropAll,
 		},
 		&me.Handler{
-			Profiles: p.Accounts.Profiles,
-			Grants:   p.Accounts.Grants,
-			Dossier:  p.Dossier,
-			JSON:     jsonLimits,
-			Now:      p.Now,
+			Profiles:     p.Accounts.Profiles,
+			Grants:       p.Accounts.Grants,
+			PersonalData: p.PersonalData,
+			JSON:         jsonLimits,
+			Now:          p.Now,
 		},
 		&media.Handler{
 			Library: p.Library,
@@ -191,7 +191,7 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Now:     p.Now,
 		},
 		&teams.Handler{
-			Directory: p.Directory,
+			Companies: p.Companies,
 			Pages:     pages,
 			JSON:      jsonLimits,
 		},

@@ -225,7 +225,7 @@ func TestBoardStreamsEndWithAccess(t *testing.T) {
 		if _, err := m.site.Accounts.AccessTokens.DeleteTokenValue(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.site.Directory.RemoveTeam(t.Context(), principal.Operator(), team); err != nil {
+		if err := m.site.Companies.Teams.RemoveTeam(t.Context(), principal.Operator(), team); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range []*stream{alone, member} {

@@ -365,7 +365,7 @@ func TestBoardsOfOthers(t *testing.T) {
 		bertID, chiefID := m.site.Person("bert@example.com"), m.site.Person("chief@example.com")
 		look, _ := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
 		foreign, _ := m.team("Foreign", "bert@example.com")
-		if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), look, company.TeamRole{
+		if _, err := m.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), look, company.TeamRole{
 			Name: "chief", Permissions: []company.Permission{company.ManageTeam, company.UsePlugins}, PluginKinds: []string{company.AnyKind},
 		}); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ func TestMeShowsWhatACredentialReaches(t *testing.T) {
 			houdini: {Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{"houdini"}},
 		} {
 			role.Name = "member"
-			if _, err := s.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, role); err != nil {
+			if _, err := s.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), team, role); err != nil {
 				t.Fatal(err)
 			}
 		}

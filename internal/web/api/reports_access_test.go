@@ -376,7 +376,7 @@ func TestPermissionUnderCalls(t *testing.T) {
 func TestRemovedMembersTokenIsDead(t *testing.T) {
 	reports(t, func(t *testing.T, b *reportFixture) {
 		live := b.by(b.site.Device(b.people["anna"], "blender").Tokens.ID)
-		if err := b.site.Directory.RemoveMemberByEmail(t.Context(), principal.Operator(), b.company, annasEmail); err != nil {
+		if err := b.site.Companies.Members.RemoveMemberByEmail(t.Context(), principal.Operator(), b.company, annasEmail); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range bothReports {

@@ -81,13 +81,13 @@ func TestChangesCountAtOnce(t *testing.T) {
 				m.mayUsePlugins(team, "artist", true)
 				site.Join(team, carl, "artist")
 				return []visit{{device, inTeam, notMember}, {ofX, inTeam, notMember}},
-					func() { m.must(nil, site.Directory.RemoveTeamMemberByEmail(ctx, operator, team, carl)) }
+					func() { m.must(nil, site.Companies.TeamMembers.RemoveTeamMemberByEmail(ctx, operator, team, carl)) }
 			}},
 			{"somebody is taken out of a company", func() ([]visit, func()) {
 				site.Join(team, gus, "member") // and so into the company
 				_, token := site.Token(gus, x)
 				return []visit{{token, inTeam, noCredential}, {token, tools, noCredential}, {gusDevice, inTeam, notMember}, {gusDevice, tools, letIn}},
-					func() { m.must(nil, site.Directory.RemoveMemberByEmail(ctx, operator, x, gus)) }
+					func() { m.must(nil, site.Companies.Members.RemoveMemberByEmail(ctx, operator, x, gus)) }
 			}},
 			{"somebody is suspended", func() ([]visit, func()) {
 				m.must(nil, site.Accounts.SignIn.SetSuspended(ctx, fred, false))

@@ -17,15 +17,15 @@ import (
 	"time"
 
 	"atelier/internal/account"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/keyring"
 	"atelier/internal/people/oidc"
 )
 
 // Parts are what the pages are made of.
 type Parts struct {
-	Accounts *account.Services
-	Dossier  *dossier.Dossier
+	Accounts     *account.Services
+	PersonalData *personaldata.Service
 	// Provider is where people can sign in besides here; nil for nowhere.
 	Provider *oidc.Provider
 	// Box seals a sign-in at the provider that is under way.

@@ -9,7 +9,7 @@ import (
 // for each user and group first, and its operations have capitals, booleans as
 // texts, and names of attributes as paths.
 func TestEntraID(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		const enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
 		find := func(endpoint, filter string) answer {
 			return w.do(200, "GET", endpoint+"?filter="+url.QueryEscape(filter), "")
@@ -57,7 +57,7 @@ func TestEntraID(t *testing.T) {
 // TestOkta goes through what Okta sends: whole users with PUT, and PATCH without
 // paths for what is active and for names of groups.
 func TestOkta(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		w.do(200, "GET", "/Users?startIndex=1&count=2", "").has(map[string]any{"totalResults": 0, "startIndex": 1})
 		w.do(200, "GET", "/Users?filter="+url.QueryEscape(`userName eq "anna@fox.example"`)+"&startIndex=1&count=100", "").has(map[string]any{"totalResults": 0})
 		a := w.do(201, "POST", "/Users", `{"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"anna@fox.example","name":{"givenName":"Anna","familyName":"Ax"},

@@ -37,7 +37,7 @@ func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	filter.Limit = page.Limit + 1
-	all, err := h.Directory.Audit(r.Context(), rest.PrincipalOf(r), companyID, filter)
+	all, err := h.Companies.ListAuditRecords(r.Context(), rest.PrincipalOf(r), companyID, filter)
 	if err != nil {
 		return err
 	}

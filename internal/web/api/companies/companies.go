@@ -5,7 +5,7 @@ package companies
 import (
 	"net/http"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
@@ -13,7 +13,7 @@ import (
 
 // Handler serves companies.
 type Handler struct {
-	Directory *directory.Directory
+	Companies *companyadmin.Services
 	Pages     rest.Pager
 	JSON      rest.JSONLimits
 	BaseURL   string
@@ -49,7 +49,7 @@ func (h *Handler) Routes() []rest.Route {
 
 // GET /api/v2/companies lists the companies of the caller.
 func (h *Handler) listCompanies(w http.ResponseWriter, r *http.Request) error {
-	all, err := h.Directory.Companies(r.Context(), rest.PrincipalOf(r))
+	all, err := h.Companies.ListCompanies(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (h *Handler) listCompanies(w http.ResponseWriter, r *http.Request) error {
 
 // GET /api/v2/companies/{company_id} returns a company.
 func (h *Handler) getCompany(w http.ResponseWriter, r *http.Request) error {
-	m, err := h.Directory.Company(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
+	m, err := h.Companies.GetCompany(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -71,8 +71,8 @@ func (h *Handler) changeCompany(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	change := directory.CompanyChange{Name: req.Name, Zone: req.TimeZone}
-	m, err := h.Directory.ChangeCompany(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), change)
+	change := companyadmin.CompanyChange{Name: req.Name, Zone: req.TimeZone}
+	m, err := h.Companies.ChangeCompany(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), change)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 // GET /api/v2/companies/{company_id}/domains lists the mail domains of a company.
 func (h *Handler) listDomains(w http.ResponseWriter, r *http.Request) error {
-	all, err := h.Directory.Domains(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
+	all, err := h.Companies.Domains.ListDomains(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func (h *Handler) addDomain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d, err := h.Directory.AddDomain(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), req.Domain, rest.ValueOrZero(req.TeamID), rest.ValueOrZero(req.TeamRole))
+	d, err := h.Companies.Domains.AddDomain(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), req.Domain, rest.ValueOrZero(req.TeamID), rest.ValueOrZero(req.TeamRole))
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (h *Handler) addDomain(w http.ResponseWriter, r *http.Request) error {
 // POST /api/v2/companies/{company_id}/domains/{domain}/verify looks up the DNS
 // record that proves the ownership of a domain.
 func (h *Handler) verifyDomain(w http.ResponseWriter, r *http.Request) error {
-	d, err := h.Directory.VerifyDomain(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("domain"), false)
+	d, err := h.Companies.Domains.VerifyDomain(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("domain"), false)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (h *Handler) verifyDomain(w http.ResponseWriter, r *http.Request) error {
 
 // DELETE /api/v2/companies/{company_id}/domains/{domain} removes a mail domain.
 func (h *Handler) removeDomain(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.RemoveDomain(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("domain")); err != nil {
+	if err := h.Companies.Domains.RemoveDomain(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("domain")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

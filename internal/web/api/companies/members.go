@@ -14,7 +14,7 @@ func (h *Handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := h.Directory.Members(r.Context(), rest.PrincipalOf(r), id, after, page.Limit+1)
+	all, err := h.Companies.Members.ListMembers(r.Context(), rest.PrincipalOf(r), id, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (h *Handler) setMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := h.Directory.SetMember(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("uid"), req.Role)
+	m, err := h.Companies.Members.SetMember(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("uid"), req.Role)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (h *Handler) setMember(w http.ResponseWriter, r *http.Request) error {
 // DELETE /api/v2/companies/{company_id}/members/{uid} removes a member from a
 // company and its teams.
 func (h *Handler) removeMember(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.RemoveMember(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("uid")); err != nil {
+	if err := h.Companies.Members.RemoveMember(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("uid")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

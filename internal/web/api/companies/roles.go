@@ -10,7 +10,7 @@ import (
 
 // GET /api/v2/companies/{company_id}/roles lists the roles of a company.
 func (h *Handler) listRoles(w http.ResponseWriter, r *http.Request) error {
-	all, err := h.Directory.Roles(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
+	all, err := h.Companies.Roles.ListRoles(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (h *Handler) setRole(w http.ResponseWriter, r *http.Request) error {
 		return rest.RequiredField("permissions")
 	}
 	role := company.Role{Name: r.PathValue("role"), Permissions: rest.Convert(req.Permissions, rest.ConvertText[company.Permission])}
-	role, err = h.Directory.SetRole(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), role)
+	role, err = h.Companies.Roles.SetRole(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), role)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (h *Handler) setRole(w http.ResponseWriter, r *http.Request) error {
 
 // DELETE /api/v2/companies/{company_id}/roles/{role} deletes a role.
 func (h *Handler) deleteRole(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.DeleteRole(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("role")); err != nil {
+	if err := h.Companies.Roles.DeleteRole(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("role")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

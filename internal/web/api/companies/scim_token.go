@@ -11,7 +11,7 @@ import (
 // GET /api/v2/companies/{company_id}/scim-token returns the SCIM token of a company
 // without its value.
 func (h *Handler) getScimToken(w http.ResponseWriter, r *http.Request) error {
-	t, err := h.Directory.Connection(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
+	t, err := h.Companies.SCIMConnections.GetConnection(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (h *Handler) getScimToken(w http.ResponseWriter, r *http.Request) error {
 // POST /api/v2/companies/{company_id}/scim-token creates the SCIM token of a company,
 // or replaces it.
 func (h *Handler) createScimToken(w http.ResponseWriter, r *http.Request) error {
-	t, secret, err := h.Directory.Connect(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
+	t, secret, err := h.Companies.SCIMConnections.ConnectProvider(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (h *Handler) createScimToken(w http.ResponseWriter, r *http.Request) error 
 // DELETE /api/v2/companies/{company_id}/scim-token deletes the SCIM token of a
 // company, and so ends provisioning.
 func (h *Handler) deleteScimToken(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.Disconnect(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id")); err != nil {
+	if err := h.Companies.SCIMConnections.DisconnectProvider(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

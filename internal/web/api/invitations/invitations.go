@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"net/http"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/signup"
 	"atelier/internal/base/cursor"
 	"atelier/internal/people/company"
@@ -17,7 +17,7 @@ import (
 // Handler serves invitations.
 type Handler struct {
 	SignUp    *signup.Service
-	Directory *directory.Directory
+	Companies *companyadmin.Services
 	Pages     rest.Pager
 	JSON      rest.JSONLimits
 }
@@ -51,7 +51,7 @@ func (h *Handler) listInvitations(w http.ResponseWriter, r *http.Request) error 
 		}
 		after = &company.After{Created: at, ID: page.After[1]}
 	}
-	all, err := h.Directory.Invitations(r.Context(), rest.PrincipalOf(r), id, after, page.Limit+1)
+	all, err := h.Companies.Invitations.ListInvitations(r.Context(), rest.PrincipalOf(r), id, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	if req.LifetimeSeconds != nil {
 		d.Lifetime = rest.ClampedSeconds(cmp.Or(*req.LifetimeSeconds, -1))
 	}
-	inv, link, err := h.Directory.Invite(r.Context(), rest.PrincipalOf(r), d)
+	inv, link, err := h.Companies.Invitations.CreateInvitation(r.Context(), rest.PrincipalOf(r), d)
 	if err != nil {
 		return renameField(err, "lifetime", "lifetime_seconds")
 	}
@@ -97,7 +97,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 
 // DELETE /api/v2/invitations/{invitation_id} revokes an invitation.
 func (h *Handler) revokeInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.RevokeInvitation(r.Context(), rest.PrincipalOf(r), r.PathValue("invitation_id")); err != nil {
+	if err := h.Companies.Invitations.RevokeInvitation(r.Context(), rest.PrincipalOf(r), r.PathValue("invitation_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -105,7 +105,7 @@ func (h *Handler) revokeInvitation(w http.ResponseWriter, r *http.Request) error
 
 // GET /api/v2/invitations lists the open invitations of the caller.
 func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) error {
-	all, err := h.Directory.Offers(r.Context(), rest.PrincipalOf(r))
+	all, err := h.Companies.Invitations.ListOffers(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/company"
 	"atelier/internal/web/api/rest"
@@ -28,7 +28,7 @@ func asInvitation(i company.Invitation, link string) wire.Invitation {
 	}
 }
 
-func asReceivedInvitation(o directory.Offer) wire.ReceivedInvitation {
+func asReceivedInvitation(o companyadmin.Offer) wire.ReceivedInvitation {
 	return wire.ReceivedInvitation{
 		ID:          o.ID,
 		CompanyID:   o.CompanyID,

@@ -4,7 +4,7 @@ import (
 	"mime"
 	"net/http"
 
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
@@ -21,14 +21,14 @@ func (h *Handler) exportMe(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	p := rest.PrincipalOf(r)
-	archive, err := h.Dossier.Export(r.Context(), p, p.PersonID)
+	archive, err := h.PersonalData.ExportPerson(r.Context(), p, p.PersonID)
 	if err != nil {
 		return err
 	}
 	header.Set("Content-Type", "application/zip")
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.FileName()}))
 	w.WriteHeader(http.StatusOK)
-	return archive.Write(r.Context(), httpd.Patient(w, h.Now, dossier.Patience), rest.CallOf(r).Reauthorize)
+	return archive.Write(r.Context(), httpd.Patient(w, h.Now, personaldata.WriteTimeout), rest.CallOf(r).Reauthorize)
 }
 
 // DELETE /api/v2/me deletes the account of the caller, who confirms it with their
@@ -39,7 +39,7 @@ func (h *Handler) deleteMe(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := rest.PrincipalOf(r)
-	if err := h.Dossier.Delete(r.Context(), p, p.PersonID, req.Email); err != nil {
+	if err := h.PersonalData.DeletePerson(r.Context(), p, p.PersonID, req.Email); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

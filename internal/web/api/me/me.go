@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/account/profile"
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/company"
@@ -17,11 +17,11 @@ import (
 
 // Handler serves the caller's own record.
 type Handler struct {
-	Profiles *profile.Service
-	Grants   *ledger.Grants
-	Dossier  *dossier.Dossier
-	JSON     rest.JSONLimits
-	Now      func() time.Time
+	Profiles     *profile.Service
+	Grants       *ledger.Grants
+	PersonalData *personaldata.Service
+	JSON         rest.JSONLimits
+	Now          func() time.Time
 }
 
 // Routes lists the operations on the caller.

@@ -10,7 +10,7 @@ import (
 
 // GET /api/v2/teams/{team_id}/budget returns the budget of a team.
 func (h *Handler) getBudget(w http.ResponseWriter, r *http.Request) error {
-	b, err := h.Directory.Budget(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"))
+	b, err := h.Companies.Budgets.GetBudget(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"))
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (h *Handler) setBudget(w http.ResponseWriter, r *http.Request) error {
 		Hard:       rest.ValueOrZero(req.Hard),
 		WebhookURL: rest.ValueOrZero(req.WebhookURL),
 	}
-	b, err := h.Directory.SetBudget(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), d)
+	b, err := h.Companies.Budgets.SetBudget(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), d)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (h *Handler) setBudget(w http.ResponseWriter, r *http.Request) error {
 
 // DELETE /api/v2/teams/{team_id}/budget deletes the budget of a team.
 func (h *Handler) deleteBudget(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.RemoveBudget(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id")); err != nil {
+	if err := h.Companies.Budgets.RemoveBudget(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

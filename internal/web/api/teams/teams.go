@@ -4,7 +4,7 @@ package teams
 import (
 	"net/http"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
@@ -12,7 +12,7 @@ import (
 
 // Handler serves teams.
 type Handler struct {
-	Directory *directory.Directory
+	Companies *companyadmin.Services
 	Pages     rest.Pager
 	JSON      rest.JSONLimits
 }
@@ -47,7 +47,7 @@ func (h *Handler) listTeams(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := h.Directory.Teams(r.Context(), rest.PrincipalOf(r), id, after, page.Limit+1)
+	all, err := h.Companies.Teams.ListTeams(r.Context(), rest.PrincipalOf(r), id, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (h *Handler) createTeam(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := h.Directory.CreateTeam(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), req.Name)
+	t, err := h.Companies.Teams.CreateTeam(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), req.Name)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (h *Handler) createTeam(w http.ResponseWriter, r *http.Request) error {
 
 // GET /api/v2/teams/{team_id} returns a team.
 func (h *Handler) getTeam(w http.ResponseWriter, r *http.Request) error {
-	t, err := h.Directory.Team(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"))
+	t, err := h.Companies.Teams.GetTeam(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"))
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (h *Handler) renameTeam(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := h.Directory.RenameTeam(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), req.Name)
+	t, err := h.Companies.Teams.RenameTeam(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), req.Name)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (h *Handler) renameTeam(w http.ResponseWriter, r *http.Request) error {
 
 // DELETE /api/v2/teams/{team_id} deletes a team.
 func (h *Handler) removeTeam(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.RemoveTeam(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id")); err != nil {
+	if err := h.Companies.Teams.RemoveTeam(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -105,7 +105,7 @@ func (h *Handler) listTeamMembers(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	all, err := h.Directory.TeamMembers(r.Context(), rest.PrincipalOf(r), id, after, page.Limit+1)
+	all, err := h.Companies.TeamMembers.ListTeamMembers(r.Context(), rest.PrincipalOf(r), id, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (h *Handler) setTeamMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := h.Directory.SetTeamMember(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), r.PathValue("uid"), req.Role)
+	m, err := h.Companies.TeamMembers.SetTeamMember(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), r.PathValue("uid"), req.Role)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (h *Handler) setTeamMember(w http.ResponseWriter, r *http.Request) error {
 
 // DELETE /api/v2/teams/{team_id}/members/{uid} removes a member from a team.
 func (h *Handler) removeTeamMember(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.RemoveTeamMember(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), r.PathValue("uid")); err != nil {
+	if err := h.Companies.TeamMembers.RemoveTeamMember(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), r.PathValue("uid")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -136,7 +136,7 @@ func (h *Handler) removeTeamMember(w http.ResponseWriter, r *http.Request) error
 
 // GET /api/v2/teams/{team_id}/roles lists the roles of a team.
 func (h *Handler) listTeamRoles(w http.ResponseWriter, r *http.Request) error {
-	all, err := h.Directory.TeamRoles(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"))
+	all, err := h.Companies.TeamRoles.ListTeamRoles(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"))
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (h *Handler) setTeamRole(w http.ResponseWriter, r *http.Request) error {
 	if req.Permissions == nil {
 		return rest.RequiredField("permissions")
 	}
-	role, err := h.Directory.SetTeamRole(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), teamRoleOf(r.PathValue("role"), req))
+	role, err := h.Companies.TeamRoles.SetTeamRole(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), teamRoleOf(r.PathValue("role"), req))
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (h *Handler) setTeamRole(w http.ResponseWriter, r *http.Request) error {
 
 // DELETE /api/v2/teams/{team_id}/roles/{role} deletes a role of a team.
 func (h *Handler) deleteTeamRole(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Directory.DeleteTeamRole(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), r.PathValue("role")); err != nil {
+	if err := h.Companies.TeamRoles.DeleteTeamRole(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), r.PathValue("role")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
