@@ -5,13 +5,18 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+
+	"atelier/build/packed"
 )
 
 // layers are the rooms of the house, lowest first. A package may import
@@ -142,9 +147,17 @@ type source struct {
 	set       *token.FileSet
 }
 
-// sources parses every Go file of the project.
+// sources returns every Go file of the project, parsed.
 func sources(t *testing.T) []source {
 	t.Helper()
+	all, err := parsedSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var parsedSources = sync.OnceValues(func() ([]source, error) {
 	var all []source
 	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -163,11 +176,8 @@ func sources(t *testing.T) []source {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
+	return all, err
+})
 
 func (s source) test() bool {
 	return strings.HasSuffix(s.name, "_test.go") || slices.Contains(supports, s.dir)
@@ -254,13 +264,13 @@ var statement = regexp.MustCompile(`^\s*(SELECT\s|INSERT INTO\s|UPDATE\s+\w+\s+S
 func TestSQLStaysInStores(t *testing.T) {
 	t.Parallel()
 	for _, s := range sources(t) {
-		if s.test() || s.dir == "internal/base/sqldb" || s.name == "store.go" {
+		if s.test() || s.dir == "internal/base/sqldb" || strings.HasSuffix(s.name, "store.go") {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				if text, err := strconv.Unquote(lit.Value); err == nil && statement.MatchString(text) {
-					t.Errorf("%v: SQL outside a store.go", s.set.Position(lit.Pos()))
+					t.Errorf("%v: SQL outside a file whose name ends with store.go", s.set.Position(lit.Pos()))
 				}
 			}
 			return true
@@ -308,4 +318,157 @@ func TestOneDocComment(t *testing.T) {
 			t.Errorf("%s has %d package comments, want 1", dir, n)
 		}
 	}
+}
+
+// TestLinesAreUnpacked allows one assignment a line, except swaps and the
+// results of one call, and one keyed field a line in literals of more than four.
+func TestLinesAreUnpacked(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if s.test() || ast.IsGenerated(s.file) {
+			continue
+		}
+		for _, tuple := range packed.Tuples(s.file) {
+			t.Errorf("%v: several assignments on one line", s.set.Position(tuple.Pos()))
+		}
+		for _, literal := range packed.Literals(s.set, s.file) {
+			t.Errorf("%v: a literal with several of its fields on one line", s.set.Position(literal.Pos()))
+		}
+	}
+}
+
+// ownerOf is the package that owns a table where the statements do not say so:
+// several packages insert rows, or none does by a literal name.
+var ownerOf = map[string]string{
+	"audit_head":    "internal/base/audit",      // one row, inserted by a migration
+	"catalog":       "internal/catalog/catalog", // one row, inserted by a migration
+	"deployment":    "internal/base/keyring",    // single values; each package has names of its own
+	"kit":           "internal/catalog/catalog",
+	"storage_shard": "internal/file/quota", // rows inserted by a migration
+	"tool_tag":      "internal/catalog/catalog",
+}
+
+// foreignTables are the exceptions to the rule that only the owner of a table
+// names it in SQL: package, then the tables of others that its statements read
+// or change.
+var foreignTables = map[string][]string{
+	"internal/board":             {"person", "team"},
+	"internal/file/library":      {"asset", "person", "result", "run", "run_input", "tool", "upload"},
+	"internal/money/budget":      {"company_member", "person", "team", "team_member"},
+	"internal/money/ledger":      {"run"},
+	"internal/money/report":      {"access_token", "device", "person", "run", "storage_account", "team"},
+	"internal/people/company":    {"person", "report_zone"},
+	"internal/people/credential": {"person"},
+	"internal/people/device":     {"deployment", "person"},
+	"internal/people/person":     {"deployment"},
+	"internal/people/session":    {"person"},
+	"internal/run/run":           {"asset", "team", "tool"},
+}
+
+var (
+	changesTable = regexp.MustCompile(`(CREATE TABLE|DROP TABLE|ALTER TABLE) (\w+)(?: RENAME TO (\w+))?`)
+	insertsRows  = regexp.MustCompile(`INSERT INTO\s+(\w+)`)
+	namesTable   = regexp.MustCompile(`\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)`)
+)
+
+// TestTablesHaveOwners derives from the SQL in the code which package owns each
+// table: the one that inserts its rows. Other packages call the owner's
+// functions; those that name the table all the same are listed.
+func TestTablesHaveOwners(t *testing.T) {
+	t.Parallel()
+	tables := migratedTables(t)
+	owners := maps.Clone(ownerOf)
+	named := map[string]map[string]bool{} // package: tables
+	for _, s := range sources(t) {
+		if s.test() || s.dir == "internal/base/sqldb" {
+			continue
+		}
+		for _, text := range statementsOf(s.file) {
+			for _, match := range insertsRows.FindAllStringSubmatch(text, -1) {
+				table := match[1]
+				if owner, ok := owners[table]; tables[table] && ok && owner != s.dir && ownerOf[table] == "" {
+					t.Errorf("%s and %s insert into %s: say in ownerOf which one owns it", owner, s.dir, table)
+				} else if !ok {
+					owners[table] = s.dir
+				}
+			}
+			for _, match := range namesTable.FindAllStringSubmatch(text, -1) {
+				if tables[match[1]] {
+					if named[s.dir] == nil {
+						named[s.dir] = map[string]bool{}
+					}
+					named[s.dir][match[1]] = true
+				}
+			}
+		}
+	}
+
+	for table := range tables {
+		if owners[table] == "" {
+			t.Errorf("table %s has no owner: no package inserts rows", table)
+		}
+	}
+	for dir, all := range named {
+		for table := range all {
+			if owners[table] != dir && !slices.Contains(foreignTables[dir], table) {
+				t.Errorf("%s names %s, a table of %s: call a function of its owner", dir, table, owners[table])
+			}
+		}
+	}
+	for dir, all := range foreignTables {
+		for _, table := range all {
+			if !named[dir][table] || owners[table] == dir {
+				t.Errorf("%s no longer needs the exception for %s: remove it", dir, table)
+			}
+		}
+	}
+}
+
+// migratedTables returns the tables that migrations create.
+func migratedTables(t *testing.T) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob("internal/base/sqldb/migrations/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("migrations: %v, %v", files, err)
+	}
+	tables := map[string]bool{}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range changesTable.FindAllStringSubmatch(string(text), -1) {
+			table := match[2]
+			renamed := match[3]
+			switch {
+			case match[1] == "CREATE TABLE":
+				tables[table] = true
+			case match[1] == "DROP TABLE":
+				delete(tables, table)
+			case renamed != "":
+				delete(tables, table)
+				tables[renamed] = true
+			}
+		}
+	}
+	return tables
+}
+
+// statementsOf returns the string literals of a file, except the queries of
+// checks: an invariant may compare the tables of several owners.
+func statementsOf(file *ast.File) []string {
+	var all []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.KeyValueExpr:
+			key, ok := n.Key.(*ast.Ident)
+			return !ok || key.Name != "Query"
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+				all = append(all, text)
+			}
+		}
+		return true
+	})
+	return all
 }

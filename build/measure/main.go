@@ -1,10 +1,13 @@
-// Command measure counts how the code reads: names, packed lines, wide types,
-// functions that only forward, and groups of packages.
+// Command measure counts how the code reads and prints one table: names,
+// packed lines, wide types, types that carry the caller, functions that only
+// forward, and groups of packages.
 //
-//	go run ./build/measure [-v] [FOLDER]
+//	go run ./build/measure            the table for this checkout
+//	go run ./build/measure FOLDER     the table for another checkout
+//	go run ./build/measure -v         every finding with its position first
 //
-// It looks at hand-written production code: no tests, no packages that only
-// tests use, no generated files.
+// It reads hand-written production code: no tests, no packages that only tests
+// use, no generated files.
 package main
 
 import (
@@ -21,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"atelier/build/packed"
 )
 
 // standardNames are single words that Go programs use everywhere for the same
@@ -34,29 +39,33 @@ var standardNames = map[string]bool{
 
 // counts are the results for one tree.
 type counts struct {
-	files      int
-	lines      int
-	blank      int
-	functions  int
-	bare       int
-	tuples     int
-	packed     int
-	forwards   int
-	methods    map[string]int
-	groups     map[string]map[string]bool // group under internal/: the groups that it imports
-	callerType map[string]bool
+	files     int
+	lines     int
+	blank     int
+	functions int
+	bare      int
+	tuples    int
+	packed    int
+	callers   int
+	forwards  int
+	methods   map[string]int             // by type
+	groups    map[string]map[string]bool // group under internal/: the groups that it imports
 }
 
 var verbose = flag.Bool("v", false, "name every finding")
 
 func main() {
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: go run ./build/measure [-v] [FOLDER]")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
 	root := "."
 	if flag.NArg() > 0 {
 		root = flag.Arg(0)
 	}
 
-	c := counts{methods: map[string]int{}, groups: map[string]map[string]bool{}, callerType: map[string]bool{}}
+	c := counts{methods: map[string]int{}, groups: map[string]map[string]bool{}}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -120,24 +129,65 @@ func (c *counts) measureFile(path, rel string) error {
 			fmt.Printf("%v: %s\n", set.Position(node.Pos()), fmt.Sprintf(format, args...))
 		}
 	}
-	ast.Inspect(file, func(node ast.Node) bool {
-		switch node := node.(type) {
+	for _, tuple := range packed.Tuples(file) {
+		c.tuples++
+		report(tuple, "tuple assignment")
+	}
+	for _, literal := range packed.Literals(set, file) {
+		c.packed++
+		report(literal, "packed literal")
+	}
+	for _, declaration := range file.Decls {
+		switch declaration := declaration.(type) {
 		case *ast.FuncDecl:
-			c.measureFunction(node, filepath.Dir(rel), report)
-		case *ast.AssignStmt:
-			if len(node.Lhs) > 1 && len(node.Rhs) == len(node.Lhs) && !isSwap(node) {
-				c.tuples++
-				report(node, "tuple assignment")
-			}
-		case *ast.CompositeLit:
-			if isPacked(set, node) {
-				c.packed++
-				report(node, "packed literal")
-			}
+			c.measureFunction(declaration, filepath.Dir(rel), report)
+		case *ast.GenDecl:
+			c.measureTypes(declaration, report)
 		}
-		return true
-	})
+	}
 	return nil
+}
+
+// measureTypes counts the types of a declaration that carry the caller.
+func (c *counts) measureTypes(declaration *ast.GenDecl, report func(ast.Node, string, ...any)) {
+	for _, spec := range declaration.Specs {
+		if spec, ok := spec.(*ast.TypeSpec); ok && carriesCaller(spec) {
+			c.callers++
+			report(spec, "type that carries the caller: %s", spec.Name.Name)
+		}
+	}
+}
+
+// callerNames are the usual names of types for whoever sent a request.
+var callerNames = []string{"Caller", "Actor", "Visitor", "Viewer", "Principal", "Standing"}
+
+// recordFields mark types that describe something other than the caller: a
+// run, a sum, an entry of the audit log, a member.
+var recordFields = []string{"ID", "Act", "ToolID", "Email"}
+
+// carriesCaller reports whether a struct type says who is asking: by its name,
+// or because it has a person together with the account, team, address or
+// credential. Types with one of recordFields describe stored records instead.
+func carriesCaller(spec *ast.TypeSpec) bool {
+	structure, ok := spec.Type.(*ast.StructType)
+	if !ok {
+		return false
+	}
+	if slices.Contains(callerNames, spec.Name.Name) {
+		return true
+	}
+
+	var names []string
+	for _, field := range structure.Fields.List {
+		for _, name := range field.Names {
+			names = append(names, name.Name)
+		}
+	}
+	if slices.ContainsFunc(recordFields, func(field string) bool { return slices.Contains(names, field) }) {
+		return false
+	}
+	return slices.Contains(names, "PersonID") &&
+		slices.ContainsFunc([]string{"AccountID", "TeamID", "Address", "Credential"}, func(field string) bool { return slices.Contains(names, field) })
 }
 
 // measureImports notes which groups under internal/ the file's group imports.
@@ -249,58 +299,6 @@ func onlyForwards(fn *ast.FuncDecl) bool {
 	return true
 }
 
-// isSwap reports whether the right-hand sides are the left-hand ones in
-// another order.
-func isSwap(a *ast.AssignStmt) bool {
-	render := func(all []ast.Expr) []string {
-		var texts []string
-		for _, e := range all {
-			texts = append(texts, exprText(e))
-		}
-		slices.Sort(texts)
-		return texts
-	}
-	return slices.Equal(render(a.Lhs), render(a.Rhs))
-}
-
-func exprText(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return exprText(e.X) + "." + e.Sel.Name
-	case *ast.IndexExpr:
-		return exprText(e.X) + "[" + exprText(e.Index) + "]"
-	case *ast.BinaryExpr:
-		return exprText(e.X) + e.Op.String() + exprText(e.Y)
-	case *ast.BasicLit:
-		return e.Value
-	}
-	return fmt.Sprintf("%T at %d", e, e.Pos())
-}
-
-// isPacked reports whether a literal has more than four keyed fields and fewer
-// lines than fields.
-func isPacked(set *token.FileSet, literal *ast.CompositeLit) bool {
-	if _, ok := literal.Type.(*ast.MapType); ok {
-		return false
-	}
-	keyed := 0
-	lines := map[int]bool{}
-	for _, element := range literal.Elts {
-		pair, ok := element.(*ast.KeyValueExpr)
-		if !ok {
-			return false
-		}
-		if _, ok := pair.Key.(*ast.Ident); !ok {
-			return false
-		}
-		keyed++
-		lines[set.Position(pair.Pos()).Line] = true
-	}
-	return keyed > 4 && len(lines) < keyed
-}
-
 func (c *counts) print() {
 	wide := 0
 	widest := ""
@@ -319,6 +317,7 @@ func (c *counts) print() {
 	fmt.Printf("named by one bare word     %6.1f %%\n", percent(c.bare, c.functions))
 	fmt.Printf("tuple assignments          %6d\n", c.tuples)
 	fmt.Printf("packed literals            %6d\n", c.packed)
+	fmt.Printf("types that carry callers   %6d\n", c.callers)
 	fmt.Printf("types over 30 methods      %6d  (the widest: %s, %d)\n", wide, widest, c.methods[widest])
 	fmt.Printf("exported and only forward  %6d\n", c.forwards)
 	fmt.Printf("groups under internal/     %6d\n", len(c.groups))

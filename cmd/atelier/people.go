@@ -22,7 +22,6 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/oidc"
-	"atelier/internal/web/api/webhooks"
 )
 
 // people are the parts that know who is who. The service and the commands
@@ -62,7 +61,7 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 		}),
 		// All nodes have one name as the issuer, whatever addresses they have.
 		tokens:  idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Tokens.IDLifetime), Now: db.Now}),
-		budgets: &budget.Keeper{Guard: webhook.NewGuard(c.Webhook.AllowNetworks), Body: webhooks.BudgetPayload, Wake: func() {}},
+		budgets: &budget.Keeper{Guard: webhook.NewGuard(c.Webhook.AllowNetworks), Wake: func() {}},
 	}
 }
 

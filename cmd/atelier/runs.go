@@ -35,7 +35,6 @@ import (
 	"atelier/internal/run/policy"
 	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
-	"atelier/internal/web/api/webhooks"
 )
 
 // runs are the parts that make, run and keep generations.
@@ -107,6 +106,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		Guard:   guard,
 		Hub:     rs.hub,
 		Budgets: budgets,
+		Links:   rs.links,
 		Settings: generation.Settings{
 			InputFiles:       c.Limits.InputFiles,
 			MetadataBytes:    int(c.Limits.MetadataBytes),
@@ -179,13 +179,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		Now:        time.Now,
 		Timeout:    time.Duration(c.Webhook.Timeout),
 		Schedule:   spans(c.Webhook.RetrySchedule),
-		Body: func(ctx context.Context, runID string) ([]byte, error) {
-			rec, err := rs.service.StatusOf(ctx, runID)
-			if err != nil {
-				return nil, err
-			}
-			return webhooks.GenerationPayload(rs.links, rec)
-		},
+		Events:     rs.service,
 	})
 	return rs, nil
 }

@@ -107,7 +107,7 @@ type Match struct {
 // and for those that never were.
 var errNoBoard = fault.New(fault.NotFound, "There is no such board.")
 
-func stale(revision int64) error {
+func errRevision(revision int64) error {
 	return fault.New(fault.Conflict, "The board has changed since. Get it anew, and look whether the change still makes sense.").With("revision", revision)
 }
 
@@ -143,7 +143,7 @@ func (bs *Boards) Create(ctx context.Context, v Viewer, name string) (b Board, e
 			Created:   tx.Now,
 			Updated:   tx.Now,
 		}
-		return insert(ctx, tx, b)
+		return insertBoard(ctx, tx, b)
 	})
 	return b, err
 }
@@ -158,7 +158,7 @@ func room(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
 	if !there {
 		return fault.New(fault.Forbidden, "You have no access to this account.").With("reason", "account")
 	}
-	n, err := count(ctx, tx, v.AccountID)
+	n, err := countBoards(ctx, tx, v.AccountID)
 	if err == nil && n >= MaxBoards {
 		err = fault.New(fault.Invalid, fmt.Sprintf("An account has at most %d boards. Delete one first.", MaxBoards))
 	}
@@ -170,7 +170,7 @@ func room(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
 // were deleted.
 func (bs *Boards) List(ctx context.Context, v Viewer, trash bool, after *Place, limit int) (all []Board, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		all, err = list(ctx, tx, v.AccountID, trash, after, limit)
+		all, err = listBoards(ctx, tx, v.AccountID, trash, after, limit)
 		return err
 	})
 	return all, err
@@ -224,14 +224,14 @@ func live(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error)
 	return b, err
 }
 
-// next takes the board's next revision, or says why the change can't be made.
+// takeRevision takes the board's next revision, or says why the change can't be made.
 // From here on nobody else can change the board.
-func (bs *Boards) next(ctx context.Context, tx *sqldb.Tx, v Viewer, id string, m Match) (Board, error) {
+func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v Viewer, id string, m Match) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard
 	}
 	if !m.Strict || len(m.Revisions) > 0 {
-		b, err := step(ctx, tx, v.AccountID, id, m)
+		b, err := advanceRevision(ctx, tx, v.AccountID, id, m)
 		if err == nil {
 			tx.AfterCommit(func() { bs.Hub.Tell(id) })
 		}
@@ -241,7 +241,7 @@ func (bs *Boards) next(ctx context.Context, tx *sqldb.Tx, v Viewer, id string, m
 	}
 	b, err := live(ctx, tx, v, id)
 	if err == nil {
-		err = stale(b.Revision)
+		err = errRevision(b.Revision)
 	}
 	return Board{}, err
 }
@@ -253,7 +253,7 @@ func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name
 		return Board{}, Page{}, err
 	}
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		if b, err = bs.next(ctx, tx, v, id, m); err != nil {
+		if b, err = bs.takeRevision(ctx, tx, v, id, m); err != nil {
 			return err
 		}
 		b.Name = name
@@ -277,10 +277,10 @@ func (bs *Boards) Delete(ctx context.Context, v Viewer, id string, m Match) erro
 		if err := v.mayRemove(b); err != nil {
 			return err
 		}
-		if b, err = bs.next(ctx, tx, v, id, m); err != nil {
+		if b, err = bs.takeRevision(ctx, tx, v, id, m); err != nil {
 			return err
 		}
-		return discard(ctx, tx, b)
+		return markDeleted(ctx, tx, b)
 	})
 }
 
@@ -299,7 +299,7 @@ func (bs *Boards) Restore(ctx context.Context, v Viewer, id string, limit int) (
 			if err := room(ctx, tx, v); err != nil {
 				return err
 			}
-			if err := bringBack(ctx, tx, b); err != nil {
+			if err := restoreBoard(ctx, tx, b); err != nil {
 				return err
 			}
 			tx.AfterCommit(func() { bs.Hub.Tell(id) })

@@ -39,12 +39,12 @@ func (bs *Boards) Change(ctx context.Context, v Viewer, boardID string, m Match,
 	if n := len(c.Create) + len(c.Update) + len(c.Delete); n < 1 || n > MaxChanges {
 		return Changed{}, fault.New(fault.Invalid, fmt.Sprintf("A call changes 1 to %d nodes.", MaxChanges)).On("body")
 	}
-	return bs.change(ctx, v, boardID, m, c, false)
+	return bs.changeNodes(ctx, v, boardID, m, c, false)
 }
 
 // Add adds a node. The revision is the board's from now on, as it is below.
 func (bs *Boards) Add(ctx context.Context, v Viewer, boardID string, m Match, d Draft) (Node, error) {
-	done, err := bs.change(ctx, v, boardID, m, Changes{Create: []Draft{d}}, true)
+	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Create: []Draft{d}}, true)
 	if err != nil {
 		return Node{}, err
 	}
@@ -53,7 +53,7 @@ func (bs *Boards) Add(ctx context.Context, v Viewer, boardID string, m Match, d 
 
 // Set changes a node.
 func (bs *Boards) Set(ctx context.Context, v Viewer, boardID string, m Match, u Update) (Node, error) {
-	done, err := bs.change(ctx, v, boardID, m, Changes{Update: []Update{u}}, true)
+	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Update: []Update{u}}, true)
 	if err != nil {
 		return Node{}, err
 	}
@@ -62,13 +62,13 @@ func (bs *Boards) Set(ctx context.Context, v Viewer, boardID string, m Match, u 
 
 // Remove takes a node off a board.
 func (bs *Boards) Remove(ctx context.Context, v Viewer, boardID string, m Match, nodeID string) (revision int64, err error) {
-	done, err := bs.change(ctx, v, boardID, m, Changes{Delete: []string{nodeID}}, true)
+	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Delete: []string{nodeID}}, true)
 	return done.Revision, err
 }
 
-func (bs *Boards) change(ctx context.Context, v Viewer, boardID string, m Match, c Changes, single bool) (done Changed, err error) {
+func (bs *Boards) changeNodes(ctx context.Context, v Viewer, boardID string, m Match, c Changes, single bool) (done Changed, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		b, err := bs.next(ctx, tx, v, boardID, m)
+		b, err := bs.takeRevision(ctx, tx, v, boardID, m)
 		if err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (w *writing) store(ctx context.Context, created, updated []Node) error {
 
 // stack gives those new nodes a place above all others that have none.
 func (w *writing) stack(ctx context.Context, created []Node) error {
-	top, err := topmost(ctx, w.tx, w.board.ID)
+	top, err := highestZ(ctx, w.tx, w.board.ID)
 	for i, d := range w.changes.Create {
 		if d.Z == nil {
 			created[i].Z = min(top+1, far)

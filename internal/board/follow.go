@@ -35,7 +35,7 @@ func (bs *Boards) Revision(ctx context.Context, v Viewer, id string) (int64, err
 	if !ids.Valid(id) {
 		return 0, errNoBoard
 	}
-	n, err := revision(ctx, bs.DB, v.AccountID, id)
+	n, err := readRevision(ctx, bs.DB, v.AccountID, id)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		err = errNoBoard
 	}

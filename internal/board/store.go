@@ -15,7 +15,7 @@ import (
 
 const columns = `id, account_id, person_id, name, revision, nodes, forgotten, created, updated, deleted`
 
-func scan(row sqldb.Scanner) (b Board, err error) {
+func scanBoard(row sqldb.Scanner) (b Board, err error) {
 	var created, updated, deleted sqldb.Time
 	err = row.Scan(&b.ID, &b.AccountID, &b.PersonID, &b.Name, &b.Revision, &b.Nodes, &b.forgotten, &created, &updated, &deleted)
 	b.Created = created.Time
@@ -41,19 +41,19 @@ func lockAccount(ctx context.Context, tx *sqldb.Tx, v Viewer) (there bool, err e
 	return n == 1, err
 }
 
-func count(ctx context.Context, tx *sqldb.Tx, accountID string) (n int64, err error) {
+func countBoards(ctx context.Context, tx *sqldb.Tx, accountID string) (n int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT count(*) FROM board WHERE account_id = $1 AND deleted IS NULL`, accountID).Scan(&n)
 	return n, err
 }
 
-func insert(ctx context.Context, tx *sqldb.Tx, b Board) error {
+func insertBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO board (id, account_id, person_id, name, revision, nodes, forgotten, created, updated)
 		VALUES ($1, $2, $3, $4, $5, 0, 0, $6, $6)`, b.ID, b.AccountID, b.PersonID, b.Name, b.Revision, sqldb.At(b.Created))
 	return err
 }
 
-func list(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Place, limit int) ([]Board, error) {
+func listBoards(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Place, limit int) ([]Board, error) {
 	query := `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NULL`
 	if trash {
 		query = `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NOT NULL`
@@ -63,20 +63,20 @@ func list(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after
 		query += ` AND (created, id) < ($3, $4)`
 		args = append(args, after.Created.UnixMicro(), after.ID)
 	}
-	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scan)
+	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scanBoard)
 }
 
 func byID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Board, error) {
-	return scan(tx.QueryRow(ctx, `SELECT `+columns+` FROM board WHERE id = $1 AND account_id = $2`, id, accountID))
+	return scanBoard(tx.QueryRow(ctx, `SELECT `+columns+` FROM board WHERE id = $1 AND account_id = $2`, id, accountID))
 }
 
-func revision(ctx context.Context, db *sqldb.DB, accountID, id string) (n int64, err error) {
+func readRevision(ctx context.Context, db *sqldb.DB, accountID, id string) (n int64, err error) {
 	err = db.QueryRow(ctx, `SELECT revision FROM board WHERE id = $1 AND account_id = $2 AND deleted IS NULL`, id, accountID).Scan(&n)
 	return n, err
 }
 
-// step takes the next revision where the board is as m says.
-func step(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Board, error) {
+// advanceRevision takes the next revision where the board is as m says.
+func advanceRevision(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Board, error) {
 	query := `UPDATE board SET revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NULL`
 	args := []any{id, accountID, sqldb.At(tx.Now)}
 	if m.Strict {
@@ -84,7 +84,7 @@ func step(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Boa
 		in, args = sqldb.In(m.Revisions, args...)
 		query += ` AND revision IN ` + in
 	}
-	return scan(tx.QueryRow(ctx, query+` RETURNING `+columns, args...))
+	return scanBoard(tx.QueryRow(ctx, query+` RETURNING `+columns, args...))
 }
 
 func setName(ctx context.Context, tx *sqldb.Tx, b Board) error {
@@ -92,13 +92,13 @@ func setName(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-func discard(ctx context.Context, tx *sqldb.Tx, b Board) error {
+func markDeleted(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	_, err := tx.Exec(ctx, `UPDATE board SET deleted = $3 WHERE id = $1 AND account_id = $2`, b.ID, b.AccountID, sqldb.At(tx.Now))
 	return err
 }
 
-// bringBack restores a board that nobody else has restored.
-func bringBack(ctx context.Context, tx *sqldb.Tx, b Board) error {
+// restoreBoard restores a board that nobody else has restored.
+func restoreBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE board SET deleted = NULL, revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NOT NULL`,
 		b.ID, b.AccountID, sqldb.At(tx.Now))
@@ -115,16 +115,16 @@ func addNodes(ctx context.Context, tx *sqldb.Tx, id string, n int) error {
 // lockSome gives the ids of at most limit boards of an account, and lets nobody
 // change them: a node that is added meanwhile would not be seen.
 func lockSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) ([]string, error) {
-	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id LIMIT $2`+tx.Dialect.ForUpdate, []any{accountID, int64(limit)}, one[string])
+	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id LIMIT $2`+tx.Dialect.ForUpdate, []any{accountID, int64(limit)}, scanColumn[string])
 }
 
-func one[T any](row sqldb.Scanner) (v T, err error) {
+func scanColumn[T any](row sqldb.Scanner) (v T, err error) {
 	err = row.Scan(&v)
 	return v, err
 }
 
-// remove removes a board for good. The caller holds its row.
-func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
+// removeBoard removes a board for good. The caller holds its row.
+func removeBoard(ctx context.Context, tx *sqldb.Tx, id string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1`, id); err != nil {
 		return err
 	}
@@ -214,8 +214,8 @@ func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, nodeIDs []stri
 	return all, err
 }
 
-// topmost is how high a board's highest node lies, -1 where it has none.
-func topmost(ctx context.Context, tx *sqldb.Tx, boardID string) (z int64, err error) {
+// highestZ is how high a board's highest node lies, -1 where it has none.
+func highestZ(ctx context.Context, tx *sqldb.Tx, boardID string) (z int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT coalesce(max(z), -1) FROM board_node WHERE board_id = $1 AND deleted IS NULL`, boardID).Scan(&z)
 	return z, err
 }

@@ -17,18 +17,18 @@ const (
 // Sweep removes for good what was deleted long enough ago. It may run on
 // several nodes at once, and may be killed at any point.
 func (bs *Boards) Sweep(ctx context.Context) error {
-	if err := bs.repeat(ctx, forget); err != nil {
+	if err := bs.repeatBatches(ctx, removeTombstonesOfOne); err != nil {
 		return fmt.Errorf("sweep deleted nodes: %w", err)
 	}
 	if bs.Keep <= 0 {
 		return nil
 	}
-	err := bs.repeat(ctx, func(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+	err := bs.repeatBatches(ctx, func(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 		id, err := oldestDeleted(ctx, tx, tx.Now.Add(-bs.Keep))
 		if err != nil || id == "" {
 			return false, err
 		}
-		return true, remove(ctx, tx, id)
+		return true, removeBoard(ctx, tx, id)
 	})
 	if err != nil {
 		return fmt.Errorf("sweep deleted boards: %w", err)
@@ -36,9 +36,9 @@ func (bs *Boards) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// repeat does something as long as there is more of it, each time in a
+// repeatBatches does something as long as there is more of it, each time in a
 // transaction of its own.
-func (bs *Boards) repeat(ctx context.Context, do func(context.Context, *sqldb.Tx) (more bool, err error)) error {
+func (bs *Boards) repeatBatches(ctx context.Context, do func(context.Context, *sqldb.Tx) (more bool, err error)) error {
 	for {
 		var more bool
 		err := bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
@@ -51,8 +51,8 @@ func (bs *Boards) repeat(ctx context.Context, do func(context.Context, *sqldb.Tx
 	}
 }
 
-// forget removes some deleted nodes of one board, and has the board say so.
-func forget(ctx context.Context, tx *sqldb.Tx) (more bool, err error) {
+// removeTombstonesOfOne removes some deleted nodes of one board, and has the board say so.
+func removeTombstonesOfOne(ctx context.Context, tx *sqldb.Tx) (more bool, err error) {
 	before := tx.Now.Add(-tombstoneAge)
 	id, err := oldestTombstone(ctx, tx, before)
 	if err != nil || id == "" {

@@ -101,9 +101,11 @@ func capture(ctx context.Context, s *server, m member, j job) ([]statement, erro
 	var traces [3][]heard
 	for i := range made {
 		sent = nil
-		if _, err := service.Create(ctx, draft, func(r run.Run) ([]byte, error) { made[i] = r; return json.Marshal(r.ID) }); err != nil {
+		created, err := service.Create(ctx, draft)
+		if err != nil {
 			return nil, fmt.Errorf("create to capture: %w", err)
 		}
+		made[i] = created.Run
 		traces[i] = sent
 	}
 	return learn(m, made[1], made[2], traces[1], traces[2])

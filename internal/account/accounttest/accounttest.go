@@ -5,7 +5,6 @@ package accounttest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net"
 	"strings"
@@ -99,7 +98,6 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	s.Budgets = &budget.Keeper{
 		Post:   office,
 		Guard:  webhook.NewGuard(nil),
-		Body:   func(a budget.Alert) ([]byte, error) { return json.Marshal(a) },
 		Wake:   func() {},
 		AppURL: AppURL,
 	}

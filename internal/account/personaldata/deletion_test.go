@@ -124,7 +124,7 @@ func TestNoWayIn(t *testing.T) {
 			return nil
 		})
 		// What was asked for before it ended begins nothing after.
-		_, err = h.Runs.Create(ctx, h.Draft(generationtest.Own(l.id), "free"), generationtest.Render)
+		_, err = h.Runs.Create(ctx, h.Draft(generationtest.Own(l.id), "free"))
 		h.refused(err, fault.Unauthenticated, "")
 		mine := library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}
 		_, err = h.Library.AddUpload(ctx, mine, l.id, "x", h.Take(generationtest.PNG(1)))
@@ -250,7 +250,7 @@ func TestAtOnce(t *testing.T) {
 			u := library.Viewer{PersonID: id, AccountIDs: []string{id}}
 			var deleted atomic.Int64
 			acts := []func() error{
-				func() error { _, err := h.Runs.Create(ctx, draft, generationtest.Render); return err },
+				func() error { _, err := h.Runs.Create(ctx, draft); return err },
 				func() error {
 					_, err := h.site.Accounts.SignIn.SignIn(ctx, email, accounttest.Password, h.site.Client())
 					return err

@@ -13,7 +13,7 @@ func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	if err != nil || seal != "" {
 		return seal != "", err
 	}
-	return anySealed(ctx, tx)
+	return hasSeals(ctx, tx)
 }
 
 // BeginSeals has seals be kept from now on, once: others seal what they have in

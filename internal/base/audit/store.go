@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strconv"
-	"strings"
 
 	"atelier/internal/base/sqldb"
 )
@@ -25,14 +23,13 @@ func ends(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, newest int64,
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return h, "", 0, err
 	}
-	err = tx.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM audit`).Scan(&newest)
+	newest, err = sqldb.One[int64](ctx, tx, `SELECT coalesce(max(seq), 0) FROM audit`)
 	return h, seal, newest, err
 }
 
-// anySealed tells whether a row of the log has a seal.
-func anySealed(ctx context.Context, tx *sqldb.Tx) (any bool, err error) {
-	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM audit WHERE seal <> '')`).Scan(&any)
-	return any, err
+// hasSeals reports whether any row of the log has a seal.
+func hasSeals(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+	return sqldb.Exists(ctx, tx, `SELECT 1 FROM audit WHERE seal <> ''`)
 }
 
 // insert adds the row. The head is moved onto it next.
@@ -69,34 +66,26 @@ func list(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	var args []any
-	arg := func(value any) string {
-		args = append(args, value)
-		return `$` + strconv.Itoa(len(args))
-	}
-	query := `SELECT ` + columns + ` FROM audit WHERE seq < ` + arg(before)
+	var args sqldb.Args
+	query := `SELECT ` + columns + ` FROM audit WHERE seq < ` + args.Add(before)
 	if f.CompanyID != "" {
-		query += ` AND company_id = ` + arg(f.CompanyID)
+		query += ` AND company_id = ` + args.Add(f.CompanyID)
 	}
 	if f.PersonID != "" {
-		one := arg(f.PersonID)
+		one := args.Add(f.PersonID)
 		// Each half by its own index.
 		query += ` AND seq IN (SELECT seq FROM audit WHERE person_id = ` + one + ` UNION SELECT seq FROM audit WHERE actor_id = ` + one + `)`
 	}
 	if len(f.Acts) > 0 {
-		var names []string
-		for _, a := range f.Acts {
-			names = append(names, arg(string(a)))
-		}
-		query += ` AND act IN (` + strings.Join(names, `, `) + `)`
+		query += ` AND act IN ` + sqldb.AddList(&args, f.Acts)
 	}
 	if !f.From.IsZero() {
-		query += ` AND at >= ` + arg(sqldb.At(f.From))
+		query += ` AND at >= ` + args.Add(sqldb.At(f.From))
 	}
 	if !f.Until.IsZero() {
-		query += ` AND at < ` + arg(sqldb.At(f.Until))
+		query += ` AND at < ` + args.Add(sqldb.At(f.Until))
 	}
-	query += ` ORDER BY seq DESC LIMIT ` + arg(int64(max(f.Limit, 0)))
+	query += ` ORDER BY seq DESC LIMIT ` + args.Add(int64(max(f.Limit, 0)))
 	return sqldb.All(ctx, tx, query, args, scan)
 }
 

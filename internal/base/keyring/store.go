@@ -15,7 +15,6 @@ func fingerprint(ctx context.Context, tx *sqldb.Tx, mine string) (string, error)
 	return readFingerprint(ctx, tx)
 }
 
-func readFingerprint(ctx context.Context, tx *sqldb.Tx) (kept string, err error) {
-	err = tx.QueryRow(ctx, `SELECT value FROM deployment WHERE name = 'secret_fingerprint'`).Scan(&kept)
-	return kept, err
+func readFingerprint(ctx context.Context, tx *sqldb.Tx) (string, error) {
+	return sqldb.One[string](ctx, tx, `SELECT value FROM deployment WHERE name = 'secret_fingerprint'`)
 }

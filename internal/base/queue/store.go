@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
 
@@ -17,18 +16,16 @@ func insert(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error) {
 	if at.IsZero() {
 		at = tx.Now
 	}
-	n, err := tx.Exec(ctx, `
+	added, err := sqldb.Changed(ctx, tx, `
 		INSERT INTO job (id, kind, args, unique_key, state, attempt, run_at, cancel, error, created)
 		VALUES ($1, $2, $3, nullif($4, ''), 'waiting', 0, $5, FALSE, '', $6)
 		ON CONFLICT (kind, unique_key) WHERE state IN ('waiting', 'running') DO NOTHING`,
 		id, j.Kind, string(j.Args), j.Unique, sqldb.At(at), sqldb.At(tx.Now))
-	if err != nil || n > 0 {
+	if err != nil || added {
 		return id, err
 	}
-	err = tx.QueryRow(ctx, `
-		SELECT id FROM job WHERE kind = $1 AND unique_key = $2 AND state IN ('waiting', 'running')`,
-		j.Kind, j.Unique).Scan(&id)
-	return id, err
+	return sqldb.One[string](ctx, tx, `
+		SELECT id FROM job WHERE kind = $1 AND unique_key = $2 AND state IN ('waiting', 'running')`, j.Kind, j.Unique)
 }
 
 // take gives up to n waiting jobs, longest due first, to a worker whose lease
@@ -52,21 +49,17 @@ func take(ctx context.Context, tx *sqldb.Tx, kind string, n int, until time.Time
 
 // nextRun is when the first waiting job of a kind is due, zero when none waits.
 func nextRun(ctx context.Context, tx *sqldb.Tx, kind string) (time.Time, error) {
-	var at sqldb.Time
-	err := tx.QueryRow(ctx, `SELECT min(run_at) FROM job WHERE kind = $1 AND state = 'waiting'`, kind).Scan(&at)
+	at, err := sqldb.One[sqldb.Time](ctx, tx, `SELECT min(run_at) FROM job WHERE kind = $1 AND state = 'waiting'`, kind)
 	return at.Time, err
 }
 
 // renew moves the end of a lease. held is false when the attempt is over or
 // another worker has the job.
 func renew(ctx context.Context, tx *sqldb.Tx, w Work, until time.Time) (held, cancel bool, err error) {
-	err = tx.QueryRow(ctx, `
+	cancel, held, err = sqldb.Find[bool](ctx, tx, `
 		UPDATE job SET lease_until = $1 WHERE id = $2 AND attempt = $3 AND state = 'running'
-		RETURNING cancel`, sqldb.At(until), w.ID, w.Attempt).Scan(&cancel)
-	if errors.Is(err, sqldb.ErrNoRows) {
-		return false, false, nil
-	}
-	return err == nil, cancel, err
+		RETURNING cancel`, sqldb.At(until), w.ID, w.Attempt)
+	return held, cancel, err
 }
 
 // settle writes the outcome of an attempt, unless another worker has the job.
@@ -143,8 +136,8 @@ func repeat(ctx context.Context, tx *sqldb.Tx, kind string, every time.Duration)
 		kind, now, next, sqldb.At(tx.Now.Add(2*every))); err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, `UPDATE job_every SET next = $1 WHERE kind = $2 AND next <= $3`, next, kind, now)
-	if err != nil || n == 0 {
+	due, err := sqldb.Changed(ctx, tx, `UPDATE job_every SET next = $1 WHERE kind = $2 AND next <= $3`, next, kind, now)
+	if err != nil || !due {
 		return err
 	}
 	_, err = insert(ctx, tx, Job{Kind: kind, Unique: everyKey})
@@ -163,8 +156,7 @@ func ping(ctx context.Context, db *sqldb.DB) error {
 	if db.Pool() != nil {
 		query = `SELECT count(*) FROM (SELECT id FROM river_job LIMIT 1) AS one`
 	}
-	var n int64
-	if err := db.QueryRow(ctx, query).Scan(&n); err != nil {
+	if _, err := sqldb.One[int64](ctx, db, query); err != nil {
 		return fmt.Errorf("read queue: %w", err)
 	}
 	return nil
@@ -182,7 +174,8 @@ func CountWaiting(ctx context.Context, tx *sqldb.Tx, kind string) (n int64, err 
 		query = `SELECT count(*) FROM (
 			SELECT 1 AS one FROM river_job WHERE state IN ('available', 'retryable', 'scheduled') AND queue = $1 LIMIT $2) AS counted`
 	}
-	if err = tx.QueryRow(ctx, query, kind, int64(countedJobs)).Scan(&n); err != nil {
+	n, err = sqldb.One[int64](ctx, tx, query, kind, int64(countedJobs))
+	if err != nil {
 		return 0, fmt.Errorf("count waiting jobs: %w", err)
 	}
 	return n, nil

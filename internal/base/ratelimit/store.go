@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"atelier/internal/base/sqldb"
@@ -20,13 +19,9 @@ func lock(ctx context.Context, tx *sqldb.Tx, key string) error {
 // newest gives the oldest of the newest w.Most rows if all of them are in the
 // window, which is full until that one leaves it.
 func newest(ctx context.Context, tx *sqldb.Tx, key string, w Window) (at time.Time, full bool, err error) {
-	var t sqldb.Time
-	err = tx.QueryRow(ctx, `SELECT at FROM rate_log WHERE key = $1 AND at > $2 ORDER BY at DESC LIMIT 1 OFFSET $3`,
-		key, sqldb.At(tx.Now.Add(-w.Span)), int64(w.Most-1)).Scan(&t)
-	if errors.Is(err, sqldb.ErrNoRows) {
-		return time.Time{}, false, nil
-	}
-	return t.Time, err == nil, err
+	oldest, full, err := sqldb.Find[sqldb.Time](ctx, tx, `SELECT at FROM rate_log WHERE key = $1 AND at > $2 ORDER BY at DESC LIMIT 1 OFFSET $3`,
+		key, sqldb.At(tx.Now.Add(-w.Span)), int64(w.Most-1))
+	return oldest.Time, full, err
 }
 
 // count gives how many rows are in the window, and the time of the first.
@@ -46,10 +41,7 @@ func latest(ctx context.Context, tx *sqldb.Tx, key string, span time.Duration) (
 
 func keysUnder(ctx context.Context, tx *sqldb.Tx, prefix string) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT key FROM rate_key WHERE substr(key, 1, length($1)) = $1 ORDER BY key`,
-		[]any{prefix}, func(row sqldb.Scanner) (key string, err error) {
-			err = row.Scan(&key)
-			return key, err
-		})
+		[]any{prefix}, sqldb.Column[string])
 }
 
 func insert(ctx context.Context, tx *sqldb.Tx, id, key string) error {

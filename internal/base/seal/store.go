@@ -126,15 +126,11 @@ func (t Table) renew(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, 
 	if err != nil {
 		return 0, fmt.Errorf("seal %s: %w", t.Name, err)
 	}
-	conditions := make([]string, len(t.Key))
-	for i, name := range t.Key {
-		conditions[i] = name + ` = $` + strconv.Itoa(i+2)
-	}
-	update := `UPDATE ` + t.Name + ` SET seal = $1 WHERE ` + strings.Join(conditions, ` AND `)
 	for _, r := range all {
-		args := []any{t.Of(tx, r.values...)}
-		for _, key := range r.values[:len(t.Key)] {
-			args = append(args, key)
+		var args sqldb.Args
+		update := `UPDATE ` + t.Name + ` SET seal = ` + args.Add(t.Of(tx, r.values...)) + ` WHERE TRUE`
+		for i, name := range t.Key {
+			update += ` AND ` + name + ` = ` + args.Add(r.values[i])
 		}
 		if _, err := tx.Exec(ctx, update, args...); err != nil {
 			return 0, fmt.Errorf("seal %s: %w", t.Name, err)

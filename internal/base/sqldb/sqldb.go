@@ -257,7 +257,8 @@ func (db *DB) tx() *Tx {
 // Tx is one transaction.
 type Tx struct {
 	// Now is the time of everything this transaction does, taken when it began:
-	// on SQLite it never runs backwards from one to the next.
+	// on SQLite it never runs backwards from one to the next. Only AdvanceNow
+	// changes it.
 	Now     time.Time
 	Dialect Dialect
 	// ReadOnly says that this is a transaction of Read.
@@ -273,6 +274,15 @@ type Tx struct {
 
 // PGX is the PostgreSQL transaction below, nil on SQLite; see DB.Pool.
 func (tx *Tx) PGX() pgx.Tx { return tx.pgx }
+
+// AdvanceNow sets Now to a later time, for a transaction that has waited for a
+// lock and must not date its rows before those that it waited for. An earlier
+// time changes nothing.
+func (tx *Tx) AdvanceNow(to time.Time) {
+	if to.After(tx.Now) {
+		tx.Now = to
+	}
+}
 
 // AfterCommit runs fn once the transaction has been committed. fn must be
 // quick and must not fail: it can wake somebody, not do the work.
@@ -367,19 +377,6 @@ func each(rows interface {
 		}
 	}
 	return rows.Err()
-}
-
-// All runs a query and collects what scan makes of every row.
-func All[T any](ctx context.Context, tx *Tx, query string, args []any, scan func(Scanner) (T, error)) ([]T, error) {
-	var all []T
-	err := tx.Each(ctx, query, args, func(row Scanner) error {
-		one, err := scan(row)
-		if err == nil {
-			all = append(all, one)
-		}
-		return err
-	})
-	return all, err
 }
 
 // Maintain does the small upkeep that SQLite leaves to its users: statistics

@@ -223,13 +223,14 @@ func orientation(tiff []byte) int {
 	}
 	count := int(order.Uint16(tiff[at:]))
 	entries := tiff[at+2:]
-	for ; count > 0 && len(entries) >= 12; count, entries = count-1, entries[12:] {
+	for ; count > 0 && len(entries) >= 12; count-- {
 		if order.Uint16(entries) == 0x0112 && order.Uint16(entries[2:]) == 3 && order.Uint32(entries[4:]) == 1 {
 			if turn := int(order.Uint16(entries[8:])); 1 <= turn && turn <= 8 {
 				return turn
 			}
 			return 1
 		}
+		entries = entries[12:]
 	}
 	return 1
 }

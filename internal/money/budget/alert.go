@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -20,13 +21,23 @@ const maxMails = 100
 // maxShown bounds the names in a mail, in bytes.
 const maxShown = 120
 
-// Alert says that a part of a budget is spent.
+// Event is the body of the webhook event about a budget: the schema BudgetEvent of
+// the OpenAPI document.
+type Event struct {
+	Data      Alert     `json:"data"`
+	Timestamp time.Time `json:"timestamp"` // whole seconds
+	Type      string    `json:"type"`
+}
+
+// Alert says that a team has spent a part of its budget: the schema BudgetAlert.
 type Alert struct {
-	CompanyID, TeamID, TeamName string
-	Month                       string
-	Threshold                   int64 // percent
-	Tokens, Spent               int64
-	At                          time.Time
+	CompanyID        string `json:"company_id"`
+	Month            string `json:"month"` // as in 2026-11
+	Spent            int64  `json:"spent"` // tokens, in the month so far
+	TeamID           string `json:"team_id"`
+	TeamName         string `json:"team_name"`
+	ThresholdPercent int64  `json:"threshold_percent"`
+	Tokens           int64  `json:"tokens"` // the budget
 }
 
 // Charged tells of what a team's budget has reached by a run that was just
@@ -34,7 +45,7 @@ type Alert struct {
 // budget it is one look.
 func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 	// Whoever comes second sees what the first has added, on whatever day.
-	b, err := read(ctx, tx, teamID, tx.Dialect.ForUpdate)
+	b, err := readBudget(ctx, tx, teamID, tx.Dialect.ForUpdate)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil
 	}
@@ -46,35 +57,34 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 		return fmt.Errorf("watch budget: %w", err)
 	}
 	before := b.toldIn(month)
-	now := reached(spent, b.Tokens)
+	now := reachedThreshold(spent, b.Tokens)
 	if b.month > month || now <= before {
 		return nil
 	}
-	if err := move(ctx, tx, teamID, month, now); err != nil {
+	if err := setAlerted(ctx, tx, teamID, month, now); err != nil {
 		return fmt.Errorf("watch budget: %w", err)
 	}
-	return k.tell(ctx, tx, b, before, Alert{
-		CompanyID: b.companyID,
-		TeamID:    teamID,
-		TeamName:  b.teamName,
-		Month:     month,
-		Threshold: now,
-		Tokens:    b.Tokens,
-		Spent:     spent,
-		At:        tx.Now,
+	return k.publishAlert(ctx, tx, b, before, Alert{
+		CompanyID:        b.companyID,
+		TeamID:           teamID,
+		TeamName:         b.teamName,
+		Month:            month,
+		ThresholdPercent: now,
+		Tokens:           b.Tokens,
+		Spent:            spent,
 	})
 }
 
-// tell writes an event for each threshold above before, up to that of the
+// publishAlert writes an event for each threshold above before, up to that of the
 // alert, and a mail about the last.
-func (k *Keeper) tell(ctx context.Context, tx *sqldb.Tx, b kept, before int64, a Alert) error {
+func (k *Keeper) publishAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, before int64, a Alert) error {
 	for _, t := range thresholds {
-		if b.WebhookURL == "" || t <= before || t > a.Threshold {
+		if b.WebhookURL == "" || t <= before || t > a.ThresholdPercent {
 			continue
 		}
 		one := a
-		one.Threshold = t
-		body, err := k.Body(one)
+		one.ThresholdPercent = t
+		body, err := json.Marshal(Event{Type: "budget.reached", Timestamp: tx.Now.UTC().Truncate(time.Second), Data: one})
 		if err != nil {
 			return fmt.Errorf("tell of budget: %w", err)
 		}
@@ -85,20 +95,20 @@ func (k *Keeper) tell(ctx context.Context, tx *sqldb.Tx, b kept, before int64, a
 	if b.WebhookURL != "" {
 		tx.AfterCommit(k.Wake)
 	}
-	return k.mail(ctx, tx, b, a)
+	return k.mailAlert(ctx, tx, b, a)
 }
 
-func (k *Keeper) mail(ctx context.Context, tx *sqldb.Tx, b kept, a Alert) error {
+func (k *Keeper) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Alert) error {
 	c, err := company.ByID(ctx, tx, a.CompanyID)
 	if err != nil {
 		return err
 	}
-	all, err := recipients(ctx, tx, a.CompanyID, a.TeamID)
+	all, err := listRecipients(ctx, tx, a.CompanyID, a.TeamID)
 	if err != nil {
 		return err
 	}
 	for _, address := range all {
-		m := k.letter(b, a, c.Name)
+		m := k.composeMail(b, a, c.Name)
 		m.To = address
 		if m.Check() != nil {
 			continue // an address that cannot be written to must not keep the run from ending
@@ -110,24 +120,24 @@ func (k *Keeper) mail(ctx context.Context, tx *sqldb.Tx, b kept, a Alert) error 
 	return nil
 }
 
-// letter is the mail about an alert, to nobody yet.
-func (k *Keeper) letter(b kept, a Alert, companyName string) mail.Message {
+// composeMail is the mail about an alert, to nobody yet.
+func (k *Keeper) composeMail(b budgetRow, a Alert, companyName string) mail.Message {
 	team := sanitize.Line(a.TeamName, maxShown)
 	text := fmt.Sprintf("The team “%s” of “%s” has spent %d of the %d tokens of its budget for %s. That is %d %%.\n",
-		team, sanitize.Line(companyName, maxShown), a.Spent, a.Tokens, a.Month, percent(a.Spent, a.Tokens))
+		team, sanitize.Line(companyName, maxShown), a.Spent, a.Tokens, a.Month, percentOf(a.Spent, a.Tokens))
 	switch {
-	case b.Hard && a.Threshold == 100:
+	case b.Hard && a.ThresholdPercent == 100:
 		text += "\nThe budget is a hard one: runs that cost something are refused until the month ends or the budget is raised.\n"
 	case b.Hard:
 		text += "\nThe budget is a hard one: runs that would go beyond it are refused.\n"
 	}
 	text += "\nYou get this mail because you manage the team, or what the company pays, at " + k.AppURL + ".\n"
-	return mail.Message{Subject: fmt.Sprintf("%d %% of the budget of %s is spent", a.Threshold, team), Text: text}
+	return mail.Message{Subject: fmt.Sprintf("%d %% of the budget of %s is spent", a.ThresholdPercent, team), Text: text}
 }
 
-// recipients are the addresses of those who manage what the company pays or
+// listRecipients are the addresses of those who manage what the company pays or
 // the team. An address that nobody has proven to be theirs gets nothing.
-func recipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]string, error) {
+func listRecipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]string, error) {
 	roles, err := company.Roles(ctx, tx, companyID)
 	if err != nil {
 		return nil, err
@@ -147,7 +157,7 @@ func recipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]
 			managing = append(managing, r.Name)
 		}
 	}
-	all, err := addresses(ctx, tx, companyID, billing, teamID, managing, maxMails)
+	all, err := listAddresses(ctx, tx, companyID, billing, teamID, managing, maxMails)
 	if err != nil {
 		return nil, fmt.Errorf("tell of budget: %w", err)
 	}

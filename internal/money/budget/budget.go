@@ -62,8 +62,6 @@ type Budget struct {
 type Keeper struct {
 	Post  mailqueue.Office
 	Guard *webhook.Guard
-	// Body is what a webhook gets of an alert.
-	Body func(Alert) ([]byte, error)
 	// Wake hears of notices that wait to be sent, after their commit.
 	Wake func()
 	// AppURL is how mail names this installation.
@@ -74,7 +72,7 @@ var errNone = fault.New(fault.NotFound, "This team has no budget.")
 
 // Of gives a team's budget.
 func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
-	k, err := read(ctx, tx, teamID, "")
+	k, err := readBudget(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Budget{}, errNone
 	}
@@ -85,7 +83,7 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 	if b.Month, b.Spent, err = report.Spent(ctx, tx, k.companyID, teamID, tx.Now); err != nil {
 		return Budget{}, fmt.Errorf("budget: %w", err)
 	}
-	b.Percent = percent(b.Spent, b.Tokens)
+	b.Percent = percentOf(b.Spent, b.Tokens)
 	b.Told = k.toldIn(b.Month)
 	return b, nil
 }
@@ -94,7 +92,7 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 // already and nobody was told of is told now; what was told and is no longer
 // reached is told again when it is.
 func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) (Budget, error) {
-	if err := k.check(d); err != nil {
+	if err := k.checkDraft(d); err != nil {
 		return Budget{}, err
 	}
 	t, err := company.TeamByID(ctx, tx, teamID)
@@ -108,15 +106,15 @@ func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) 
 	if err != nil {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
-	was, err := read(ctx, tx, teamID, "")
+	was, err := readBudget(ctx, tx, teamID, "")
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
-	now := kept{Draft: d, month: max(month, was.month), told: was.told}
+	now := budgetRow{Draft: d, month: max(month, was.month), told: was.told}
 	if was.month <= month {
-		now.told = min(was.toldIn(month), reached(spent, d.Tokens))
+		now.told = min(was.toldIn(month), reachedThreshold(spent, d.Tokens))
 	}
-	if err := put(ctx, tx, teamID, now); err != nil {
+	if err := putBudget(ctx, tx, teamID, now); err != nil {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
 	if err := k.Charged(ctx, tx, teamID); err != nil {
@@ -125,7 +123,7 @@ func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) 
 	return Of(ctx, tx, teamID)
 }
 
-func (k *Keeper) check(d Draft) error {
+func (k *Keeper) checkDraft(d Draft) error {
 	problems := fault.New(fault.Invalid, "This is not a budget that can be kept.")
 	if d.Tokens < 1 || d.Tokens > maxTokens {
 		problems = problems.Field("tokens", "Tokens are a whole number from 1 to 1,000,000,000,000,000.")
@@ -143,7 +141,7 @@ func (k *Keeper) check(d Draft) error {
 
 // Remove takes a team's budget away.
 func Remove(ctx context.Context, tx *sqldb.Tx, teamID string) error {
-	found, err := remove(ctx, tx, teamID)
+	found, err := deleteBudget(ctx, tx, teamID)
 	if err != nil {
 		return fmt.Errorf("remove budget: %w", err)
 	}
@@ -157,7 +155,7 @@ func Remove(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 // charged in its month and what is held for runs that go on are taken off. It is
 // below zero where more is. Teams without a hard budget are not limited.
 func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left int64, limited bool, err error) {
-	k, err := read(ctx, tx, teamID, "")
+	k, err := readBudget(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && !k.Hard {
 		return 0, false, nil
 	}
@@ -181,22 +179,22 @@ func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) 
 }
 
 // toldIn is what was told in a month.
-func (k kept) toldIn(month string) int64 {
+func (k budgetRow) toldIn(month string) int64 {
 	if k.month != month {
 		return 0
 	}
 	return k.told
 }
 
-// percent is how much of tokens is spent, rounded down.
-func percent(spent, tokens int64) int64 {
+// percentOf is how much of tokens is spent, rounded down.
+func percentOf(spent, tokens int64) int64 {
 	return spent/tokens*100 + spent%tokens*100/tokens // the plain product could overflow
 }
 
-// reached is the highest threshold that is, 0 for none.
-func reached(spent, tokens int64) (highest int64) {
+// reachedThreshold is the highest threshold that is, 0 for none.
+func reachedThreshold(spent, tokens int64) (highest int64) {
 	for _, t := range thresholds {
-		if percent(spent, tokens) >= t {
+		if percentOf(spent, tokens) >= t {
 			highest = t
 		}
 	}

@@ -68,9 +68,17 @@ func TestWhatIsSaid(t *testing.T) {
 		if woken.Load() != 1 {
 			w.Errorf("the sender was woken %d times", woken.Load())
 		}
-		want := budget.Alert{CompanyID: w.company, TeamID: w.team, TeamName: "Look\u202e\nde", Month: "2026-11", Threshold: 50, Tokens: 120, Spent: 100, At: w.Now()}
+		want := budget.Alert{
+			CompanyID:        w.company,
+			TeamID:           w.team,
+			TeamName:         "Look\u202e\nde",
+			Month:            "2026-11",
+			ThresholdPercent: 50,
+			Tokens:           120,
+			Spent:            100,
+		}
 		got := w.alerts()
-		if len(got) != 2 || got[0] != want || got[1].Threshold != 80 {
+		if len(got) != 2 || got[0].Data != want || got[1].Data.ThresholdPercent != 80 || got[0].Type != "budget.reached" || !got[0].Timestamp.Equal(w.Now().Truncate(time.Second)) {
 			w.Errorf("alerts = %+v", got)
 		}
 		all := w.mails()
@@ -161,7 +169,7 @@ func TestANewMonthBeginsByTheCompanysClock(t *testing.T) {
 		}
 		w.spend(1)
 		all := w.alerts()
-		if len(all) != 2 || all[1].Month != "2026-12" || all[1].Spent != 50 || len(w.mails()) != 2 {
+		if len(all) != 2 || all[1].Data.Month != "2026-12" || all[1].Data.Spent != 50 || len(w.mails()) != 2 {
 			w.Errorf("alerts = %+v", all)
 		}
 		zone("UTC") // it is November again, for a while
@@ -351,7 +359,7 @@ func TestEachIsToldOnceHoweverRunsEnd(t *testing.T) {
 			w.Errorf("told %v", got)
 		}
 		for _, a := range w.alerts() {
-			if a.Spent*100 < a.Threshold*200 {
+			if a.Data.Spent*100 < a.Data.ThresholdPercent*200 {
 				w.Errorf("alert = %+v", a)
 			}
 		}

@@ -24,7 +24,7 @@ func TestHardBudgetForThree(t *testing.T) {
 		dbtest.Together(32, func(i int) {
 			d := d
 			d.Principal = generationtest.In(people[i%len(people)], w.team)
-			switch _, err := w.Runs.Create(w.Context(), d, generationtest.Render); {
+			switch _, err := w.Runs.Create(w.Context(), d); {
 			case err == nil:
 				accepted.Add(1)
 			case !fault.Is(err, fault.InsufficientBalance):
@@ -42,7 +42,7 @@ func TestHardBudget(t *testing.T) {
 		blocked := func(price, left int64) {
 			w.Helper()
 			before := w.Rows()
-			_, err := w.Runs.Create(w.Context(), w.draft(price), generationtest.Render)
+			_, err := w.Runs.Create(w.Context(), w.draft(price))
 			f := refused(w, err, fault.InsufficientBalance)
 			if f.Details["reason"] != "budget" || f.Details["required"] != price || f.Details["available"] != left || w.Rows() != before {
 				w.Errorf("details = %v", f.Details)
@@ -97,7 +97,7 @@ func TestAllowanceIsNotBudget(t *testing.T) {
 		d := h.Draft(generationtest.In(anna, team), "cost") // 3 of the allowance, then 1 and 2 tokens
 		h.Create(d)
 		h.Create(d)
-		_, err := h.Runs.Create(h.Context(), d, generationtest.Render)
+		_, err := h.Runs.Create(h.Context(), d)
 		if !fault.Is(err, fault.InsufficientBalance) {
 			h.Errorf("create: %v", err)
 		}
@@ -126,7 +126,7 @@ func TestHardBudgetOfTheMonthInWhichTheWaitingEnds(t *testing.T) {
 				return err
 			}
 			go func() {
-				_, err := w.Runs.Create(w.Context(), d, generationtest.Render)
+				_, err := w.Runs.Create(w.Context(), d)
 				waited <- err
 			}()
 			watch.Until(w.T, "the create to wait", func() bool {

@@ -8,8 +8,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// kept is the row of a budget, with what its team is called and whose it is.
-type kept struct {
+// budgetRow is the row of a budget, with what its team is called and whose it is.
+type budgetRow struct {
 	Draft
 	month               string
 	told                int64
@@ -17,9 +17,9 @@ type kept struct {
 	companyID, teamName string
 }
 
-// read finds the budget of a team that is not removed; lock is added to the
+// readBudget finds the budget of a team that is not removed; lock is added to the
 // query of its row.
-func read(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k kept, err error) {
+func readBudget(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k budgetRow, err error) {
 	var created, updated sqldb.Time
 	err = tx.QueryRow(ctx, `
 		SELECT b.tokens, b.hard, b.webhook_url, b.month, b.told, b.created, b.updated, t.company_id, t.name
@@ -31,8 +31,8 @@ func read(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k kept, err e
 	return k, err
 }
 
-// put makes a budget or replaces all of it but when it was made.
-func put(ctx context.Context, tx *sqldb.Tx, teamID string, k kept) error {
+// putBudget makes a budget or replaces all of it but when it was made.
+func putBudget(ctx context.Context, tx *sqldb.Tx, teamID string, k budgetRow) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO budget (team_id, tokens, hard, webhook_url, month, told, created, updated) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
 		ON CONFLICT (team_id) DO UPDATE SET tokens = excluded.tokens, hard = excluded.hard, webhook_url = excluded.webhook_url,
@@ -44,13 +44,13 @@ func put(ctx context.Context, tx *sqldb.Tx, teamID string, k kept) error {
 	return Sealed.Renew(ctx, tx, `team_id = $1`, teamID)
 }
 
-// move records what is told.
-func move(ctx context.Context, tx *sqldb.Tx, teamID, month string, told int64) error {
+// setAlerted records what is told.
+func setAlerted(ctx context.Context, tx *sqldb.Tx, teamID, month string, told int64) error {
 	_, err := tx.Exec(ctx, `UPDATE budget SET month = $2, told = $3 WHERE team_id = $1`, teamID, month, told)
 	return err
 }
 
-func remove(ctx context.Context, tx *sqldb.Tx, teamID string) (bool, error) {
+func deleteBudget(ctx context.Context, tx *sqldb.Tx, teamID string) (bool, error) {
 	n, err := tx.Exec(ctx, `DELETE FROM budget WHERE team_id = $1`, teamID)
 	return n == 1, err
 }
@@ -61,9 +61,9 @@ func anyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (hard bool, er
 	return hard, err
 }
 
-// addresses gives at most so many of those who can be written to and have one
+// listAddresses gives at most so many of those who can be written to and have one
 // of the roles, in the company or in the team, each once.
-func addresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []string, teamID string, teamRoles []string, most int) ([]string, error) {
+func listAddresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []string, teamID string, teamRoles []string, most int) ([]string, error) {
 	args := []any{companyID, teamID, most}
 	in := func(names []string) string {
 		list := "''" // no role is called that

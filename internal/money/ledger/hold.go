@@ -23,26 +23,26 @@ type Hold struct {
 // fault.InsufficientBalance, and nothing has changed. The account stays locked
 // until the transaction ends.
 func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAllowance int64) (Hold, error) {
-	if err := payable(accountID, price); err != nil {
+	if err := checkPayable(accountID, price); err != nil {
 		return Hold{}, err
 	}
 	if price == 0 {
 		return Hold{}, nil
 	}
-	if err := open(ctx, tx, accountID); err != nil {
+	if err := openAccount(ctx, tx, accountID); err != nil {
 		return Hold{}, err
 	}
 	a, err := lockAccount(ctx, tx, accountID)
 	if err != nil {
 		return Hold{}, fmt.Errorf("reserve: %w", err)
 	}
-	h, enough := a.plan(tx.Now, price, monthlyAllowance)
+	h, enough := a.planHold(tx.Now, price, monthlyAllowance)
 	if !enough {
 		return Hold{}, fault.New(fault.InsufficientBalance, "The account has too few tokens for this.").
 			With("required", h.Tokens).With("available", a.posted-a.held)
 	}
-	month, used := a.allowance(tx.Now)
-	ok, err := hold(ctx, tx, a, h.Tokens, month, used+h.Allowance)
+	month, used := a.allowanceAt(tx.Now)
+	ok, err := holdTokens(ctx, tx, a, h.Tokens, month, used+h.Allowance)
 	if err == nil && !ok {
 		err = errors.New("the account changed while it was locked")
 	}
@@ -55,10 +55,10 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 // Quote says what Reserve would do, without doing it or locking anything: what
 // it would hold, whether the account has enough, and the tokens that it has.
 func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAllowance int64) (h Hold, enough bool, available int64, err error) {
-	if err := payable(accountID, price); err != nil {
+	if err := checkPayable(accountID, price); err != nil {
 		return Hold{}, false, 0, err
 	}
-	found, err := accounts(ctx, tx, []string{accountID})
+	found, err := listAccounts(ctx, tx, []string{accountID})
 	if err != nil {
 		return Hold{}, false, 0, fmt.Errorf("quote: %w", err)
 	}
@@ -66,7 +66,7 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 	if len(found) == 1 {
 		a = found[0]
 	}
-	h, enough = a.plan(tx.Now, price, monthlyAllowance)
+	h, enough = a.planHold(tx.Now, price, monthlyAllowance)
 	return h, enough, a.posted - a.held, nil
 }
 
@@ -81,14 +81,14 @@ func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, 
 	}
 	allowance = min(charge, h.Allowance)
 	tokens = charge - allowance
-	if err := settle(ctx, tx, accountID, runID, h, tokens, allowance); err != nil {
+	if err := settleHold(ctx, tx, accountID, runID, h, tokens, allowance); err != nil {
 		return 0, 0, fmt.Errorf("settle run %s: %w", runID, err)
 	}
 	return tokens, allowance, nil
 }
 
-func settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, tokens, allowance int64) error {
-	if err := open(ctx, tx, accountID); err != nil { // a run that is free may be the first thing an account has
+func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, tokens, allowance int64) error {
+	if err := openAccount(ctx, tx, accountID); err != nil { // a run that is free may be the first thing an account has
 		return err
 	}
 	if _, err := lockAccount(ctx, tx, accountID); err != nil {
@@ -105,39 +105,39 @@ func settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, 
 	}
 	// The record comes before the account's row changes, so that a second
 	// settlement ends here and leaves no trace even if somebody commits it.
-	fresh, err := record(ctx, tx, m)
+	fresh, err := recordMovement(ctx, tx, m)
 	if err != nil {
 		return err
 	}
 	if !fresh {
 		return errors.New("it is settled already")
 	}
-	ok, err := release(ctx, tx, accountID, h, tokens, allowance)
+	ok, err := releaseHold(ctx, tx, accountID, h, tokens, allowance)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return fmt.Errorf("account %s does not hold %+v", accountID, h)
 	}
-	return book(ctx, tx, m)
+	return bookEntries(ctx, tx, m)
 }
 
-// plan divides a price between the allowance and the tokens of the account, and
+// planHold divides a price between the allowance and the tokens of the account, and
 // says whether it has as many.
-func (a account) plan(now time.Time, price, monthlyAllowance int64) (h Hold, enough bool) {
-	b := a.balance(now, monthlyAllowance)
+func (a account) planHold(now time.Time, price, monthlyAllowance int64) (h Hold, enough bool) {
+	b := a.balanceAt(now, monthlyAllowance)
 	h.Allowance = min(price, b.FreeAllowanceLeft)
 	h.Tokens = price - h.Allowance
 	if h.Allowance > 0 {
-		h.Month, _ = a.allowance(now)
+		h.Month, _ = a.allowanceAt(now)
 	}
 	return h, h.Tokens <= b.Tokens
 }
 
-// payable refuses prices and accounts that only a mistake of ours can bring.
-func payable(accountID string, price int64) error {
+// checkPayable refuses prices and accounts that only a mistake of ours can bring.
+func checkPayable(accountID string, price int64) error {
 	if price < 0 || price > maxTokens {
 		return fmt.Errorf("ledger: a price of %d", price)
 	}
-	return owned(accountID)
+	return checkOwned(accountID)
 }

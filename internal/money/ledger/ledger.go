@@ -74,15 +74,15 @@ func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, ki
 	if tokens == 0 || tokens < -maxTokens || tokens > maxTokens {
 		return 0, fault.New(fault.Invalid, "Tokens are a whole number other than 0, at most 1,000,000,000,000 either way.").On("tokens")
 	}
-	if err := open(ctx, tx, accountID); err != nil {
+	if err := openAccount(ctx, tx, accountID); err != nil {
 		return 0, err
 	}
-	return move(ctx, tx, accountID, tokens, kind, note)
+	return moveTokens(ctx, tx, accountID, tokens, kind, note)
 }
 
 // Clear takes back all that an account can spend, and says how much that was.
 func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note string) (tokens int64, err error) {
-	if err := owned(accountID); err != nil {
+	if err := checkOwned(accountID); err != nil {
 		return 0, err
 	}
 	a, err := lockAccount(ctx, tx, accountID)
@@ -93,7 +93,7 @@ func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note 
 		return 0, fmt.Errorf("clear account: %w", err)
 	}
 	tokens = a.posted - a.held
-	_, err = move(ctx, tx, accountID, -tokens, kind, note)
+	_, err = moveTokens(ctx, tx, accountID, -tokens, kind, note)
 	return tokens, err
 }
 
@@ -119,7 +119,7 @@ func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, wi
 	if tokens < 1 || tokens > maxTokens || window <= 0 {
 		return 0, fmt.Errorf("top up: %d tokens each %v", tokens, window)
 	}
-	if err := open(ctx, tx, accountID); err != nil {
+	if err := openAccount(ctx, tx, accountID); err != nil {
 		return 0, err
 	}
 	claimed, err := claimTopUp(ctx, tx, accountID, window)
@@ -134,7 +134,7 @@ func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, wi
 		return 0, fault.New(fault.Forbidden, "This account was topped up already. Try again later.").
 			With("reason", "window").After(next.Sub(tx.Now))
 	}
-	return move(ctx, tx, accountID, tokens, ToppedUp, "")
+	return moveTokens(ctx, tx, accountID, tokens, ToppedUp, "")
 }
 
 // TopUpAt says whether an account can claim the top-up now, and from when on it
@@ -156,30 +156,30 @@ func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Du
 func Balances(ctx context.Context, tx *sqldb.Tx, ids []string, monthlyAllowance int64) (map[string]Balance, error) {
 	all := make(map[string]Balance, len(ids))
 	for _, id := range ids {
-		all[id] = account{}.balance(tx.Now, monthlyAllowance)
+		all[id] = account{}.balanceAt(tx.Now, monthlyAllowance)
 	}
 	if len(ids) == 0 {
 		return all, nil
 	}
-	found, err := accounts(ctx, tx, ids)
+	found, err := listAccounts(ctx, tx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("balances: %w", err)
 	}
 	for _, a := range found {
-		all[a.id] = a.balance(tx.Now, monthlyAllowance)
+		all[a.id] = a.balanceAt(tx.Now, monthlyAllowance)
 	}
 	return all, nil
 }
 
-func (a account) balance(now time.Time, monthlyAllowance int64) Balance {
-	_, used := a.allowance(now)
+func (a account) balanceAt(now time.Time, monthlyAllowance int64) Balance {
+	_, used := a.allowanceAt(now)
 	return Balance{Tokens: a.posted - a.held, Held: a.held, FreeAllowanceLeft: max(max(monthlyAllowance, 0)-used, 0)}
 }
 
-// allowance is the month that counts, and what was used in it. The month moves
+// allowanceAt is the month that counts, and what was used in it. The month moves
 // on but never back: who began just before midnight and waited for somebody who
 // began after must not make the new month's allowance whole again.
-func (a account) allowance(now time.Time) (month string, used int64) {
+func (a account) allowanceAt(now time.Time) (month string, used int64) {
 	month = now.UTC().Format(allowanceForm)
 	if a.allowanceMonth < month {
 		return month, 0
@@ -187,17 +187,17 @@ func (a account) allowance(now time.Time) (month string, used int64) {
 	return a.allowanceMonth, a.allowanceUsed
 }
 
-// owned refuses what is nobody's account.
-func owned(accountID string) error {
+// checkOwned refuses what is nobody's account.
+func checkOwned(accountID string) error {
 	if accountID == "" || strings.HasPrefix(accountID, systemPrefix) {
 		return errors.New("ledger: " + accountID + " is nobody's account")
 	}
 	return nil
 }
 
-// open makes the account's row where it is new.
-func open(ctx context.Context, tx *sqldb.Tx, accountID string) error {
-	if err := owned(accountID); err != nil {
+// openAccount makes the account's row where it is new.
+func openAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+	if err := checkOwned(accountID); err != nil {
 		return err
 	}
 	if err := insertAccount(ctx, tx, accountID); err != nil {
@@ -206,9 +206,9 @@ func open(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	return nil
 }
 
-// move takes tokens from the system's account to one that is open.
-func move(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
-	balance, ok, err := post(ctx, tx, accountID, tokens)
+// moveTokens takes tokens from the system's account to one that is open.
+func moveTokens(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
+	balance, ok, err := postTokens(ctx, tx, accountID, tokens)
 	if err != nil {
 		return 0, fmt.Errorf("move tokens: %w", err)
 	}
@@ -224,10 +224,10 @@ func move(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kin
 		account: accountID,
 		tokens:  tokens,
 	}
-	if _, err := record(ctx, tx, m); err != nil {
+	if _, err := recordMovement(ctx, tx, m); err != nil {
 		return 0, fmt.Errorf("move tokens: %w", err)
 	}
-	if err := book(ctx, tx, m); err != nil {
+	if err := bookEntries(ctx, tx, m); err != nil {
 		return 0, fmt.Errorf("move tokens: %w", err)
 	}
 	return balance, nil

@@ -14,12 +14,12 @@ import (
 // entries. Those without one must be those that old names, what Old gave when
 // seals began.
 func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, tell func(problem string)) error {
-	var unsealed legacy
-	err := movements(ctx, tx, func(m movement, created int64, seal string) error {
+	var unsealed unsealedSet
+	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
 		switch {
 		case seal == "":
-			unsealed.add(m.seal(tx, created))
-		case !hmac.Equal([]byte(seal), []byte(m.seal(tx, created))):
+			unsealed.add(m.sealedHash(tx, created))
+		case !hmac.Equal([]byte(seal), []byte(m.sealedHash(tx, created))):
 			tell("ledger_transaction " + m.id + " is not as it was sealed")
 		}
 		return nil
@@ -36,10 +36,10 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, tell func(proble
 // Old names the transactions without a seal as they are, "" where there are
 // none. The table refuses changes, so they cannot be given one.
 func Old(ctx context.Context, tx *sqldb.Tx) (string, error) {
-	var unsealed legacy
-	err := movements(ctx, tx, func(m movement, created int64, seal string) error {
+	var unsealed unsealedSet
+	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
 		if seal == "" {
-			unsealed.add(m.seal(tx, created))
+			unsealed.add(m.sealedHash(tx, created))
 		}
 		return nil
 	})
@@ -52,20 +52,20 @@ type Sum struct {
 	TopUps  int64 // how many
 }
 
-// legacy is a set of rows: how many, and the sum of their seals, which does not
+// unsealedSet is a set of rows: how many, and the sum of their seals, which does not
 // depend on their order.
-type legacy struct {
+type unsealedSet struct {
 	count int
 	sum   [32]byte
 }
 
-func (l *legacy) add(seal string) {
+func (l *unsealedSet) add(seal string) {
 	l.count++
 	raw, _ := hex.DecodeString(seal) // as Tx.Seal writes it
 	subtle.XORBytes(l.sum[:], l.sum[:], raw)
 }
 
-func (l *legacy) String() string {
+func (l *unsealedSet) String() string {
 	if l.count == 0 {
 		return ""
 	}

@@ -17,9 +17,9 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// post adds tokens to the account, or takes them, unless that leaves it below
+// postTokens adds tokens to the account, or takes them, unless that leaves it below
 // zero. The balance is what can be spent then, or could be all along.
-func post(ctx context.Context, tx *sqldb.Tx, id string, tokens int64) (balance int64, ok bool, err error) {
+func postTokens(ctx context.Context, tx *sqldb.Tx, id string, tokens int64) (balance int64, ok bool, err error) {
 	err = tx.QueryRow(ctx, `
 		UPDATE ledger_account SET posted = posted + $1 WHERE id = $2 AND posted - held + $1 >= 0
 		RETURNING posted - held`, tokens, id).Scan(&balance)
@@ -41,24 +41,24 @@ type movement struct {
 	allowance       int64 // what a settlement used of it
 }
 
-// seal gives the keyed hash of the movement, both of its sides included.
-func (m movement) seal(tx *sqldb.Tx, created int64) string {
+// sealedHash gives the keyed hash of the movement, both of its sides included.
+func (m movement) sealedHash(tx *sqldb.Tx, created int64) string {
 	return tx.Seal("ledger_transaction", m.id, string(m.kind), m.note, m.runID, m.system, m.account,
 		strconv.FormatInt(m.tokens, 10), strconv.FormatInt(m.allowance, 10), strconv.FormatInt(created, 10))
 }
 
-// record writes the transaction down, unless its run has one already.
-func record(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, err error) {
+// recordMovement writes the transaction down, unless its run has one already.
+func recordMovement(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO ledger_transaction (id, kind, note, created, run_id, seal) VALUES ($1, $2, $3, $4, nullif($5, ''), $6)
 		ON CONFLICT (run_id) WHERE run_id IS NOT NULL DO NOTHING`,
-		m.id, string(m.kind), m.note, sqldb.At(tx.Now), m.runID, m.seal(tx, tx.Now.UnixMicro()))
+		m.id, string(m.kind), m.note, sqldb.At(tx.Now), m.runID, m.sealedHash(tx, tx.Now.UnixMicro()))
 	return n == 1, err
 }
 
-// book writes down what was done to the account, and does the other side. It
+// bookEntries writes down what was done to the account, and does the other side. It
 // comes to the system's row last: everybody waits there.
-func book(ctx context.Context, tx *sqldb.Tx, m movement) error {
+func bookEntries(ctx context.Context, tx *sqldb.Tx, m movement) error {
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, $2, 0, '', 0)
 		ON CONFLICT (id) DO UPDATE SET posted = ledger_account.posted + excluded.posted`, m.system, -m.tokens); err != nil {
@@ -76,9 +76,9 @@ func lockAccount(ctx context.Context, tx *sqldb.Tx, id string) (a account, err e
 	return a, err
 }
 
-// hold reserves tokens and has the account's allowance at month and used, unless
+// holdTokens reserves tokens and has the account's allowance at month and used, unless
 // it is no longer as it was found or has too few tokens.
-func hold(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month string, used int64) (ok bool, err error) {
+func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month string, used int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE ledger_account SET held = held + $1, allowance_month = $2, allowance_used = $3
 		WHERE id = $4 AND posted - held >= $1 AND allowance_month = $5 AND allowance_used = $6`,
@@ -86,10 +86,10 @@ func hold(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month st
 	return n == 1, err
 }
 
-// release ends a hold: the tokens that are paid go, the others are free again,
+// releaseHold ends a hold: the tokens that are paid go, the others are free again,
 // and so is what was not used of the allowance if the account still counts that
 // month. It does nothing where the account does not hold as much.
-func release(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, allowance int64) (ok bool, err error) {
+func releaseHold(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, allowance int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE ledger_account SET posted = posted - $1, held = held - $2,
 			allowance_used = allowance_used - CASE WHEN allowance_month = $3 THEN CAST($4 AS BIGINT) ELSE 0 END
@@ -128,7 +128,7 @@ func (a *account) scan(s sqldb.Scanner) error {
 	return s.Scan(&a.id, &a.posted, &a.held, &a.allowanceMonth, &a.allowanceUsed)
 }
 
-func accounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error) {
+func listAccounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error) {
 	places := make([]string, len(ids))
 	args := make([]any, len(ids))
 	for i, id := range ids {
@@ -174,9 +174,9 @@ func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
 	return all, err
 }
 
-// movements reads every transaction with its entries as it was booked. One with
+// eachMovement reads every transaction with its entries as it was booked. One with
 // other than two sides has no seal that fits.
-func movements(ctx context.Context, tx *sqldb.Tx, found func(m movement, created int64, seal string) error) error {
+func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, created int64, seal string) error) error {
 	return tx.Each(ctx, `
 		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), t.created, t.seal,
 			coalesce((SELECT max(e.account_id) FROM ledger_entry e WHERE e.transaction_id = t.id AND e.account_id LIKE '`+systemPrefix+`%'), ''),

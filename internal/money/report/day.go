@@ -11,17 +11,17 @@ const day = int64(24 * time.Hour / time.Microsecond)
 // that comes again belongs to the new day.
 func dayOf(moment int64, loc *time.Location) int64 {
 	t := time.UnixMicro(moment).In(loc)
-	d := date(t)
+	d := calendarDay(t)
 	if start, _ := t.ZoneBounds(); !start.IsZero() {
-		d = max(d, date(start.Add(-time.Microsecond).In(loc)))
+		d = max(d, calendarDay(start.Add(-time.Microsecond).In(loc)))
 	}
 	return d
 }
 
-// date is the day that a calendar shows.
-func date(t time.Time) int64 {
+// calendarDay is the day that a calendar shows.
+func calendarDay(t time.Time) int64 {
 	y, m, d := t.Date()
-	return floor(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).UnixMicro(), day)
+	return floorDiv(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).UnixMicro(), day)
 }
 
 // dayStart is the first moment of a day, or of the next that there is: clocks
@@ -47,7 +47,7 @@ func dayName(d int64) string { return time.UnixMicro(d * day).UTC().Format(time.
 // dayNamed is the day with a name.
 func dayNamed(name string) (int64, error) {
 	t, err := time.Parse(time.DateOnly, name)
-	return floor(t.UnixMicro(), day), err
+	return floorDiv(t.UnixMicro(), day), err
 }
 
 // monthOf is the calendar month that a moment lies in by a clock: its name, its
@@ -55,7 +55,7 @@ func dayNamed(name string) (int64, error) {
 func monthOf(t time.Time, loc *time.Location) (name string, first, end int64) {
 	y, m, _ := time.UnixMicro(dayOf(t.UnixMicro(), loc) * day).UTC().Date()
 	begin := time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
-	return begin.Format("2006-01"), date(begin), date(begin.AddDate(0, 1, 0))
+	return begin.Format("2006-01"), calendarDay(begin), calendarDay(begin.AddDate(0, 1, 0))
 }
 
 // stretch is a time in which a clock does not change.
@@ -65,8 +65,8 @@ type stretch struct {
 	first  int64 // no moment of it lies in an earlier day
 }
 
-// stretches cover the time from a moment to another.
-func stretches(from, until int64, loc *time.Location) (all []stretch) {
+// clockStretches cover the time from a moment to another.
+func clockStretches(from, until int64, loc *time.Location) (all []stretch) {
 	for from <= until {
 		t := time.UnixMicro(from).In(loc)
 		_, offset := t.Zone()
@@ -81,8 +81,8 @@ func stretches(from, until int64, loc *time.Location) (all []stretch) {
 	return all
 }
 
-// floor divides and rounds down.
-func floor(a, b int64) int64 {
+// floorDiv divides and rounds down.
+func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
 		q--

@@ -43,7 +43,7 @@ func TestDays(t *testing.T) {
 		// Every moment lies in the day that began last.
 		from, until := dayStart(around-2, loc), dayStart(around+3, loc)
 		step := 13 * int64(time.Minute/time.Microsecond)
-		parts := stretches(from, until, loc)
+		parts := clockStretches(from, until, loc)
 		for m := from; m < until; m += step {
 			for _, m := range []int64{m, m - 1} {
 				d := dayOf(m, loc)
@@ -54,7 +54,7 @@ func TestDays(t *testing.T) {
 					continue
 				}
 				i := slices.IndexFunc(parts, func(s stretch) bool { return m < s.until })
-				if s := max(floor(m+parts[i].offset, day), parts[i].first); s != d {
+				if s := max(floorDiv(m+parts[i].offset, day), parts[i].first); s != d {
 					t.Fatalf("%s: %v lies in %s by its stretch, want %s", c.name, time.UnixMicro(m).UTC(), dayName(s), dayName(d))
 				}
 			}
@@ -113,7 +113,7 @@ func TestPieces(t *testing.T) {
 		{"backwards with nothing later", at("2027-11-02 00:20:00"), at("2027-11-01 00:20:00"), true, true, nil},
 	} {
 		var got []source
-		all := pieces(c.from, c.until, c.open, loc, c.quarters)
+		all := splitPieces(c.from, c.until, c.open, loc, c.quarters)
 		next := c.from.UnixMicro()
 		if next < 0 {
 			next = dayStart(dayOf(0, loc), loc)

@@ -66,14 +66,14 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 	// Most ask until now: then no part of today has to be taken apart.
 	open := q.Until.IsZero()
 	if !open {
-		since, err := endedSince(ctx, tx, q.CompanyID, moment(q.Until))
+		since, err := endedSince(ctx, tx, q.CompanyID, microseconds(q.Until))
 		if err != nil {
 			return plan{}, err
 		}
 		open = !since
 	}
 	p := plan{companyID: q.CompanyID, filter: f, grain: grainFor(by, f)}
-	p.pieces = pieces(q.From, q.Until, open, loc, p.grain == "day")
+	p.pieces = splitPieces(q.From, q.Until, open, loc, p.grain == "day")
 	return p, nil
 }
 
@@ -103,11 +103,11 @@ func grainFor(by []Dimension, f filter) string {
 	return "all"
 }
 
-// pieces cuts a time into whole days and what is left of others. In an open one
+// splitPieces cuts a time into whole days and what is left of others. In an open one
 // nothing has ended after it.
-func pieces(from, until time.Time, open bool, loc *time.Location, quarters bool) (all []piece) {
-	begin := max(moment(from), 0)
-	end := moment(until)
+func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters bool) (all []piece) {
+	begin := max(microseconds(from), 0)
+	end := microseconds(until)
 	if !until.IsZero() && begin >= end {
 		return nil
 	}
@@ -115,9 +115,9 @@ func pieces(from, until time.Time, open bool, loc *time.Location, quarters bool)
 	if begin > 0 && begin > dayStart(first, loc) { // nothing ended before 1970
 		next := dayStart(first+1, loc)
 		if !open && end <= next {
-			return edge(begin, end, first, quarters)
+			return splitPartialDay(begin, end, first, quarters)
 		}
-		all = edge(begin, next, first, quarters)
+		all = splitPartialDay(begin, next, first, quarters)
 		first = dayOf(next, loc)
 	}
 	if open {
@@ -128,21 +128,21 @@ func pieces(from, until time.Time, open bool, loc *time.Location, quarters bool)
 		all = append(all, piece{of: ofDays, from: first, until: last})
 	}
 	if start := dayStart(last, loc); start < end {
-		all = append(all, edge(start, end, last, quarters)...)
+		all = append(all, splitPartialDay(start, end, last, quarters)...)
 	}
 	return all
 }
 
-// edge cuts a part of a day into whole quarters, where there are sums of them,
+// splitPartialDay cuts a part of a day into whole quarters, where there are sums of them,
 // and what is left.
-func edge(from, until, day int64, quarters bool) (all []piece) {
+func splitPartialDay(from, until, day int64, quarters bool) (all []piece) {
 	runs := func(from, until int64) {
 		if from < until {
 			all = append(all, piece{of: ofRuns, from: from, until: until, day: day})
 		}
 	}
-	first := floor(from+quarter-1, quarter)
-	last := floor(until, quarter)
+	first := floorDiv(from+quarter-1, quarter)
+	last := floorDiv(until, quarter)
 	if !quarters || first >= last {
 		runs(from, until)
 		return all
@@ -153,8 +153,8 @@ func edge(from, until, day int64, quarters bool) (all []piece) {
 	return all
 }
 
-// moment is the first that is not before t: those of runs are microseconds.
-func moment(t time.Time) int64 {
+// microseconds is the first that is not before t: those of runs are microseconds.
+func microseconds(t time.Time) int64 {
 	m := t.UnixMicro()
 	if time.UnixMicro(m).Before(t) {
 		m++

@@ -104,11 +104,11 @@ type Place struct {
 // Add counts a run that has just ended, in the transaction that ends it. Where
 // several rows are locked they are locked in one order, the busiest last.
 func Add(ctx context.Context, tx *sqldb.Tx, e Ended) error {
-	loc, err := holdZone(ctx, tx, e.CompanyID)
+	loc, err := shareZone(ctx, tx, e.CompanyID)
 	if err != nil {
 		return fmt.Errorf("clock of company %s: %w", e.CompanyID, err)
 	}
-	return add(ctx, tx, e, dayOf(e.Finished.UnixMicro(), loc))
+	return addCounts(ctx, tx, e, dayOf(e.Finished.UnixMicro(), loc))
 }
 
 // Usage gives at most limit rows, grouped by the dimensions in their order, and
@@ -121,7 +121,7 @@ func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []s
 	if err != nil || len(p.pieces) == 0 {
 		return nil, err
 	}
-	return usage(ctx, tx, p, by, after, limit)
+	return listUsage(ctx, tx, p, by, after, limit)
 }
 
 // Keys are what a row is sorted by, for the page that comes after it.
@@ -152,7 +152,7 @@ func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
 	if err != nil || len(p.pieces) == 0 {
 		return Count{}, err
 	}
-	return total(ctx, tx, p)
+	return sumTotal(ctx, tx, p)
 }
 
 // Runs gives at most limit runs, those that ended last first: those after a
@@ -162,7 +162,7 @@ func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Place, limit int) (
 	if err != nil || !ok {
 		return nil, err
 	}
-	return runs(ctx, tx, q, f, after, limit)
+	return listRuns(ctx, tx, q, f, after, limit)
 }
 
 // Spent is what a team was charged in the calendar month that a moment lies in by
@@ -173,7 +173,7 @@ func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.
 		return "", 0, err
 	}
 	month, first, end := monthOf(at, loc)
-	tokens, err = charged(ctx, tx, companyID, teamID, first, end)
+	tokens, err = sumCharged(ctx, tx, companyID, teamID, first, end)
 	return month, tokens, err
 }
 
@@ -243,11 +243,11 @@ func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	return err
 }
 
-// holdZone gives the clock of a company, which stays until the transaction ends.
-func holdZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
+// shareZone gives the clock of a company, which stays until the transaction ends.
+func shareZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
 	name, err := zoneName(ctx, tx, companyID, tx.Dialect.ForShare)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		if err := makeZone(ctx, tx, companyID); err != nil {
+		if err := insertZone(ctx, tx, companyID); err != nil {
 			return nil, err
 		}
 		name, err = zoneName(ctx, tx, companyID, tx.Dialect.ForShare)
@@ -261,7 +261,7 @@ func holdZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Locati
 // lockZone gives the name of a company's clock, and keeps everybody from adding
 // to its sums.
 func lockZone(ctx context.Context, tx *sqldb.Tx, companyID string) (string, error) {
-	if err := makeZone(ctx, tx, companyID); err != nil {
+	if err := insertZone(ctx, tx, companyID); err != nil {
 		return "", err
 	}
 	return zoneName(ctx, tx, companyID, tx.Dialect.ForUpdate)

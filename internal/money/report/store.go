@@ -19,8 +19,8 @@ func zoneName(ctx context.Context, tx *sqldb.Tx, companyID, lock string) (name s
 	return name, err
 }
 
-// makeZone gives a company that has none the clock that all begin with.
-func makeZone(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+// insertZone gives a company that has none the clock that all begin with.
+func insertZone(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO report_zone (company_id, zone) VALUES ($1, 'UTC') ON CONFLICT (company_id) DO NOTHING`, companyID)
 	return err
 }
@@ -38,9 +38,9 @@ const (
 	counts = `runs, succeeded, failed, cancelled, results, tokens_charged, allowance_used, took_ms`
 )
 
-// add counts a run in every grain. The rows are locked in this order, and the
+// addCounts counts a run in every grain. The rows are locked in this order, and the
 // ones that all runs of a company share come last.
-func add(ctx context.Context, tx *sqldb.Tx, e Ended, day int64) error {
+func addCounts(ctx context.Context, tx *sqldb.Tx, e Ended, day int64) error {
 	var took int64
 	if !e.Started.IsZero() {
 		took = e.Finished.Sub(e.Started).Milliseconds()
@@ -67,7 +67,7 @@ func add(ctx context.Context, tx *sqldb.Tx, e Ended, day int64) error {
 			failed = report_sum.failed + excluded.failed, cancelled = report_sum.cancelled + excluded.cancelled,
 			results = report_sum.results + excluded.results, tokens_charged = report_sum.tokens_charged + excluded.tokens_charged,
 			allowance_used = report_sum.allowance_used + excluded.allowance_used, took_ms = report_sum.took_ms + excluded.took_ms`,
-		e.CompanyID, day, floor(e.Finished.UnixMicro(), quarter), e.TeamID, e.PersonID, e.ToolID, e.Plugin, e.Credential, e.CredentialID,
+		e.CompanyID, day, floorDiv(e.Finished.UnixMicro(), quarter), e.TeamID, e.PersonID, e.ToolID, e.Plugin, e.Credential, e.CredentialID,
 		ended("succeeded"), ended("failed"), ended("cancelled"), e.Results, e.TokensCharged, e.AllowanceUsed, took)
 	return err
 }
@@ -87,7 +87,7 @@ func recountQuarters(ctx context.Context, tx *sqldb.Tx, companyID string) error 
 	_, err := tx.Exec(ctx, `
 		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
 		SELECT company_id, 'quarter', slot, '', '', '', '', '', '', `+summed+` FROM (
-			SELECT r.company_id, r.finished / `+number(quarter)+` AS slot, `+runCounts+` FROM run r WHERE r.company_id = $1 AND r.finished IS NOT NULL) AS ended
+			SELECT r.company_id, r.finished / `+formatNumber(quarter)+` AS slot, `+runCounts+` FROM run r WHERE r.company_id = $1 AND r.finished IS NOT NULL) AS ended
 		GROUP BY company_id, slot`, companyID)
 	return err
 }
@@ -108,7 +108,7 @@ func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
 		SELECT company_id, 'all', slot, `+keys+`, `+summed+` FROM (
-			SELECT r.company_id, `+daySlot(&a, stretches(*first, *last, loc))+` AS slot, `+keys+`, `+runCounts+` FROM run r
+			SELECT r.company_id, `+daySlot(&a, clockStretches(*first, *last, loc))+` AS slot, `+keys+`, `+runCounts+` FROM run r
 			WHERE r.company_id = `+company+` AND r.finished IS NOT NULL) AS ended
 		GROUP BY company_id, slot, `+keys, a...); err != nil {
 		return err
@@ -136,7 +136,7 @@ func daySlot(a *args, all []stretch) string {
 	for _, s := range all {
 		// A day more and one less: what is divided is never below zero, where
 		// division rounds up.
-		slot := `(r.finished + ` + a.add(s.offset+day) + `) / ` + number(day) + ` - 1`
+		slot := `(r.finished + ` + a.add(s.offset+day) + `) / ` + formatNumber(day) + ` - 1`
 		until := a.add(s.until)
 		first := a.add(s.first)
 		b.WriteString(` WHEN r.finished < ` + until + ` AND ` + slot + ` < ` + first + ` THEN CAST(` + first + ` AS BIGINT) WHEN r.finished < ` + until + ` THEN ` + slot)
@@ -145,7 +145,7 @@ func daySlot(a *args, all []stretch) string {
 	return b.String()
 }
 
-func number(n int64) string { return strconv.FormatInt(n, 10) }
+func formatNumber(n int64) string { return strconv.FormatInt(n, 10) }
 
 // Reading.
 
@@ -160,9 +160,9 @@ func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int6
 	return any, err
 }
 
-// charged is what a team paid on some days. They are listed, since the days come
+// sumCharged is what a team paid on some days. They are listed, since the days come
 // before the team in the key.
-func charged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
+func sumCharged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
 	var a args
 	company := a.add(companyID)
 	team := a.add(teamID)
@@ -184,8 +184,8 @@ func (a *args) add(v any) string {
 	return "$" + strconv.Itoa(len(*a))
 }
 
-// where narrows to what a filter matches, in rows that have the ids at prefix.
-func (f filter) where(a *args, prefix string) string {
+// whereClause narrows to what a filter matches, in rows that have the ids at prefix.
+func (f filter) whereClause(a *args, prefix string) string {
 	var b strings.Builder
 	for _, one := range [...]struct{ column, id string }{{"team_id", f.teamID}, {"tool_id", f.toolID}, {"person_id", f.personID}} {
 		if one.id != "" {
@@ -195,9 +195,9 @@ func (f filter) where(a *args, prefix string) string {
 	return b.String()
 }
 
-// rows are the sums and the runs that answer a query, under the names of the
+// rowsQuery are the sums and the runs that answer a query, under the names of the
 // columns of sums, and day.
-func (p plan) rows(a *args) string {
+func (p plan) rowsQuery(a *args) string {
 	company := a.add(p.companyID)
 	var parts []string
 	for _, one := range p.pieces {
@@ -207,13 +207,13 @@ func (p plan) rows(a *args) string {
 		switch one.of {
 		case ofDays:
 			parts = append(parts, `SELECT slot AS day, `+keys+`, `+counts+` FROM report_sum s
-				WHERE company_id = `+company+` AND grain = `+a.add(p.grain)+` AND `+within(`slot`)+p.where(a, `s.`))
+				WHERE company_id = `+company+` AND grain = `+a.add(p.grain)+` AND `+within(`slot`)+p.whereClause(a, `s.`))
 		case ofQuarters: // asked for by day only
 			parts = append(parts, `SELECT CAST(`+a.add(one.day)+` AS BIGINT) AS day, `+keys+`, `+counts+` FROM report_sum
 				WHERE company_id = `+company+` AND grain = 'quarter' AND `+within(`slot`))
 		case ofRuns:
 			parts = append(parts, `SELECT CAST(`+a.add(one.day)+` AS BIGINT) AS day, `+keys+`, `+runCounts+` FROM run r
-				WHERE r.company_id = `+company+` AND `+within(`r.finished`)+p.where(a, `r.`))
+				WHERE r.company_id = `+company+` AND `+within(`r.finished`)+p.whereClause(a, `r.`))
 		}
 	}
 	return strings.Join(parts, ` UNION ALL `)
@@ -225,15 +225,15 @@ const sums = `CAST(coalesce(sum(runs), 0) AS BIGINT) AS n1, CAST(coalesce(sum(su
 	CAST(coalesce(sum(cancelled), 0) AS BIGINT) AS n4, CAST(coalesce(sum(results), 0) AS BIGINT) AS n5, CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) AS n6,
 	CAST(coalesce(sum(allowance_used), 0) AS BIGINT) AS n7, CAST(coalesce(sum(took_ms), 0) AS BIGINT) AS n8`
 
-// fields are where the sums are read into.
-func (c *Count) fields(ms *int64) []any {
+// scanTargets are where the sums are read into.
+func (c *Count) scanTargets(ms *int64) []any {
 	return []any{&c.Runs, &c.Succeeded, &c.Failed, &c.Cancelled, &c.Results, &c.TokensCharged, &c.AllowanceUsed, ms}
 }
 
-func total(ctx context.Context, tx *sqldb.Tx, p plan) (c Count, err error) {
+func sumTotal(ctx context.Context, tx *sqldb.Tx, p plan) (c Count, err error) {
 	var a args
 	var ms int64
-	err = tx.QueryRow(ctx, `SELECT `+sums+` FROM (`+p.rows(&a)+`) AS pieces`, a...).Scan(c.fields(&ms)...)
+	err = tx.QueryRow(ctx, `SELECT `+sums+` FROM (`+p.rowsQuery(&a)+`) AS pieces`, a...).Scan(c.scanTargets(&ms)...)
 	c.Took = time.Duration(ms) * time.Millisecond
 	return c, err
 }
@@ -256,9 +256,9 @@ const (
 	label   = `coalesce(a.name, d.plugin_kind, '')`
 )
 
-func usage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after []string, limit int) ([]Row, error) {
+func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after []string, limit int) ([]Row, error) {
 	var a args
-	pieces := p.rows(&a)
+	pieces := p.rowsQuery(&a)
 	var grouped, shown []string
 	joined := ``
 	for _, d := range by {
@@ -300,7 +300,7 @@ func usage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after []st
 			GROUP BY `+list+` ORDER BY `+list+` LIMIT `+a.add(int64(limit))+`) AS g`+joined+`
 		ORDER BY `+order, a, func(row sqldb.Scanner) (r Row, err error) {
 		var ms, day int64
-		fields := r.fields(&ms)
+		fields := r.scanTargets(&ms)
 		for _, d := range by {
 			switch d {
 			case Day:
@@ -336,16 +336,16 @@ func usage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after []st
 	})
 }
 
-func runs(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, limit int) ([]Run, error) {
+func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, limit int) ([]Run, error) {
 	var a args
-	where := `r.company_id = ` + a.add(q.CompanyID) + ` AND r.finished >= ` + a.add(moment(q.From))
+	where := `r.company_id = ` + a.add(q.CompanyID) + ` AND r.finished >= ` + a.add(microseconds(q.From))
 	if !q.Until.IsZero() {
-		where += ` AND r.finished < ` + a.add(moment(q.Until))
+		where += ` AND r.finished < ` + a.add(microseconds(q.Until))
 	}
 	if after != nil {
 		where += ` AND (r.finished, r.id) < (` + a.add(sqldb.At(after.Finished)) + `, ` + a.add(after.ID) + `)`
 	}
-	where += f.where(&a, `r.`)
+	where += f.whereClause(&a, `r.`)
 	return sqldb.All(ctx, tx, `
 		SELECT r.id, r.status, r.error_code, r.team_id, coalesce(t.name, ''), r.person_id, `+address+`, r.tool_id, r.plugin, r.credential, r.credential_id, `+label+`,
 			r.num_results, r.results, r.tokens_charged, r.allowance_used, r.created, r.started, r.finished
@@ -393,7 +393,7 @@ var Checks = []sqldb.Check{
 			SELECT company_id, slot, ` + counts + ` FROM report_sum WHERE grain = 'quarter'
 			UNION ALL
 			SELECT company_id, slot, ` + less + ` FROM (
-				SELECT company_id, finished / ` + number(quarter) + ` AS slot, ` + runCounts + ` FROM run r WHERE company_id IS NOT NULL AND finished IS NOT NULL) AS ended) AS compared
+				SELECT company_id, finished / ` + formatNumber(quarter) + ` AS slot, ` + runCounts + ` FROM run r WHERE company_id IS NOT NULL AND finished IS NOT NULL) AS ended) AS compared
 		GROUP BY company_id, slot HAVING ` + differ},
 	{Name: "coarser sums are those of the finest", Query: `
 		SELECT 'company ' || company_id || ' ' || grain || ' ' || team_id || person_id || tool_id || plugin || credential || credential_id || ' day ' || CAST(slot AS TEXT) FROM (

@@ -51,26 +51,26 @@ const (
 // Permanent. They do not repeat the message.
 func (m Message) Check() error {
 	switch {
-	case !bareAddress(m.To):
+	case !isBareAddress(m.To):
 		return permanent{errors.New("check mail: the recipient is no address")}
-	case m.Subject == "" || utf8.RuneCountInString(m.Subject) > maxSubject || !printable(m.Subject, ""):
+	case m.Subject == "" || utf8.RuneCountInString(m.Subject) > maxSubject || !isPrintable(m.Subject, ""):
 		return permanent{errors.New("check mail: the subject is empty, too long or not one line of text")}
-	case m.Text == "" || len(m.Text) > maxText || !printable(m.Text, "\n\t"):
+	case m.Text == "" || len(m.Text) > maxText || !isPrintable(m.Text, "\n\t"):
 		return permanent{errors.New("check mail: the text is empty, too long or not text")}
 	}
 	return nil
 }
 
-// bareAddress tells whether s is an address and nothing but that. Quoted local
+// isBareAddress tells whether s is an address and nothing but that. Quoted local
 // parts, which may hold nearly anything, are left out.
-func bareAddress(s string) bool {
+func isBareAddress(s string) bool {
 	a, err := mail.ParseAddress(s)
-	return err == nil && a.Address == s && len(s) <= maxAddress && printable(s, "")
+	return err == nil && a.Address == s && len(s) <= maxAddress && isPrintable(s, "")
 }
 
-// printable tells whether s is text without control characters but those
+// isPrintable tells whether s is text without control characters but those
 // allowed. Line and paragraph separators count as control characters.
-func printable(s, allowed string) bool {
+func isPrintable(s, allowed string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) && !strings.ContainsRune(allowed, r)
 	})

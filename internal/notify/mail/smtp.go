@@ -41,7 +41,7 @@ func SMTP(s Settings) (Sender, error) {
 		return nil, errors.New("mail settings: the address is not host:port")
 	}
 	from, err := mail.ParseAddress(s.From)
-	if err != nil || !bareAddress(from.Address) || !printable(from.Name, "") {
+	if err != nil || !isBareAddress(from.Address) || !isPrintable(from.Name, "") {
 		return nil, errors.New("mail settings: the sender is no address")
 	}
 	options := []gomail.Option{
@@ -61,7 +61,7 @@ func SMTP(s Settings) (Sender, error) {
 		wrap := &tls.Dialer{NetDialer: dialer, Config: secure}
 		server.dial = func(ctx context.Context) (net.Conn, error) { return wrap.DialContext(ctx, "tcp", s.Address) }
 	case "none":
-		if s.Username != "" && !local(host) {
+		if s.Username != "" && !isLocalHost(host) {
 			return nil, errors.New("mail settings: a password is not sent to another machine without TLS")
 		}
 		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
@@ -78,8 +78,10 @@ func SMTP(s Settings) (Sender, error) {
 	return server, nil
 }
 
-// local tells whether the host is this machine by name, whatever DNS says.
-func local(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
+// isLocalHost tells whether the host is this machine by name, whatever DNS says.
+func isLocalHost(host string) bool {
+	return host == "localhost" || host == "127.0.0.1" || host == "::1"
+}
 
 type server struct {
 	host, domain string
@@ -108,7 +110,7 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return fmt.Errorf("send mail: %w", err)
 	}
-	msg := s.compose(m)
+	msg := s.composeMessage(m)
 	err = client.DialAndSendWithContext(ctx, msg)
 	switch {
 	case msg.IsDelivered():
@@ -118,12 +120,12 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("send mail: %w", context.Cause(ctx))
 	default:
-		return judge(err)
+		return classifyError(err)
 	}
 }
 
-// compose writes the message as mail carries it.
-func (s *server) compose(m Message) *gomail.Msg {
+// composeMessage writes the message as mail carries it.
+func (s *server) composeMessage(m Message) *gomail.Msg {
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(s.from)
 	msg.ToMailAddress(&mail.Address{Address: m.To})
@@ -138,9 +140,9 @@ func (s *server) compose(m Message) *gomail.Msg {
 // and for whoever has them, so they are kept out of errors.
 var links = regexp.MustCompile(`(?i)[a-z]+://\S+`)
 
-// judge marks the refusals of this message and its recipient. What a server
+// classifyError marks the refusals of this message and its recipient. What a server
 // has against us, our password or our address, the operator can mend.
-func judge(err error) error {
+func classifyError(err error) error {
 	said := links.ReplaceAllString(err.Error(), "[link]")
 	refused, ok := errors.AsType[*gomail.SendError](err)
 	if ok && refused.ErrorCode() >= 500 && refused.Reason != gomail.ErrSMTPMailFrom {

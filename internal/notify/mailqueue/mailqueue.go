@@ -21,8 +21,8 @@ import (
 // Kind is the kind of the jobs that send a message.
 const Kind = "mail"
 
-// letter is what such a job carries.
-type letter struct {
+// jobArgs is what such a job carries.
+type jobArgs struct {
 	Sealed string `json:"sealed"`
 }
 
@@ -42,7 +42,7 @@ func (o Office) Send(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 	if err != nil {
 		return fmt.Errorf("queue mail: %w", err)
 	}
-	args, err := json.Marshal(letter{o.Box.Seal(plain, Kind)})
+	args, err := json.Marshal(jobArgs{o.Box.Seal(plain, Kind)})
 	if err != nil {
 		return fmt.Errorf("queue mail: %w", err)
 	}
@@ -62,7 +62,7 @@ func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 		Timeout:  time.Minute,
 		Parallel: 4,
 		Do: func(ctx context.Context, w queue.Work) error {
-			m, err := open(box, w.Args)
+			m, err := openMessage(box, w.Args)
 			if err != nil {
 				return queue.GiveUp(err)
 			}
@@ -78,9 +78,9 @@ func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 	}
 }
 
-// open reads the message that a job carries.
-func open(box keyring.Box, args []byte) (mail.Message, error) {
-	var l letter
+// openMessage reads the message that a job carries.
+func openMessage(box keyring.Box, args []byte) (mail.Message, error) {
+	var l jobArgs
 	if err := json.Unmarshal(args, &l); err != nil {
 		return mail.Message{}, fmt.Errorf("open mail: %w", err)
 	}

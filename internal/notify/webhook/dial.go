@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	maxTried  = 3        // addresses of one name; all are looked at
-	maxHeader = 16 << 10 // bytes of an answer's header
+	maxAddresses = 3        // addresses of one name; all are looked at
+	maxHeader    = 16 << 10 // bytes of an answer's header
 )
 
 // stepError says on which step to a receiver we failed.
@@ -30,8 +30,8 @@ type stepError struct {
 func (e *stepError) Error() string { return e.word + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-// caller connects to receivers.
-type caller struct {
+// dialer connects to receivers.
+type dialer struct {
 	guard    *Guard
 	resolver *net.Resolver
 	roots    *x509.CertPool
@@ -41,7 +41,7 @@ type caller struct {
 // transport gives every request a connection of its own: nothing that one
 // receiver left in a connection can meet the next. Without http.Client around
 // it, it follows no redirect.
-func (c *caller) transport() *http.Transport {
+func (c *dialer) transport() *http.Transport {
 	return &http.Transport{
 		Proxy: nil, // the guard would look at the proxy's address and not at the receiver's
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
@@ -55,7 +55,7 @@ func (c *caller) transport() *http.Transport {
 }
 
 // dial connects to host:port, with TLS.
-func (c *caller) dial(ctx context.Context, address string) (net.Conn, error) {
+func (c *dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, &stepError{failBlocked, err}
@@ -82,7 +82,7 @@ func (c *caller) dial(ctx context.Context, address string) (net.Conn, error) {
 
 // resolve gives the addresses of a host. One that we do not send to spoils all:
 // its name is not a receiver's.
-func (c *caller) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+func (c *dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	addrs := []netip.Addr{}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		addrs = append(addrs, ip)
@@ -101,9 +101,9 @@ func (c *caller) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // reach connects to the first address that answers.
-func (c *caller) reach(ctx context.Context, addrs []netip.Addr, port string) (conn net.Conn, err error) {
+func (c *dialer) reach(ctx context.Context, addrs []netip.Addr, port string) (conn net.Conn, err error) {
 	d := net.Dialer{Timeout: c.connect, ControlContext: c.control}
-	for _, ip := range addrs[:min(len(addrs), maxTried)] {
+	for _, ip := range addrs[:min(len(addrs), maxAddresses)] {
 		conn, err = d.DialContext(ctx, "tcp", net.JoinHostPort(ip.Unmap().String(), port))
 		if err == nil || ctx.Err() != nil {
 			break
@@ -121,7 +121,7 @@ func (c *caller) reach(ctx context.Context, addrs []netip.Addr, port string) (co
 // control looks at the address once more when the socket is made for it.
 // Nothing can come between this and the connection, so it holds even where
 // somebody changes the steps above.
-func (c *caller) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (c *dialer) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return netguard.ErrBlocked
@@ -130,7 +130,7 @@ func (c *caller) control(_ context.Context, _, address string, _ syscall.RawConn
 	if err != nil {
 		return netguard.ErrBlocked
 	}
-	if n, err := strconv.ParseUint(port, 10, 32); err != nil || !goodPort(n) {
+	if n, err := strconv.ParseUint(port, 10, 32); err != nil || !isAllowedPort(n) {
 		return netguard.ErrBlocked
 	}
 	return c.guard.border.Check(ip)

@@ -109,7 +109,7 @@ func TestNamesOfDeniedAddresses(t *testing.T) {
 		answers["first"+strconv.Itoa(i)+".example.com"] = []netip.Addr{ip, netip.MustParseAddr("1.1.1.1")}
 		answers["last"+strconv.Itoa(i)+".example.com"] = []netip.Addr{netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("2606:4700::1"), ip}
 	}
-	c := &caller{guard: NewGuard(nil), connect: time.Second, resolver: NameServer(t, func(name string) []netip.Addr { return answers[name] })}
+	c := &dialer{guard: NewGuard(nil), connect: time.Second, resolver: NameServer(t, func(name string) []netip.Addr { return answers[name] })}
 	for name, all := range answers {
 		_, err := c.dial(t.Context(), name+":443")
 		if step, ok := errors.AsType[*stepError](err); !ok || step.word != failBlocked {
@@ -132,7 +132,7 @@ func TestNamesOfDeniedAddresses(t *testing.T) {
 // had let everything pass.
 func TestTheSocketIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
-	c := &caller{guard: NewGuard(nil), connect: time.Second}
+	c := &dialer{guard: NewGuard(nil), connect: time.Second}
 	for _, a := range denied {
 		if err := c.control(t.Context(), "tcp", net.JoinHostPort(a, "443"), nil); !errors.Is(err, netguard.ErrBlocked) {
 			t.Errorf("%s = %v, want it blocked", a, err)
@@ -158,7 +158,7 @@ func TestRebinding(t *testing.T) {
 	good, port := listen(t, "127.0.0.1:0")
 	bad, _ := listen(t, "127.0.0.2:"+port)
 	var asked atomic.Int64
-	c := &caller{guard: NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), connect: time.Second,
+	c := &dialer{guard: NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), connect: time.Second,
 		resolver: NameServer(t, func(name string) []netip.Addr {
 			return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1 + byte(asked.Add(1)/3%2)})}
 		})}
@@ -214,7 +214,7 @@ func TestRetryAfter(t *testing.T) {
 		"Mon, 16 Nov 2026 09:30:00 GMT": day, "Mon, 16 Nov 2026 09:30:01 GMT": day, "Fri, 31 Dec 9999 23:59:59 GMT": day,
 		"2026-11-15T09:31:00Z": 0,
 	} {
-		if got := retryAfter(text, now); got != want {
+		if got := parseRetryAfter(text, now); got != want {
 			t.Errorf("Retry-After %q = %v, want %v", text, got, want)
 		}
 	}

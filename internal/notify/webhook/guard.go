@@ -15,7 +15,7 @@ const (
 	maxLabel = 63
 
 	portHTTPS     = 443
-	firstFreePort = 1024 // below lie the services that a machine has for itself
+	firstUserPort = 1024 // below lie the services that a machine has for itself
 )
 
 // Guard knows which addresses a receiver may have.
@@ -25,7 +25,7 @@ type Guard struct{ border *netguard.Border }
 // that the operator allows.
 func NewGuard(allow []netip.Prefix) *Guard { return &Guard{netguard.New(allow)} }
 
-func goodPort(n uint64) bool { return n == portHTTPS || n >= firstFreePort && n <= 65535 }
+func isAllowedPort(n uint64) bool { return n == portHTTPS || n >= firstUserPort && n <= 65535 }
 
 // CheckURL says what is wrong with a receiver's address, in a sentence for who
 // wrote it; "" is nothing. It does not ask the DNS: what a name stands for is
@@ -58,7 +58,7 @@ func (g *Guard) CheckURL(raw string) (problem string) {
 	}
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 32)
-		if err != nil || strconv.FormatUint(n, 10) != port || !goodPort(n) {
+		if err != nil || strconv.FormatUint(n, 10) != port || !isAllowedPort(n) {
 			return "The port must be 443 or above 1023."
 		}
 	}
@@ -84,7 +84,7 @@ func (g *Guard) checkLiteral(name string) string {
 // checkName is CheckURL for what is not in brackets.
 func (g *Guard) checkName(name string) string {
 	labels := strings.Split(name, ".")
-	if last := labels[len(labels)-1]; number(last) {
+	if last := labels[len(labels)-1]; isNumeric(last) {
 		return g.checkLiteral(name)
 	}
 	if len(name) > maxName {
@@ -105,9 +105,9 @@ func (g *Guard) checkName(name string) string {
 	return ""
 }
 
-// number tells whether programs take a name that ends like this for an IPv4
+// isNumeric tells whether programs take a name that ends like this for an IPv4
 // address: 2130706433, 0x7f.1, 0177.0.0.1 and 127.1 are all 127.0.0.1 to some.
-func number(label string) bool {
+func isNumeric(label string) bool {
 	digits := "0123456789"
 	if rest, hex := strings.CutPrefix(label, "0x"); hex {
 		label = rest

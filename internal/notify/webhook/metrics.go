@@ -40,10 +40,10 @@ func newMetrics(to prometheus.Registerer) *metrics {
 	return m
 }
 
-// count notes an attempt.
-func (m *metrics) count(o outcome) {
+// countAttempt notes an attempt.
+func (m *metrics) countAttempt(o outcome) {
 	word := o.word
-	if o.delivered() {
+	if o.isDelivered() {
 		word = Delivered
 	}
 	m.attempts.WithLabelValues(word).Inc()

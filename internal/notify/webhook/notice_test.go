@@ -29,7 +29,7 @@ func TestNoticesAreDeliveredAsTheyAre(t *testing.T) {
 	each(t, func(w world) {
 		r := newReceiver(w, nil)
 		o := w.options(r)
-		o.Body = func(context.Context, string) ([]byte, error) { return nil, errors.New("a notice is about no run") }
+		o.Events = bodies(func(context.Context, string) ([]byte, error) { return nil, errors.New("a notice is about no run") })
 		const first, second = `{"type":"budget.reached","data":{"name":"Größe <&> \u2028"}}`, ` [1, 2] `
 		w.notice(r.at("a"), first)
 		w.notice(r.at("a"), second)

@@ -31,11 +31,11 @@ type outcome struct {
 	retryAfter time.Duration // what the receiver asked for
 }
 
-func (o outcome) delivered() bool { return o.status >= 200 && o.status <= 299 }
+func (o outcome) isDelivered() bool { return o.status >= 200 && o.status <= 299 }
 
-// attempt sends an event once. The error is for the log and comes only with
+// attemptDelivery sends an event once. The error is for the log and comes only with
 // what is our own fault.
-func (s *Sender) attempt(ctx context.Context, e due) (o outcome, err error) {
+func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil { // one event that cannot be made must not stop all others
 			o = outcome{word: failInternal}
@@ -47,7 +47,7 @@ func (s *Sender) attempt(ctx context.Context, e due) (o outcome, err error) {
 	if s.o.Guard.CheckURL(e.url) != "" { // what is allowed may have changed since the event was asked for
 		return outcome{word: failBlocked}, nil
 	}
-	req, err := s.request(ctx, e)
+	req, err := s.buildRequest(ctx, e)
 	if err != nil {
 		return outcome{word: failInternal}, err
 	}
@@ -55,19 +55,19 @@ func (s *Sender) attempt(ctx context.Context, e due) (o outcome, err error) {
 	resp, err := s.transport.RoundTrip(req)
 	o.took = s.o.Now().Sub(began)
 	if err != nil {
-		o.word = wordFor(ctx, err)
+		o.word = failureWord(ctx, err)
 		return o, nil
 	}
 	defer resp.Body.Close()
 	o.status = resp.StatusCode
 	switch {
-	case o.delivered():
+	case o.isDelivered():
 	case o.status >= 300 && o.status <= 399:
 		o.word = failRedirect
 	default:
 		o.word = failStatus
 	}
-	o.retryAfter = retryAfter(resp.Header.Get("Retry-After"), s.o.Now())
+	o.retryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), s.o.Now())
 	// The status decides. Reading on spares an honest receiver a broken
 	// connection, and no other is waited for longer than for the status. What
 	// follows a 101 is no body, and ctx would not end the reading of it.
@@ -77,13 +77,13 @@ func (s *Sender) attempt(ctx context.Context, e due) (o outcome, err error) {
 	return o, nil
 }
 
-// request makes the signed request for an event.
-func (s *Sender) request(ctx context.Context, e due) (*http.Request, error) {
-	body, err := s.body(ctx, e)
+// buildRequest makes the signed request for an event.
+func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, error) {
+	body, err := s.eventBody(ctx, e)
 	if err != nil {
 		return nil, fmt.Errorf("body of event: %w", err)
 	}
-	secrets, err := s.o.Secrets.signing(ctx, s.o.DB, e.accountID, s.o.SecretMade)
+	secrets, err := s.o.Secrets.signingSecrets(ctx, s.o.DB, e.accountID, s.o.SecretMade)
 	if err != nil {
 		return nil, err
 	}
@@ -112,10 +112,10 @@ func (s *Sender) request(ctx context.Context, e due) (*http.Request, error) {
 	return req, nil
 }
 
-// body is what an event says now.
-func (s *Sender) body(ctx context.Context, e due) (body []byte, err error) {
+// eventBody is what an event says now.
+func (s *Sender) eventBody(ctx context.Context, e dueEvent) (body []byte, err error) {
 	if e.runID != "" {
-		return s.o.Body(ctx, e.runID)
+		return s.o.Events.EventBody(ctx, e.runID)
 	}
 	err = s.o.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		text, err := noticeBody(ctx, tx, e.id)
@@ -125,8 +125,8 @@ func (s *Sender) body(ctx context.Context, e due) (body []byte, err error) {
 	return body, err
 }
 
-// wordFor gives our word for why there is no answer.
-func wordFor(ctx context.Context, err error) string {
+// failureWord gives our word for why there is no answer.
+func failureWord(ctx context.Context, err error) string {
 	step, failed := errors.AsType[*stepError](err)
 	if failed && step.word == failBlocked {
 		return failBlocked
@@ -140,9 +140,9 @@ func wordFor(ctx context.Context, err error) string {
 	return failBody
 }
 
-// retryAfter reads a Retry-After header, in seconds or as a date (RFC 9110
+// parseRetryAfter reads a Retry-After header, in seconds or as a date (RFC 9110
 // section 10.2.3). What makes no sense asks for nothing.
-func retryAfter(text string, now time.Time) time.Duration {
+func parseRetryAfter(text string, now time.Time) time.Duration {
 	if text == "" {
 		return 0
 	}

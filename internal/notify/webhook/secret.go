@@ -44,11 +44,11 @@ func NewSecrets(box Box, overlap time.Duration) *Secrets { return &Secrets{box, 
 // Get gives the secret of an account, and makes it where there is none: tx must
 // be one that may write.
 func (s *Secrets) Get(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
-	fresh, err := insertSecret(ctx, tx, accountID, s.fresh(accountID))
+	fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 	if err != nil {
 		return Secret{}, fmt.Errorf("webhook secret: %w", err)
 	}
-	secret, err := s.read(ctx, tx, accountID)
+	secret, err := s.readSecret(ctx, tx, accountID)
 	secret.Fresh = fresh
 	return secret, err
 }
@@ -56,27 +56,27 @@ func (s *Secrets) Get(ctx context.Context, tx *sqldb.Tx, accountID string) (Secr
 // Rotate replaces the secret of an account. The old one signs along for the
 // overlap; one that it had replaced itself a short while ago no longer does.
 func (s *Secrets) Rotate(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
-	if err := replaceSecret(ctx, tx, accountID, s.fresh(accountID), tx.Now.Add(s.overlap)); err != nil {
+	if err := replaceSecret(ctx, tx, accountID, s.generateSecret(accountID), tx.Now.Add(s.overlap)); err != nil {
 		return Secret{}, fmt.Errorf("rotate webhook secret: %w", err)
 	}
-	return s.read(ctx, tx, accountID)
+	return s.readSecret(ctx, tx, accountID)
 }
 
-// fresh makes a secret, sealed.
-func (s *Secrets) fresh(accountID string) string {
+// generateSecret makes a secret, sealed.
+func (s *Secrets) generateSecret(accountID string) string {
 	key := make([]byte, secretLength)
 	rand.Read(key)
-	return s.box.Seal([]byte(secretPrefix+base64.StdEncoding.EncodeToString(key)), about(accountID))
+	return s.box.Seal([]byte(secretPrefix+base64.StdEncoding.EncodeToString(key)), sealContext(accountID))
 }
 
-func about(accountID string) string { return "webhook " + accountID }
+func sealContext(accountID string) string { return "webhook " + accountID }
 
-func (s *Secrets) read(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
-	kept, err := secretOf(ctx, tx, accountID)
+func (s *Secrets) readSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
+	kept, err := findSecret(ctx, tx, accountID)
 	if err != nil {
 		return Secret{}, fmt.Errorf("webhook secret: %w", err)
 	}
-	value, err := s.box.Open(kept.secret, about(accountID))
+	value, err := s.box.Open(kept.secret, sealContext(accountID))
 	if err != nil {
 		return Secret{}, fmt.Errorf("webhook secret: %w", err)
 	}
@@ -87,11 +87,11 @@ func (s *Secrets) read(ctx context.Context, tx *sqldb.Tx, accountID string) (Sec
 	return out, nil
 }
 
-// signing gives the secrets that sign for an account now, the current one
+// signingSecrets gives the secrets that sign for an account now, the current one
 // first. made hears of one that had to be made.
-func (s *Secrets) signing(ctx context.Context, db *sqldb.DB, accountID string, made func(context.Context, *sqldb.Tx, string) error) (values []string, err error) {
+func (s *Secrets) signingSecrets(ctx context.Context, db *sqldb.DB, accountID string, made func(context.Context, *sqldb.Tx, string) error) (values []string, err error) {
 	read := func(tx *sqldb.Tx) error {
-		kept, err := secretOf(ctx, tx, accountID)
+		kept, err := findSecret(ctx, tx, accountID)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (s *Secrets) signing(ctx context.Context, db *sqldb.DB, accountID string, m
 		}
 		values = nil
 		for _, one := range sealed {
-			value, err := s.box.Open(one, about(accountID))
+			value, err := s.box.Open(one, sealContext(accountID))
 			if err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ func (s *Secrets) signing(ctx context.Context, db *sqldb.DB, accountID string, m
 	err = db.Read(ctx, read)
 	if errors.Is(err, sqldb.ErrNoRows) { // the account's first event, before anybody asked for the secret
 		err = db.Write(ctx, func(tx *sqldb.Tx) error {
-			fresh, err := insertSecret(ctx, tx, accountID, s.fresh(accountID))
+			fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 			if err != nil {
 				return err
 			}

@@ -22,13 +22,20 @@ import (
 )
 
 const (
-	poll = time.Second // between two looks for events that nobody woke us for
+	pollInterval = time.Second // between two looks for events that nobody woke us for
 
 	// leaseMargin is how long a lease lasts beyond the attempt; recordFor, in
 	// it, is how long we try to write down what came of one.
-	leaseMargin = 30 * time.Second
-	recordFor   = 20 * time.Second
+	leaseMargin   = 30 * time.Second
+	recordTimeout = 20 * time.Second
 )
+
+// EventSource makes the bodies of events about runs.
+type EventSource interface {
+	// EventBody returns the JSON of a run that has ended. A Sender calls it at each
+	// attempt, so that links in it are fresh.
+	EventBody(ctx context.Context, runID string) ([]byte, error)
+}
 
 // Options are what a Sender needs. Zero means the value in the comment.
 type Options struct {
@@ -38,9 +45,8 @@ type Options struct {
 	// account got with its first event; nil where nobody wants to know.
 	SecretMade func(ctx context.Context, tx *sqldb.Tx, accountID string) error
 	Guard      *Guard
-	// Body makes what is posted for a run, at each attempt.
-	Body func(ctx context.Context, runID string) ([]byte, error)
-	Log  *slog.Logger // none
+	Events     EventSource
+	Log        *slog.Logger // none
 	// Now is this machine's clock. Attempts are stamped with it, since
 	// receivers compare the stamp with a clock of their own; when the next one
 	// is due goes by the database's.
@@ -78,7 +84,7 @@ func New(o Options) *Sender {
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Parallel = cmp.Or(o.Parallel, 64)
 	o.PerHost = cmp.Or(o.PerHost, 4)
-	c := &caller{guard: o.Guard, resolver: o.Resolver, roots: o.RootCAs, connect: o.Timeout / 3}
+	c := &dialer{guard: o.Guard, resolver: o.Resolver, roots: o.RootCAs, connect: o.Timeout / 3}
 	return &Sender{
 		o:         o,
 		transport: c.transport(),
@@ -109,17 +115,17 @@ func (s *Sender) Run(ctx context.Context) error {
 	// leased must be sent or given back.
 	lasting, breakOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer breakOff()
-	s.dispatch(lasting, ctx.Done())
+	s.dispatchEvents(lasting, ctx.Done())
 	grace := time.AfterFunc(s.o.Grace, breakOff)
 	defer grace.Stop()
 	s.sending.Wait()
 	return nil
 }
 
-// dispatch starts attempts until stop is closed.
-func (s *Sender) dispatch(ctx context.Context, stop <-chan struct{}) {
+// dispatchEvents starts attempts until stop is closed.
+func (s *Sender) dispatchEvents(ctx context.Context, stop <-chan struct{}) {
 	for {
-		wait, err := s.send(ctx)
+		wait, err := s.sendDue(ctx)
 		if err != nil {
 			s.o.Log.WarnContext(ctx, "cannot take events", "error", err)
 		}
@@ -137,49 +143,49 @@ func (s *Sender) dispatch(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// send starts an attempt for every event that is due and has a slot. It says
+// sendDue starts an attempt for every event that is due and has a slot. It says
 // how long it is until there may be more.
-func (s *Sender) send(ctx context.Context) (wait time.Duration, err error) {
-	if !s.slots.free() {
-		return poll, nil // the end of an attempt wakes us
+func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
+	if !s.slots.hasFree() {
+		return pollInterval, nil // the end of an attempt wakes us
 	}
-	full, soon := s.slots.full(s.o.Now())
-	wait = poll
-	var events []due
+	full, soon := s.slots.fullHosts(s.o.Now())
+	wait = pollInterval
+	var events []dueEvent
 	err = s.o.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		events, err = dueEvents(ctx, tx, full, s.o.PerHost, s.o.Parallel*s.o.PerHost)
 		return err
 	})
 	if err != nil {
-		return poll, fmt.Errorf("look for events: %w", err)
+		return pollInterval, fmt.Errorf("look for events: %w", err)
 	}
-	events, sooner := s.slots.take(s.o.Now(), events)
+	events, sooner := s.slots.takeSlots(s.o.Now(), events)
 	if soon || sooner {
 		wait = spacing
 	}
 	if len(events) == 0 {
 		return wait, nil
 	}
-	leased, err := s.lease(ctx, events)
+	leased, err := s.leaseEvents(ctx, events)
 	for _, e := range events {
-		i := slices.IndexFunc(leased, func(l due) bool { return l.id == e.id })
+		i := slices.IndexFunc(leased, func(l dueEvent) bool { return l.id == e.id })
 		if i < 0 {
-			s.slots.give(e.host) // another sender has it, or nobody
+			s.slots.releaseSlot(e.host) // another sender has it, or nobody
 			continue
 		}
 		s.sending.Go(func() {
 			defer s.Wake()
-			defer s.slots.give(e.host)
-			s.deliver(ctx, leased[i])
+			defer s.slots.releaseSlot(e.host)
+			s.deliverEvent(ctx, leased[i])
 		})
 	}
 	return wait, err
 }
 
-// lease takes events, and gives those that were still to be had.
-func (s *Sender) lease(ctx context.Context, events []due) (leased []due, err error) {
+// leaseEvents takes events, and gives those that were still to be had.
+func (s *Sender) leaseEvents(ctx context.Context, events []dueEvent) (leased []dueEvent, err error) {
 	// All senders go through rows in one order, so that none waits in a circle.
-	events = slices.SortedFunc(slices.Values(events), func(a, b due) int { return strings.Compare(a.id, b.id) })
+	events = slices.SortedFunc(slices.Values(events), func(a, b dueEvent) int { return strings.Compare(a.id, b.id) })
 	err = s.o.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		leased = nil
 		for _, e := range events {
@@ -201,27 +207,27 @@ func (s *Sender) lease(ctx context.Context, events []due) (leased []due, err err
 	return leased, nil
 }
 
-// deliver makes an attempt and writes down what came of it.
-func (s *Sender) deliver(ctx context.Context, e due) {
-	o, err := s.attempt(ctx, e)
-	if o.delivered() {
+// deliverEvent makes an attempt and writes down what came of it.
+func (s *Sender) deliverEvent(ctx context.Context, e dueEvent) {
+	o, err := s.attemptDelivery(ctx, e)
+	if o.isDelivered() {
 		failpoint.Hit("hook.after_2xx_before_record")
 	}
-	finish := func(ctx context.Context, tx *sqldb.Tx) error { return s.record(ctx, tx, e, o) }
+	finish := func(ctx context.Context, tx *sqldb.Tx) error { return s.recordOutcome(ctx, tx, e, o) }
 	if o.status == 0 && ctx.Err() != nil { // we broke it off, the receiver did not fail
 		finish = func(ctx context.Context, tx *sqldb.Tx) error { return endLease(ctx, tx, e) }
 	} else {
-		s.metrics.count(o)
+		s.metrics.countAttempt(o)
 		if err != nil {
 			s.o.Log.ErrorContext(ctx, "cannot make the request for an event", "event", e.id, "error", err)
 		}
 	}
-	s.write(context.WithoutCancel(ctx), e, finish)
+	s.retryWrite(context.WithoutCancel(ctx), e, finish)
 }
 
-// write tries for a while: what is not written down is sent again.
-func (s *Sender) write(ctx context.Context, e due, fn func(context.Context, *sqldb.Tx) error) {
-	ctx, cancel := context.WithTimeout(ctx, recordFor)
+// retryWrite tries for a while: what is not written down is sent again.
+func (s *Sender) retryWrite(ctx context.Context, e dueEvent, fn func(context.Context, *sqldb.Tx) error) {
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	for {
 		err := s.o.DB.Write(ctx, func(tx *sqldb.Tx) error { return fn(ctx, tx) })
@@ -232,7 +238,7 @@ func (s *Sender) write(ctx context.Context, e due, fn func(context.Context, *sql
 		case <-ctx.Done():
 			s.o.Log.ErrorContext(ctx, "cannot write down the outcome of an event, which will be sent again", "event", e.id, "error", err)
 			return
-		case <-time.After(poll):
+		case <-time.After(pollInterval):
 		}
 	}
 }

@@ -229,17 +229,17 @@ func TestOurOwnFailures(t *testing.T) {
 	each(t, func(w world) {
 		r := newReceiver(w, nil)
 		o := w.options(r)
-		good := o.Body
+		good := o.Events
 		var broken atomic.Int64
-		o.Body = func(ctx context.Context, runID string) ([]byte, error) {
+		o.Events = bodies(func(ctx context.Context, runID string) ([]byte, error) {
 			switch broken.Load() {
 			case 1:
 				return nil, errors.New("no such run")
 			case 2:
 				panic("no such run")
 			}
-			return good(ctx, runID)
-		}
+			return good.EventBody(ctx, runID)
+		})
 		s, _ := w.start(o)
 		for kind := range int64(2) {
 			broken.Store(kind + 1)

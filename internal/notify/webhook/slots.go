@@ -32,9 +32,9 @@ func newSlots(parallel, perHost int) *slots {
 	return &slots{parallel: parallel, perHost: perHost, busy: map[string]int{}, pace: map[string]*rate.Limiter{}}
 }
 
-// full gives the hosts that get nothing now, and whether some of them do so soon
+// fullHosts gives the hosts that get nothing now, and whether some of them do so soon
 // without anybody giving a slot back.
-func (s *slots) full(now time.Time) (hosts []string, soon bool) {
+func (s *slots) fullHosts(now time.Time) (hosts []string, soon bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for host, l := range s.pace {
@@ -54,23 +54,23 @@ func (s *slots) full(now time.Time) (hosts []string, soon bool) {
 	return hosts, soon
 }
 
-// free tells whether anything can be sent at all.
-func (s *slots) free() bool {
+// hasFree tells whether anything can be sent at all.
+func (s *slots) hasFree() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total < s.parallel
 }
 
-// take gives slots to events, those of hosts that have the fewest first, and
+// takeSlots gives slots to events, those of hosts that have the fewest first, and
 // says which have one now, and whether others only came too soon.
-func (s *slots) take(now time.Time, events []due) (taken []due, soon bool) {
+func (s *slots) takeSlots(now time.Time, events []dueEvent) (taken []dueEvent, soon bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := map[string]int{}
 	for _, e := range events {
 		before[e.host] = s.busy[e.host]
 	}
-	slices.SortStableFunc(events, func(a, b due) int { return cmp.Compare(before[a.host]+a.place, before[b.host]+b.place) })
+	slices.SortStableFunc(events, func(a, b dueEvent) int { return cmp.Compare(before[a.host]+a.place, before[b.host]+b.place) })
 	for _, e := range events {
 		n := s.busy[e.host]
 		if s.total >= s.parallel || n >= s.perHost || n > 0 && (e.failing || s.total >= s.parallel/2) {
@@ -90,8 +90,8 @@ func (s *slots) take(now time.Time, events []due) (taken []due, soon bool) {
 	return taken, soon
 }
 
-// give gives a slot back.
-func (s *slots) give(host string) {
+// releaseSlot gives a slot back.
+func (s *slots) releaseSlot(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.total--

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-func events(host string, n int) (all []due) {
+func events(host string, n int) (all []dueEvent) {
 	for i := range n {
-		all = append(all, due{id: host + strconv.Itoa(i), host: host, place: i + 1})
+		all = append(all, dueEvent{id: host + strconv.Itoa(i), host: host, place: i + 1})
 	}
 	return all
 }
@@ -20,17 +20,17 @@ func TestAHostTakesNoMoreThanItsShare(t *testing.T) {
 	now := time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
 	total := 0
 	for _, want := range []int{1, 1, 1, 0} { // one in each spacing, three in all
-		if got, _ := s.take(now, events("flood", 3)); len(got) != want {
+		if got, _ := s.takeSlots(now, events("flood", 3)); len(got) != want {
 			t.Fatalf("after %d slots it took %d more, want %d", total, len(got), want)
 		}
 		total += want
 		now = now.Add(spacing)
 	}
-	if full, soon := s.full(now); !slices.Equal(full, []string{"flood"}) || soon {
+	if full, soon := s.fullHosts(now); !slices.Equal(full, []string{"flood"}) || soon {
 		t.Errorf("full = %v, soon %v", full, soon)
 	}
-	s.give("flood")
-	if full, soon := s.full(now); len(full) != 0 || soon {
+	s.releaseSlot("flood")
+	if full, soon := s.fullHosts(now); len(full) != 0 || soon {
 		t.Errorf("full after one came back = %v, soon %v", full, soon)
 	}
 }
@@ -42,15 +42,15 @@ func TestAHostIsSentToTenTimesASecond(t *testing.T) {
 	var sent []time.Duration
 	for at := time.Duration(0); at < 5*time.Second; at += time.Millisecond {
 		now := start.Add(at)
-		got, soon := s.take(now, events("busy", 5))
+		got, soon := s.takeSlots(now, events("busy", 5))
 		if !soon {
 			t.Fatal("nobody is told that there will be more soon")
 		}
 		for range got {
 			sent = append(sent, at)
-			s.give("busy")
+			s.releaseSlot("busy")
 		}
-		if full, soon := s.full(now); len(got) == 1 && (!slices.Equal(full, []string{"busy"}) || !soon) {
+		if full, soon := s.fullHosts(now); len(got) == 1 && (!slices.Equal(full, []string{"busy"}) || !soon) {
 			t.Fatalf("full = %v, soon %v", full, soon)
 		}
 	}
@@ -62,7 +62,7 @@ func TestAHostIsSentToTenTimesASecond(t *testing.T) {
 			t.Fatalf("eleven attempts from %v to %v", sent[i], sent[i+10])
 		}
 	}
-	if s.full(start.Add(time.Minute)); len(s.pace) != 0 || len(s.busy) != 0 || s.total != 0 {
+	if s.fullHosts(start.Add(time.Minute)); len(s.pace) != 0 || len(s.busy) != 0 || s.total != 0 {
 		t.Errorf("kept %v, %v, %d for hosts long done", s.pace, s.busy, s.total)
 	}
 }
@@ -72,21 +72,21 @@ func TestHalfOfTheSlotsAreForOthers(t *testing.T) {
 	s := newSlots(8, 4)
 	now := time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC)
 	for range 10 { // two hosts that never answer take what they can
-		s.take(now, slices.Concat(events("a", 4), events("b", 4)))
+		s.takeSlots(now, slices.Concat(events("a", 4), events("b", 4)))
 		now = now.Add(time.Second)
 	}
 	if s.total != 4 {
 		t.Errorf("two hosts have %d of 8 slots, want half", s.total)
 	}
-	if full, _ := s.full(now); !slices.Equal(full, []string{"a", "b"}) {
+	if full, _ := s.fullHosts(now); !slices.Equal(full, []string{"a", "b"}) {
 		t.Errorf("full = %v", full)
 	}
-	got, _ := s.take(now, slices.Concat(events("a", 1), events("c", 2), events("d", 1), events("e", 1), events("f", 1), events("g", 1)))
+	got, _ := s.takeSlots(now, slices.Concat(events("a", 1), events("c", 2), events("d", 1), events("e", 1), events("f", 1), events("g", 1)))
 	var hosts []string
 	for _, e := range got {
 		hosts = append(hosts, e.host)
 	}
-	if !slices.Equal(hosts, []string{"c", "d", "e", "f"}) || s.free() {
+	if !slices.Equal(hosts, []string{"c", "d", "e", "f"}) || s.hasFree() {
 		t.Errorf("taken for %v, %d slots in use, want one each for hosts that had none", hosts, s.total)
 	}
 }
@@ -100,7 +100,7 @@ func TestAFailingHostGetsOneAtATime(t *testing.T) {
 		failing[i].failing = true
 	}
 	for range 5 {
-		s.take(now, slices.Clone(failing))
+		s.takeSlots(now, slices.Clone(failing))
 		now = now.Add(time.Second)
 	}
 	if s.total != 1 {

@@ -11,8 +11,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// keptSecret is the row of an account's secret, which is sealed.
-type keptSecret struct {
+// secretRow is the row of an account's secret, which is sealed.
+type secretRow struct {
 	secret, previous       string
 	created, previousUntil time.Time
 }
@@ -39,7 +39,7 @@ func replaceSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string, 
 	})
 }
 
-func secretOf(ctx context.Context, tx *sqldb.Tx, accountID string) (k keptSecret, err error) {
+func findSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (k secretRow, err error) {
 	var created, until sqldb.Time
 	err = tx.QueryRow(ctx, `SELECT secret, created, previous, previous_until FROM webhook_secret WHERE account_id = $1`, accountID).
 		Scan(&k.secret, &created, &k.previous, &until)
@@ -98,7 +98,7 @@ func noticeBody(ctx context.Context, tx *sqldb.Tx, id string) (body string, err 
 	return body, err
 }
 
-func stateOf(ctx context.Context, tx *sqldb.Tx, runID string) (s State, err error) {
+func readState(ctx context.Context, tx *sqldb.Tx, runID string) (s State, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT CASE WHEN EXISTS (SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code BETWEEN 200 AND 299)
 			THEN 'delivered' ELSE e.state END,
@@ -107,7 +107,7 @@ func stateOf(ctx context.Context, tx *sqldb.Tx, runID string) (s State, err erro
 	return s, err
 }
 
-func attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error) {
+func listAttempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT a.id, a.at, coalesce(a.status_code, 0), a.duration_ms, a.error
 		FROM webhook_attempt a JOIN webhook_event e ON e.id = a.event_id
@@ -122,8 +122,8 @@ func attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error
 		})
 }
 
-// again makes an event due now. An event that is being sent stays as it is.
-func again(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err error) {
+// makeDue makes an event due now. An event that is being sent stays as it is.
+func makeDue(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET state = 'waiting', next_at = $2
 		WHERE run_id = $1 AND (lease_until IS NULL OR lease_until <= $2)`, runID, sqldb.At(tx.Now))
@@ -134,8 +134,8 @@ func again(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err err
 	return found, err
 }
 
-// due is an event to send.
-type due struct {
+// dueEvent is an event to send.
+type dueEvent struct {
 	id, accountID, url, host string
 	runID                    string // empty for a notice
 
@@ -149,7 +149,7 @@ type due struct {
 // dueEvents gives up to limit events that can be sent now, each host's longest
 // due first and no more than perHost of any. Hosts that are left alone, and
 // those named, have none.
-func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, limit int) ([]due, error) {
+func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, limit int) ([]dueEvent, error) {
 	args := []any{sqldb.At(tx.Now), perHost, limit}
 	exclude := ""
 	if len(without) > 0 {
@@ -168,7 +168,7 @@ func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, lim
 			WHERE e.next_at <= $1 AND (e.lease_until IS NULL OR e.lease_until <= $1)
 				AND (h.open_until IS NULL OR h.open_until <= $1)`+exclude+`
 		) AS ready WHERE place <= $2 ORDER BY place, next_at, id LIMIT $3`,
-		args, func(row sqldb.Scanner) (e due, err error) {
+		args, func(row sqldb.Scanner) (e dueEvent, err error) {
 			err = row.Scan(&e.id, &e.runID, &e.accountID, &e.url, &e.host, &e.failing, &e.place)
 			return e, err
 		})
@@ -176,7 +176,7 @@ func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, lim
 
 // takeLease gives an event to one sender until e.until. Where several ask, one
 // gets it: the row's lock makes them look one after the other.
-func takeLease(ctx context.Context, tx *sqldb.Tx, e due) (bool, error) {
+func takeLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET lease_until = $2
 		WHERE id = $1 AND next_at <= $3 AND (lease_until IS NULL OR lease_until <= $3)`,
@@ -185,14 +185,14 @@ func takeLease(ctx context.Context, tx *sqldb.Tx, e due) (bool, error) {
 }
 
 // endLease gives an event back as it was.
-func endLease(ctx context.Context, tx *sqldb.Tx, e due) error {
+func endLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) error {
 	_, err := tx.Exec(ctx, `UPDATE webhook_event SET lease_until = NULL WHERE id = $1 AND lease_until = $2`, e.id, sqldb.At(e.until))
 	return err
 }
 
 // lockLeased locks an event that is still leased to whom e says, and tells how
 // it stands.
-func lockLeased(ctx context.Context, tx *sqldb.Tx, e due) (s standing, held bool, err error) {
+func lockLeased(ctx context.Context, tx *sqldb.Tx, e dueEvent) (s history, held bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT attempts FROM webhook_event WHERE id = $1 AND lease_until = $2`+tx.Dialect.ForUpdate,
 		e.id, sqldb.At(e.until)).Scan(&s.attempts)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -207,7 +207,7 @@ func lockLeased(ctx context.Context, tx *sqldb.Tx, e due) (s standing, held bool
 	return s, err == nil, err
 }
 
-func insertAttempt(ctx context.Context, tx *sqldb.Tx, e due, o outcome) error {
+func insertAttempt(ctx context.Context, tx *sqldb.Tx, e dueEvent, o outcome) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO webhook_attempt (id, event_id, at, status_code, duration_ms, error)
 		VALUES ($1, $2, $3, nullif(CAST($4 AS BIGINT), 0), $5, $6)`,
@@ -215,7 +215,7 @@ func insertAttempt(ctx context.Context, tx *sqldb.Tx, e due, o outcome) error {
 	return err
 }
 
-func settle(ctx context.Context, tx *sqldb.Tx, e due, c course) error {
+func setOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, c step) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET state = $2, attempts = $3, next_at = $4, lease_until = NULL WHERE id = $1`,
 		e.id, c.state, c.attempts, sqldb.At(c.next))
@@ -241,8 +241,8 @@ func openCircuit(ctx context.Context, tx *sqldb.Tx, host string, until time.Time
 	return err
 }
 
-// forgetFailures is for a host that succeeded: only those that fail have a row.
-func forgetFailures(ctx context.Context, tx *sqldb.Tx, host string) error {
+// deleteFailures is for a host that succeeded: only those that fail have a row.
+func deleteFailures(ctx context.Context, tx *sqldb.Tx, host string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM webhook_host WHERE host = $1`, host)
 	return err
 }

@@ -127,7 +127,7 @@ func (s State) Word() string {
 
 // StateOf gives the state of a run's event, nil where it has none.
 func StateOf(ctx context.Context, tx *sqldb.Tx, runID string) (*State, error) {
-	s, err := stateOf(ctx, tx, runID)
+	s, err := readState(ctx, tx, runID)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil, nil
 	}
@@ -170,7 +170,7 @@ const (
 
 // Attempts gives the attempts for a run's event, newest first.
 func Attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error) {
-	all, err := attempts(ctx, tx, runID)
+	all, err := listAttempts(ctx, tx, runID)
 	if err != nil {
 		return nil, fmt.Errorf("attempts of event: %w", err)
 	}
@@ -181,7 +181,7 @@ func Attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error
 // next attempt makes it at once, and goes on in its schedule; one that has ended
 // gets a single attempt. While one is being sent, that is the attempt asked for.
 func Redeliver(ctx context.Context, tx *sqldb.Tx, runID string) error {
-	found, err := again(ctx, tx, runID)
+	found, err := makeDue(ctx, tx, runID)
 	if err != nil {
 		return fmt.Errorf("redeliver: %w", err)
 	}

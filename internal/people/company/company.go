@@ -91,16 +91,6 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
 	return companyByID(ctx, tx, id)
 }
 
-// List gives companies by id, from the one after an id on.
-func List(ctx context.Context, tx *sqldb.Tx, afterID string, limit int) ([]Company, error) {
-	return listCompanies(ctx, tx, afterID, limit)
-}
-
-// Count tells how many members and teams a company has.
-func Count(ctx context.Context, tx *sqldb.Tx, companyID string) (members, teams int, err error) {
-	return countCompany(ctx, tx, companyID)
-}
-
 // Rename gives a company another name.
 func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	if err := checkName(name); err != nil {
@@ -138,15 +128,10 @@ type Membership struct {
 	Joined  time.Time
 }
 
-// OfPerson gives the companies somebody is in, by name.
-func OfPerson(ctx context.Context, tx *sqldb.Tx, personID string) ([]Membership, error) {
-	return memberships(ctx, tx, personID)
-}
-
 // PermissionsOf gives what somebody may do with each of their companies, by
 // the company's id.
 func PermissionsOf(ctx context.Context, tx *sqldb.Tx, personID string) (map[string][]Permission, error) {
-	all, err := memberships(ctx, tx, personID)
+	all, err := OfPerson(ctx, tx, personID)
 	if err != nil {
 		return nil, err
 	}

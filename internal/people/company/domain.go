@@ -70,7 +70,7 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 	if err := needTeam(ctx, tx, companyID, teamID, teamRole); err != nil {
 		return Domain{}, err
 	}
-	all, err := domains(ctx, tx, companyID)
+	all, err := Domains(ctx, tx, companyID)
 	if err != nil {
 		return Domain{}, err
 	}
@@ -90,11 +90,6 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 		return Domain{}, orElse(err, fault.New(fault.Invalid, "The company has this domain already.").On("domain"))
 	}
 	return d, nil
-}
-
-// Domains gives a company's domains by name.
-func Domains(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Domain, error) {
-	return domains(ctx, tx, companyID)
 }
 
 // DomainByName finds a domain of the company.

@@ -140,11 +140,6 @@ type After struct {
 	ID      string
 }
 
-// Invitations gives a company's live invitations, newest first, from after on.
-func Invitations(ctx context.Context, tx *sqldb.Tx, companyID string, after *After, limit int) ([]Invitation, error) {
-	return invitations(ctx, tx, companyID, after, limit)
-}
-
 // InvitationsFor gives the live invitations for an address, newest first. They
 // are the business of nobody who has not proven it.
 func InvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) ([]Invitation, error) {
@@ -250,10 +245,4 @@ func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
 		return orElse(err, errNoInvitation)
 	}
 	return nil
-}
-
-// SweepInvitations forgets those that expired before a time, and says how many
-// they were.
-func SweepInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
-	return sweepInvitations(ctx, tx, before)
 }

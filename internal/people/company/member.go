@@ -72,22 +72,12 @@ func HoldMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) e
 	return nil
 }
 
-// Members gives a company's members by address, from after on.
-func Members(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Member, error) {
-	return members(ctx, tx, companyID, after, limit)
-}
-
 // HasAdmin tells whether somebody can manage the company's members. Callers
 // who changed a member or a role ask it in the same transaction, and undo a
 // change that left nobody.
 func HasAdmin(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
 	held, err := rolesHeld(ctx, tx, companyID)
 	return slices.ContainsFunc(held, func(r Role) bool { return r.May(ManageMembers) }), err
-}
-
-// HasMembers tells whether anybody is in the company.
-func HasMembers(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
-	return hasMembers(ctx, tx, companyID)
 }
 
 // How is the way somebody came into a team.
@@ -138,11 +128,6 @@ func RemoveTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string
 		return orElse(err, errNoMember)
 	}
 	return nil
-}
-
-// TeamMembers gives a team's members by address, from after on.
-func TeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, limit int) ([]TeamMember, error) {
-	return teamMembers(ctx, tx, teamID, after, limit)
 }
 
 var errNoMember = fault.New(fault.NotFound, "There is no such member.")

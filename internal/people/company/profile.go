@@ -44,39 +44,12 @@ type Group struct {
 // errNoProfile is one answer for people of others and for those that never were.
 var errNoProfile = fault.New(fault.NotFound, "There is no such user.")
 
-// Profiles gives a company's profiles by address: so many after skipping some.
-func Profiles(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Profile, error) {
-	return profiles(ctx, tx, companyID, skip, limit)
-}
-
-// CountProfiles tells how many there are.
-func CountProfiles(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
-	return countProfiles(ctx, tx, companyID)
-}
-
-// ForgetProfiles drops what the directories of all companies say about a
-// person.
-func ForgetProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	return forgetProfiles(ctx, tx, personID)
-}
-
 // ProfileOf finds a person's profile.
 func ProfileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (Profile, error) {
 	if !ids.Valid(personID) {
 		return Profile{}, errNoProfile
 	}
 	return profileOf(ctx, tx, companyID, personID)
-}
-
-// ProfilesNamed finds profiles by what the directory calls them.
-func ProfilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
-	return profilesNamed(ctx, tx, companyID, externalID)
-}
-
-// KeepProfile keeps what the directory says about somebody. Whether they are
-// active is for Activate and Deactivate.
-func KeepProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
-	return putProfile(ctx, tx, companyID, p)
 }
 
 // DropProfile forgets what the directory said about somebody, and their seats.
@@ -138,27 +111,12 @@ func KeepSeat(ctx context.Context, tx *sqldb.Tx, t Team, personID string) (fresh
 	return insertSeat(ctx, tx, t.ID, personID, RoleMember)
 }
 
-// DropSeat takes such a place away.
-func DropSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
-	return deleteSeat(ctx, tx, teamID, personID)
-}
-
 // barred tells whether the company's directory has switched somebody off.
 func barred(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
 	return isOff(ctx, tx, companyID, personID)
 }
 
 var errBarred = fault.New(fault.Forbidden, "Your company's directory has switched your account off. Ask its admins.").With("reason", "directory")
-
-// Groups gives a company's groups by name: so many after skipping some.
-func Groups(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Group, error) {
-	return groups(ctx, tx, companyID, skip, limit)
-}
-
-// CountGroups tells how many there are.
-func CountGroups(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
-	return countGroups(ctx, tx, companyID)
-}
 
 // errNoGroup is one answer for teams of others and for those that never were.
 var errNoGroup = fault.New(fault.NotFound, "There is no such group.")
@@ -170,19 +128,6 @@ func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 	}
 	return groupByID(ctx, tx, companyID, teamID)
 }
-
-// GroupsCalled finds groups by their name.
-func GroupsCalled(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]Group, error) {
-	return groupsCalled(ctx, tx, companyID, name)
-}
-
-// GroupsNamed finds groups by what the directory calls them.
-func GroupsNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
-	return groupsNamed(ctx, tx, companyID, externalID)
-}
-
-// KeepGroup keeps what the directory calls a group, and that it changed.
-func KeepGroup(ctx context.Context, tx *sqldb.Tx, g Group) error { return putGroup(ctx, tx, g) }
 
 // PlacesIn gives the places in some of a company's teams, or with nil in all, by
 // address, but not more than limit.
@@ -204,6 +149,6 @@ func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []s
 // OwnsDomain tells whether the company has proven that it owns the domain of an
 // address.
 func OwnsDomain(ctx context.Context, tx *sqldb.Tx, companyID, email string) (bool, error) {
-	all, err := domains(ctx, tx, companyID)
+	all, err := Domains(ctx, tx, companyID)
 	return slices.ContainsFunc(all, func(d Domain) bool { return d.Verified != nil && d.Name == domainOf(email) }), err
 }

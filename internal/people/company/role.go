@@ -54,11 +54,6 @@ type Role struct {
 // May tells whether the role allows p.
 func (r Role) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
-// Roles gives a company's roles by name.
-func Roles(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Role, error) {
-	return roles(ctx, tx, companyID)
-}
-
 // SetRole makes a role or replaces what it allows. The role admin allows
 // everything, always.
 func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error {
@@ -73,7 +68,7 @@ func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error 
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return err
 	}
-	all, err := roles(ctx, tx, companyID)
+	all, err := Roles(ctx, tx, companyID)
 	if err != nil {
 		return err
 	}
@@ -127,7 +122,7 @@ func RoleWith(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Permi
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return "", err
 	}
-	all, err := roles(ctx, tx, companyID)
+	all, err := Roles(ctx, tx, companyID)
 	if err != nil {
 		return "", err
 	}
@@ -182,11 +177,6 @@ func (r TeamRole) AllowsPlugin(kind string) bool {
 // AnyKind stands for plugins of all kinds.
 const AnyKind = "*"
 
-// TeamRoles gives a team's roles by name.
-func TeamRoles(ctx context.Context, tx *sqldb.Tx, teamID string) ([]TeamRole, error) {
-	return teamRoles(ctx, tx, teamID)
-}
-
 // TeamRoleByName finds a role of a team.
 func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (TeamRole, error) {
 	if !ids.Valid(teamID) || !validRole(name) {
@@ -207,7 +197,7 @@ func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) e
 	if _, err := lockTeam(ctx, tx, teamID); err != nil {
 		return err
 	}
-	all, err := teamRoles(ctx, tx, teamID)
+	all, err := TeamRoles(ctx, tx, teamID)
 	if err != nil {
 		return err
 	}

@@ -49,14 +49,3 @@ type Account struct {
 	Joined time.Time
 	How    How
 }
-
-// Accounts gives the teams somebody is in, by the names of company and team.
-func Accounts(ctx context.Context, tx *sqldb.Tx, personID string) ([]Account, error) {
-	return accounts(ctx, tx, personID)
-}
-
-// JoinedSince gives the teams that a person came into after since by
-// invitation or domain, in that order: not those where somebody added them.
-func JoinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.Time) ([]Team, error) {
-	return joinedSince(ctx, tx, personID, since)
-}

@@ -116,11 +116,13 @@ func companyByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) 
 	return found(tx.QueryRow(ctx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id = $1`, id), scanCompany, errNoCompany)
 }
 
-func listCompanies(ctx context.Context, tx *sqldb.Tx, afterID string, limit int) ([]Company, error) {
+// List gives companies by id, from the one after an id on.
+func List(ctx context.Context, tx *sqldb.Tx, afterID string, limit int) ([]Company, error) {
 	return sqldb.All(ctx, tx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id > $1 ORDER BY c.id LIMIT $2`, []any{afterID, limit}, scanCompany)
 }
 
-func countCompany(ctx context.Context, tx *sqldb.Tx, companyID string) (members, teams int, err error) {
+// Count tells how many members and teams a company has.
+func Count(ctx context.Context, tx *sqldb.Tx, companyID string) (members, teams int, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM company_member WHERE company_id = $1), (SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed)`, companyID).
 		Scan(&members, &teams)
@@ -147,7 +149,8 @@ func scanMembership(row sqldb.Scanner) (m Membership, err error) {
 	return m, err
 }
 
-func memberships(ctx context.Context, tx *sqldb.Tx, personID string) ([]Membership, error) {
+// OfPerson gives the companies somebody is in, by name.
+func OfPerson(ctx context.Context, tx *sqldb.Tx, personID string) ([]Membership, error) {
 	return sqldb.All(ctx, tx, membershipQuery+` ORDER BY c.name, c.id`, []any{personID}, scanMembership)
 }
 
@@ -162,7 +165,8 @@ func scanRole(row sqldb.Scanner) (r Role, err error) {
 	return r, err
 }
 
-func roles(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Role, error) {
+// Roles gives a company's roles by name.
+func Roles(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Role, error) {
 	return sqldb.All(ctx, tx, `SELECT name, permissions FROM company_role WHERE company_id = $1 ORDER BY name`, []any{companyID}, scanRole)
 }
 
@@ -216,7 +220,8 @@ func scanTeamRole(row sqldb.Scanner) (r TeamRole, err error) {
 	return r, err
 }
 
-func teamRoles(ctx context.Context, tx *sqldb.Tx, teamID string) ([]TeamRole, error) {
+// TeamRoles gives a team's roles by name.
+func TeamRoles(ctx context.Context, tx *sqldb.Tx, teamID string) ([]TeamRole, error) {
 	return sqldb.All(ctx, tx, `SELECT `+teamRoleColumns+` FROM team_role r WHERE r.team_id = $1 ORDER BY r.name`, []any{teamID}, scanTeamRole)
 }
 
@@ -291,7 +296,8 @@ func deleteMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	return touched(ctx, tx, `DELETE FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-func members(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Member, error) {
+// Members gives a company's members by address, from after on.
+func Members(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Member, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT p.id, p.email, m.role, m.created FROM company_member m JOIN person p ON p.id = m.person_id
 		WHERE m.company_id = $1 AND (p.email_key, p.id) > ($2, $3) ORDER BY p.email_key, p.id LIMIT $4`,
@@ -331,7 +337,8 @@ func leaveTeams(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (
 		RETURNING team_id`, []any{companyID, personID}, scanText)
 }
 
-func teamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, limit int) ([]TeamMember, error) {
+// TeamMembers gives a team's members by address, from after on.
+func TeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, limit int) ([]TeamMember, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT p.id, p.email, m.role, m.joined, m.how FROM team_member m JOIN person p ON p.id = m.person_id
 		WHERE m.team_id = $1 AND (p.email_key, p.id) > ($2, $3) ORDER BY p.email_key, p.id LIMIT $4`,
@@ -383,8 +390,11 @@ func removeTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 	})
 }
 
-// listTeams gives teams by id, of one company or, for "", of all.
-func listTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, limit int) ([]Team, error) {
+// ListTeams gives teams by id, of one company or, for "", of all, from the one
+// after an id on.
+//
+// ListTeams gives teams by id, of one company or, for "", of all.
+func ListTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, limit int) ([]Team, error) {
 	where := `NOT t.removed AND t.id > $1`
 	args := []any{afterID, limit}
 	if companyID != "" {
@@ -394,11 +404,13 @@ func listTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, lim
 	return sqldb.All(ctx, tx, `SELECT `+teamColumns+` FROM team t WHERE `+where+` ORDER BY t.id LIMIT $2`, args, scanTeam)
 }
 
-func countTeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string) (int, error) {
+// CountTeamMembers tells how many people are in a team.
+func CountTeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team_member WHERE team_id = $1`, teamID))
 }
 
-func teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Team, error) {
+// Teams gives a company's teams by name, from after on.
+func Teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Team, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+teamColumns+` FROM team t WHERE t.company_id = $1 AND NOT t.removed
 		AND (t.name, t.id) > ($2, $3) ORDER BY t.name, t.id LIMIT $4`,
@@ -424,11 +436,14 @@ func standing(ctx context.Context, q sqldb.Querier, personID, teamID string) (Ac
 	return scanAccount(q.QueryRow(ctx, accountQuery+` AND m.team_id = $2`+q.Locking("SHARE OF m, t, r"), personID, teamID))
 }
 
-func accounts(ctx context.Context, tx *sqldb.Tx, personID string) ([]Account, error) {
+// Accounts gives the teams somebody is in, by the names of company and team.
+func Accounts(ctx context.Context, tx *sqldb.Tx, personID string) ([]Account, error) {
 	return sqldb.All(ctx, tx, accountQuery+` ORDER BY c.name, t.name, t.id`, []any{personID}, scanAccount)
 }
 
-func joinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.Time) ([]Team, error) {
+// JoinedSince gives the teams that a person came into after since by
+// invitation or domain, in that order: not those where somebody added them.
+func JoinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.Time) ([]Team, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+teamColumns+` FROM team_member m JOIN team t ON t.id = m.team_id
 		WHERE m.person_id = $1 AND NOT t.removed AND m.joined > $2 AND m.how <> $3 ORDER BY m.joined, t.id`,
@@ -464,7 +479,8 @@ func invitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, e
 	return found(tx.QueryRow(ctx, liveInvitations+` AND id = $2`, sqldb.At(tx.Now), id), scanInvitation, errNoInvitation)
 }
 
-func invitations(ctx context.Context, tx *sqldb.Tx, companyID string, after *After, limit int) ([]Invitation, error) {
+// Invitations gives a company's live invitations, newest first, from after on.
+func Invitations(ctx context.Context, tx *sqldb.Tx, companyID string, after *After, limit int) ([]Invitation, error) {
 	query := liveInvitations + ` AND company_id = $2`
 	args := []any{sqldb.At(tx.Now), companyID, limit}
 	if after != nil {
@@ -502,11 +518,14 @@ func deleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]stri
 	return sqldb.All(ctx, tx, `DELETE FROM invitation WHERE email_key = $1 AND email_key <> '' RETURNING company_id`, []any{key}, scanText)
 }
 
-func hasMembers(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
+// HasMembers tells whether anybody is in the company.
+func HasMembers(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
 	return exists(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1`, companyID)
 }
 
-func sweepInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
+// SweepInvitations forgets those that expired before a time, and says how many
+// they were.
+func SweepInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM invitation WHERE expires < $1`, sqldb.At(before))
 }
 
@@ -525,7 +544,8 @@ func scanDomain(row sqldb.Scanner) (d Domain, err error) {
 	return d, err
 }
 
-func domains(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Domain, error) {
+// Domains gives a company's domains by name.
+func Domains(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Domain, error) {
 	return sqldb.All(ctx, tx, domainQuery+` ORDER BY domain`, []any{companyID}, scanDomain)
 }
 
@@ -639,7 +659,8 @@ func scanProfile(row sqldb.Scanner) (p Profile, err error) {
 	return p, err
 }
 
-func profiles(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Profile, error) {
+// Profiles gives a company's profiles by address: so many after skipping some.
+func Profiles(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+everyProfile+` ORDER BY p.email_key, p.id LIMIT $2 OFFSET $3`,
 		[]any{companyID, limit, skip}, scanProfile)
 }
@@ -649,7 +670,8 @@ func scanCount(row sqldb.Scanner) (n int, err error) {
 	return n, err
 }
 
-func countProfiles(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
+// CountProfiles tells how many there are.
+func CountProfiles(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*)`+everyProfile, companyID))
 }
 
@@ -658,13 +680,16 @@ func profileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 		WHERE m.person_id IS NOT NULL OR u.person_id IS NOT NULL`, companyID, personID), scanProfile, errNoProfile)
 }
 
-func profilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
+// ProfilesNamed finds profiles by what the directory calls them.
+func ProfilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+`
 		FROM (SELECT person_id FROM scim_user WHERE company_id = $1 AND external_id = $2 AND external_id <> '') w`+profileRows+`
 		ORDER BY p.email_key, p.id`, []any{companyID, externalID}, scanProfile)
 }
 
-func putProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
+// KeepProfile keeps what the directory says about somebody. Whether they are
+// active is for Activate and Deactivate.
+func KeepProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
 	return do(ctx, tx, `
 		INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated)
 		VALUES ($1, $2, $3, EXISTS (SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2), '', $4, $5, $6)
@@ -676,7 +701,9 @@ func deleteProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string
 	return do(ctx, tx, `DELETE FROM scim_user WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-func forgetProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
+// ForgetProfiles drops what the directories of all companies say about a
+// person.
+func ForgetProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if err := do(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $1`, personID); err != nil {
 		return err
 	}
@@ -722,7 +749,8 @@ func insertSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string
 	return touched(ctx, tx, `INSERT INTO scim_seat (team_id, person_id, role) VALUES ($1, $2, $3) ON CONFLICT (team_id, person_id) DO NOTHING`, teamID, personID, role)
 }
 
-func deleteSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
+// DropSeat takes such a place away.
+func DropSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
 	return do(ctx, tx, `DELETE FROM scim_seat WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
@@ -747,11 +775,13 @@ func scanGroup(row sqldb.Scanner) (g Group, err error) {
 	return g, err
 }
 
-func groups(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Group, error) {
+// Groups gives a company's groups by name: so many after skipping some.
+func Groups(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` ORDER BY t.name, t.id LIMIT $2 OFFSET $3`, []any{companyID, limit, skip}, scanGroup)
 }
 
-func countGroups(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
+// CountGroups tells how many there are.
+func CountGroups(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed`, companyID))
 }
 
@@ -759,16 +789,19 @@ func groupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 	return found(tx.QueryRow(ctx, groupQuery+` AND t.id = $2`, companyID, teamID), scanGroup, errNoGroup)
 }
 
-func groupsCalled(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]Group, error) {
+// GroupsCalled finds groups by their name.
+func GroupsCalled(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.name = $2 ORDER BY t.id`, []any{companyID, name}, scanGroup)
 }
 
-func groupsNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
+// GroupsNamed finds groups by what the directory calls them.
+func GroupsNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.id IN (SELECT team_id FROM scim_group WHERE company_id = $1 AND external_id = $2 AND external_id <> '')
 		ORDER BY t.name, t.id`, []any{companyID, externalID}, scanGroup)
 }
 
-func putGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
+// KeepGroup keeps what the directory calls a group, and that it changed.
+func KeepGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 	return do(ctx, tx, `
 		INSERT INTO scim_group (team_id, company_id, external_id, updated) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (team_id) DO UPDATE SET external_id = excluded.external_id, updated = excluded.updated`,

@@ -76,19 +76,3 @@ func RemoveTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 	}
 	return removeTeam(ctx, tx, id)
 }
-
-// ListTeams gives teams by id, of one company or, for "", of all, from the one
-// after an id on.
-func ListTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, limit int) ([]Team, error) {
-	return listTeams(ctx, tx, companyID, afterID, limit)
-}
-
-// CountTeamMembers tells how many people are in a team.
-func CountTeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string) (int, error) {
-	return countTeamMembers(ctx, tx, teamID)
-}
-
-// Teams gives a company's teams by name, from after on.
-func Teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Team, error) {
-	return teams(ctx, tx, companyID, after, limit)
-}

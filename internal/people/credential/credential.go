@@ -89,11 +89,6 @@ type After struct {
 	ID      string
 }
 
-// List gives the holder's tokens, newest first, from after on.
-func List(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) ([]Token, error) {
-	return list(ctx, tx, h, after, limit)
-}
-
 // errUnknownToken is one answer for tokens of others and for those that never
 // were.
 var errUnknownToken = fault.New(fault.NotFound, "There is no such access token.")
@@ -123,18 +118,6 @@ func Delete(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, erro
 	return t, remove(ctx, tx, id)
 }
 
-// DeleteOf ends all tokens that stand for a person in a company; with "" for
-// the company, those that are personal.
-func DeleteOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]Token, error) {
-	return removeOf(ctx, tx, personID, companyID)
-}
-
-// DeleteAll ends every token that stands for a person, those of companies
-// included, and gives them.
-func DeleteAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Token, error) {
-	return removeAll(ctx, tx, personID)
-}
-
 // DeleteValue ends the token with this value, wherever it was found.
 func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error) {
 	if !WellFormed(value) {
@@ -159,11 +142,6 @@ func Check(ctx context.Context, q sqldb.Querier, token string) (Holding, error) 
 		return Holding{}, ErrNone
 	}
 	return byHash(ctx, q, ids.Hash(token))
-}
-
-// Touch records that a token is in use and tells whether for the first time.
-func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error) {
-	return touch(ctx, tx, id)
 }
 
 func prefixOf(companyID string) string {

@@ -34,21 +34,6 @@ func ConnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID, madeBy strin
 	return t, secret, putDirectory(ctx, tx, t, ids.Hash(secret))
 }
 
-// DirectoryOf gives the token of a company's directory.
-func DirectoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
-	return directoryOf(ctx, tx, companyID)
-}
-
-// Directories gives the companies whose directory is connected.
-func Directories(ctx context.Context, tx *sqldb.Tx) (companyIDs []string, err error) {
-	return directories(ctx, tx)
-}
-
-// DisconnectDirectory ends the token of a company's directory.
-func DisconnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
-	return removeDirectory(ctx, tx, companyID)
-}
-
 // CheckDirectory finds the company whose directory presents a token.
 func CheckDirectory(ctx context.Context, db *sqldb.DB, token string) (DirectoryToken, error) {
 	if !wellFormed(token, directoryPrefix) {
@@ -64,9 +49,4 @@ func StillDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken) error {
 		err = ErrNone
 	}
 	return err
-}
-
-// TouchDirectory records that the token of a company's directory is in use.
-func TouchDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) error {
-	return touchDirectory(ctx, tx, companyID)
 }

@@ -38,7 +38,8 @@ func (h Holder) of() (condition, id string) {
 	return `person_id = $1`, h.PersonID
 }
 
-func list(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) ([]Token, error) {
+// List gives the holder's tokens, newest first, from after on.
+func List(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) ([]Token, error) {
 	of, id := h.of()
 	query := `SELECT ` + columns + ` FROM access_token WHERE ` + of
 	args := []any{id, limit}
@@ -73,12 +74,16 @@ func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-func removeOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]Token, error) {
+// DeleteOf ends all tokens that stand for a person in a company; with "" for
+// the company, those that are personal.
+func DeleteOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]Token, error) {
 	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 AND coalesce(company_id, '') = $2 RETURNING `+columns,
 		[]any{personID, companyID}, scan)
 }
 
-func removeAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Token, error) {
+// DeleteAll ends every token that stands for a person, those of companies
+// included, and gives them.
+func DeleteAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Token, error) {
 	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 RETURNING `+columns, []any{personID}, scan)
 }
 
@@ -107,7 +112,8 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string) (h Holding, err e
 	return h, err
 }
 
-func touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error) {
+// Touch records that a token is in use and tells whether for the first time.
+func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE access_token SET last_used = $2 WHERE id = $1 AND last_used IS NULL`, id, sqldb.At(tx.Now))
 	if err != nil || n == 1 {
 		return n == 1, err
@@ -140,7 +146,8 @@ func putDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken, hash stri
 	return SealedDirectories.Renew(ctx, tx, `company_id = $1`, t.CompanyID)
 }
 
-func directoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+// DirectoryOf gives the token of a company's directory.
+func DirectoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
 	t, err := scanDirectory(tx.QueryRow(ctx, `SELECT `+directoryColumns+` FROM scim_token WHERE company_id = $1`, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return DirectoryToken{}, errNoDirectoryToken
@@ -148,12 +155,14 @@ func directoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (Directory
 	return t, err
 }
 
-func directories(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
+// Directories gives the companies whose directory is connected.
+func Directories(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT company_id FROM scim_token ORDER BY company_id`, nil,
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
-func removeDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+// DisconnectDirectory ends the token of a company's directory.
+func DisconnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
 	t, err := scanDirectory(tx.QueryRow(ctx, `DELETE FROM scim_token WHERE company_id = $1 RETURNING `+directoryColumns, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return DirectoryToken{}, errNoDirectoryToken
@@ -177,7 +186,8 @@ func hasDirectory(ctx context.Context, tx *sqldb.Tx, companyID, hash string) (ha
 	return has, err
 }
 
-func touchDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+// TouchDirectory records that the token of a company's directory is in use.
+func TouchDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := tx.Exec(ctx, `UPDATE scim_token SET last_used = $2 WHERE company_id = $1`, companyID, sqldb.At(tx.Now))
 	return err
 }

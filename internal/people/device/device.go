@@ -130,12 +130,6 @@ func (d *Devices) ListPage(ctx context.Context, tx *sqldb.Tx, personID string, a
 	return pageOfPerson(ctx, tx, personID, after, limit)
 }
 
-// ListLive gives devices that are signed in by id, of one person or, for "", of
-// all, from the one after an id on.
-func ListLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
-	return listLive(ctx, tx, personID, afterID, limit)
-}
-
 // ByID finds a device, also one that is signed out.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	if !ids.Valid(id) {
@@ -147,16 +141,6 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	}
 	return d, err
 }
-
-// All gives every device of a person, newest first, also those that are signed
-// out.
-func All(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
-	return everyOf(ctx, tx, personID)
-}
-
-// Erase forgets a person's devices and what they approved. The person is
-// locked, so that nothing is claimed meanwhile.
-func Erase(ctx context.Context, tx *sqldb.Tx, personID string) error { return erase(ctx, tx, personID) }
 
 // Revoke signs a person out on one of their devices. A device of somebody else
 // is as unknown as one that never was.

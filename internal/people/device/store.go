@@ -267,9 +267,12 @@ func pageOfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Aft
 	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scanDevice)
 }
 
-// listLive gives devices by id that are signed in, of one person or, for "", of
+// ListLive gives devices that are signed in by id, of one person or, for "", of
+// all, from the one after an id on.
+//
+// ListLive gives devices by id that are signed in, of one person or, for "", of
 // all.
-func listLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
+func ListLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
 	where := `revoked IS NULL AND id > $1`
 	args := []any{afterID, limit}
 	if personID != "" {
@@ -283,11 +286,15 @@ func byID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1`, id))
 }
 
-func everyOf(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
+// All gives every device of a person, newest first, also those that are signed
+// out.
+func All(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
 }
 
-func erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
+// Erase forgets a person's devices and what they approved. The person is
+// locked, so that nothing is claimed meanwhile.
+func Erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	for _, query := range []string{
 		`DELETE FROM device_grant WHERE person_id = $1`,
 		`DELETE FROM refresh_token WHERE device_id IN (SELECT id FROM device WHERE person_id = $1)`,

@@ -43,7 +43,8 @@ func (c *cache) put(sum [sha256.Size]byte, v verified) {
 
 func (c *cache) add(sum [sha256.Size]byte, v verified) {
 	if c.young == nil || len(c.young) >= cacheSize {
-		c.young, c.old = map[[sha256.Size]byte]verified{}, c.young
+		c.old = c.young
+		c.young = map[[sha256.Size]byte]verified{}
 	}
 	c.young[sum] = v
 }

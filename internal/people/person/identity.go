@@ -28,28 +28,10 @@ func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Pers
 // Recognise keeps who a person is at a provider, as of now. It locks the person:
 // two sign-ins at once would take each other for another identity.
 func Recognise(ctx context.Context, tx *sqldb.Tx, i Identity) error {
-	if err := lock(ctx, tx, i.PersonID); err != nil {
+	if err := Lock(ctx, tx, i.PersonID); err != nil {
 		return err
 	}
 	return upsertIdentity(ctx, tx, i)
-}
-
-// IdentityAt gives who a person is at the provider of that name.
-func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (Identity, bool, error) {
-	return identityAt(ctx, tx, personID, provider)
-}
-
-// Identities gives who a person is at all providers, without their refresh
-// tokens.
-func Identities(ctx context.Context, tx *sqldb.Tx, personID string) ([]Identity, error) {
-	return identities(ctx, tx, personID)
-}
-
-// MayAsk gives the right to ask the provider about a person to one caller at a
-// time, until the lease ends: a provider that replaces its refresh tokens takes
-// a second question with the same one for theft.
-func MayAsk(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
-	return claimAsking(ctx, tx, i, lease)
 }
 
 // Stood records what the provider answered: it stands by the person, and this
@@ -64,6 +46,3 @@ func Stood(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) error 
 func Forget(ctx context.Context, tx *sqldb.Tx, i Identity) (lost bool, err error) {
 	return stood(ctx, tx, i, "")
 }
-
-// Unasked gives the right to ask back when no answer came.
-func Unasked(ctx context.Context, tx *sqldb.Tx, i Identity) error { return unasked(ctx, tx, i) }

@@ -33,7 +33,7 @@ const secretChars = 40
 // can ask for such a link, and would end those of the owner with it. The lock
 // has two that are made at once come one after the other.
 func OfferLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetime time.Duration) (secret string, err error) {
-	if err := lock(ctx, tx, l.PersonID); err != nil {
+	if err := Lock(ctx, tx, l.PersonID); err != nil {
 		return "", err
 	}
 	if kind != ResetLink {
@@ -57,11 +57,3 @@ func LookLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (
 func UseLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
 	return takeLink(ctx, tx, kind, ids.Hash(secret))
 }
-
-// DropLinks ends all links of a kind that a person was sent.
-func DropLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
-	return dropLinks(ctx, tx, kind, personID)
-}
-
-// SweepLinks removes links that ran out.
-func SweepLinks(ctx context.Context, tx *sqldb.Tx) error { return sweepLinks(ctx, tx) }

@@ -20,8 +20,3 @@ type Notice struct {
 func Notify(ctx context.Context, tx *sqldb.Tx, personID, kind, text string) error {
 	return insertNotice(ctx, tx, personID, Notice{ID: ids.New(), Kind: kind, Text: text, Created: tx.Now})
 }
-
-// Notices gives the newest notices of a person.
-func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]Notice, error) {
-	return notices(ctx, tx, personID, limit)
-}

@@ -100,17 +100,6 @@ func List(ctx context.Context, tx *sqldb.Tx, afterEmail string, limit int) ([]Pe
 	return list(ctx, tx, emailKey(afterEmail), limit)
 }
 
-// Lock keeps everybody else from deciding about a person until tx ends: what
-// signs a person in and what signs them out everywhere take turns. Whoever was
-// deleted is ErrDeleted, so that nothing begins for them after that.
-func Lock(ctx context.Context, tx *sqldb.Tx, id string) error { return lock(ctx, tx, id) }
-
-// IDs gives at most limit people who were not deleted, by their ids: those after
-// one, or the first.
-func IDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
-	return idsAfter(ctx, tx, after, limit)
-}
-
 // SetVerified records that the address is the person's, as long as it is still
 // their address. It tells whether that was news.
 func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool, err error) {
@@ -127,36 +116,17 @@ func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 		return err
 	}
 	for _, kind := range []LinkKind{VerifyLink, ResetLink, DropLink} {
-		if err := dropLinks(ctx, tx, kind, id); err != nil {
+		if err := DropLinks(ctx, tx, kind, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// SetPassword replaces the password by the one that hash was made of; "" takes
-// it away.
-func SetPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
-	return setPassword(ctx, tx, id, hash)
-}
-
-// Suspend shuts a person out or lets them in again.
-func Suspend(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
-	return setSuspended(ctx, tx, id, suspended)
-}
-
-// SignedIn records a sign-in on a device: the one before it becomes
-// SignedInBefore.
-func SignedIn(ctx context.Context, tx *sqldb.Tx, id string) error { return signedIn(ctx, tx, id) }
-
 // HasEmail tells whether the address is the person's, as addresses are compared.
 func (p Person) HasEmail(email string) bool {
 	return !p.Deleted && emailKey(p.Email) == emailKey(email)
 }
-
-// Erase ends a person, who is locked, for good: the row stays for what refers to
-// it and says nothing else, and the address is free for somebody new.
-func Erase(ctx context.Context, tx *sqldb.Tx, id string) error { return erase(ctx, tx, id) }
 
 // Hint is what is written of an address where it can never be erased: enough to
 // recognise one that is known.

@@ -46,7 +46,10 @@ func list(ctx context.Context, tx *sqldb.Tx, afterKey string, limit int) ([]Pers
 	return sqldb.All(ctx, tx, personQuery+`p.deleted IS NULL AND p.email_key > $1 ORDER BY p.email_key LIMIT $2`, []any{afterKey, limit}, scanPerson)
 }
 
-func lock(ctx context.Context, tx *sqldb.Tx, id string) error {
+// Lock keeps everybody else from deciding about a person until tx ends: what
+// signs a person in and what signs them out everywhere take turns. Whoever was
+// deleted is ErrDeleted, so that nothing begins for them after that.
+func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	var deleted bool
 	err := tx.QueryRow(ctx, `SELECT deleted IS NOT NULL FROM person WHERE id = $1`+tx.Dialect.ForUpdate, id).Scan(&deleted)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -58,7 +61,9 @@ func lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-func idsAfter(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
+// IDs gives at most limit people who were not deleted, by their ids: those after
+// one, or the first.
+func IDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM person WHERE id > $1 AND deleted IS NULL ORDER BY id LIMIT $2`, []any{after, int64(limit)},
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
 }
@@ -67,7 +72,9 @@ func idsAfter(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]str
 // does, and nobody is looked for by it.
 const erased = "deleted:"
 
-func erase(ctx context.Context, tx *sqldb.Tx, id string) error {
+// Erase ends a person, who is locked, for good: the row stays for what refers to
+// it and says nothing else, and the address is free for somebody new.
+func Erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 	for _, query := range []string{
 		`DELETE FROM person_identity WHERE person_id = $1`,
 		`DELETE FROM person_link WHERE person_id = $1`,
@@ -114,17 +121,22 @@ func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	return err
 }
 
-func setPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
+// SetPassword replaces the password by the one that hash was made of; "" takes
+// it away.
+func SetPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
 	_, err := change(ctx, tx, id, `UPDATE person SET password_hash = $2 WHERE id = $1`, id, hash)
 	return err
 }
 
-func setSuspended(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
+// Suspend shuts a person out or lets them in again.
+func Suspend(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
 	_, err := change(ctx, tx, id, `UPDATE person SET suspended = $2 WHERE id = $1`, id, suspended)
 	return err
 }
 
-func signedIn(ctx context.Context, tx *sqldb.Tx, id string) error {
+// SignedIn records a sign-in on a device: the one before it becomes
+// SignedInBefore.
+func SignedIn(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE person SET signed_in_before = signed_in, signed_in = $2 WHERE id = $1`, id, sqldb.At(tx.Now))
 	return err
 }
@@ -177,7 +189,8 @@ func deleteLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link) error
 	return err
 }
 
-func dropLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
+// DropLinks ends all links of a kind that a person was sent.
+func DropLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE kind = $1 AND person_id = $2`, kind, personID)
 	return err
 }
@@ -201,7 +214,8 @@ func takeLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, hash string) (l 
 	return l, err
 }
 
-func sweepLinks(ctx context.Context, tx *sqldb.Tx) error {
+// SweepLinks removes links that ran out.
+func SweepLinks(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE expires <= $1`, sqldb.At(tx.Now))
 	return err
 }
@@ -214,7 +228,8 @@ func insertNotice(ctx context.Context, tx *sqldb.Tx, personID string, n Notice) 
 	return err
 }
 
-func notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]Notice, error) {
+// Notices gives the newest notices of a person.
+func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]Notice, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, kind, text, created FROM person_notice WHERE person_id = $1 ORDER BY created DESC, id DESC LIMIT $2`,
 		[]any{personID, limit}, func(row sqldb.Scanner) (n Notice, err error) {
@@ -227,7 +242,9 @@ func notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]N
 
 // Identities.
 
-func identities(ctx context.Context, tx *sqldb.Tx, personID string) ([]Identity, error) {
+// Identities gives who a person is at all providers, without their refresh
+// tokens.
+func Identities(ctx context.Context, tx *sqldb.Tx, personID string) ([]Identity, error) {
 	return sqldb.All(ctx, tx, `SELECT issuer, subject, person_id, provider, checked FROM person_identity WHERE person_id = $1 ORDER BY issuer`,
 		[]any{personID}, func(row sqldb.Scanner) (i Identity, err error) {
 			var checked sqldb.Time
@@ -260,7 +277,8 @@ func upsertIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	return err
 }
 
-func identityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i Identity, found bool, err error) {
+// IdentityAt gives who a person is at the provider of that name.
+func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i Identity, found bool, err error) {
 	var checked sqldb.Time
 	err = tx.QueryRow(ctx, `
 		SELECT issuer, subject, person_id, provider, refresh, checked FROM person_identity
@@ -273,7 +291,10 @@ func identityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i
 	return i, err == nil, err
 }
 
-func claimAsking(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
+// MayAsk gives the right to ask the provider about a person to one caller at a
+// time, until the lease ends: a provider that replaces its refresh tokens takes
+// a second question with the same one for theft.
+func MayAsk(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE person_identity SET asking = $4
 		WHERE issuer = $1 AND subject = $2 AND (asking IS NULL OR asking <= $3) AND checked = $5`,
@@ -290,7 +311,8 @@ func stood(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) (bool,
 	return n == 1, err
 }
 
-func unasked(ctx context.Context, tx *sqldb.Tx, i Identity) error {
+// Unasked gives the right to ask back when no answer came.
+func Unasked(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	_, err := tx.Exec(ctx, `UPDATE person_identity SET asking = NULL WHERE issuer = $1 AND subject = $2`, i.Issuer, i.Subject)
 	return err
 }

@@ -55,20 +55,6 @@ func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (S
 	return byHash(ctx, q, ids.Hash(cookie), now)
 }
 
-// Live tells, inside the transaction that depends on it, whether a session has
-// not been ended meanwhile.
-func Live(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) { return live(ctx, tx, id) }
-
-// Touch records that a session is in use.
-func Touch(ctx context.Context, tx *sqldb.Tx, id, address string) error {
-	return touch(ctx, tx, id, address)
-}
-
-// List gives a person's sessions, newest first.
-func List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error) {
-	return list(ctx, tx, personID)
-}
-
 // End ends one session of a person and tells whether there was one.
 func End(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
 	if !ids.Valid(id) {
@@ -76,11 +62,3 @@ func End(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
 	}
 	return end(ctx, tx, personID, id)
 }
-
-// EndAll ends every session of a person. No browser is known to them any more.
-func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
-	return endAll(ctx, tx, personID)
-}
-
-// Sweep removes sessions and known browsers that ran out.
-func Sweep(ctx context.Context, tx *sqldb.Tx) error { return sweep(ctx, tx) }

@@ -33,17 +33,21 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string, now time.Time) (s
 	return s, err
 }
 
-func live(ctx context.Context, tx *sqldb.Tx, id string) (found bool, err error) {
+// Live tells, inside the transaction that depends on it, whether a session has
+// not been ended meanwhile.
+func Live(ctx context.Context, tx *sqldb.Tx, id string) (found bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM web_session WHERE id = $1 AND expires > $2)`, id, sqldb.At(tx.Now)).Scan(&found)
 	return found, err
 }
 
-func touch(ctx context.Context, tx *sqldb.Tx, id, address string) error {
+// Touch records that a session is in use.
+func Touch(ctx context.Context, tx *sqldb.Tx, id, address string) error {
 	_, err := tx.Exec(ctx, `UPDATE web_session SET last_used = $2, address = $3 WHERE id = $1`, id, sqldb.At(tx.Now), address)
 	return err
 }
 
-func list(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error) {
+// List gives a person's sessions, newest first.
+func List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, person_id, provider, agent, address, created, last_used FROM web_session
 		WHERE person_id = $1 AND expires > $2 ORDER BY created DESC, id DESC`,
@@ -61,14 +65,16 @@ func end(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
 	return n == 1, err
 }
 
-func endAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
+// EndAll ends every session of a person. No browser is known to them any more.
+func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
 	if _, err := tx.Exec(ctx, `DELETE FROM known_browser WHERE person_id = $1`, personID); err != nil {
 		return 0, err
 	}
 	return tx.Exec(ctx, `DELETE FROM web_session WHERE person_id = $1`, personID)
 }
 
-func sweep(ctx context.Context, tx *sqldb.Tx) error {
+// Sweep removes sessions and known browsers that ran out.
+func Sweep(ctx context.Context, tx *sqldb.Tx) error {
 	for _, query := range []string{`DELETE FROM web_session WHERE expires <= $1`, `DELETE FROM known_browser WHERE expires <= $1`} {
 		if _, err := tx.Exec(ctx, query, sqldb.At(tx.Now)); err != nil {
 			return err

@@ -25,18 +25,20 @@ import (
 
 // Created is the answer to a create.
 type Created struct {
-	// Response is the body, byte for byte the same for every replay.
-	Response  []byte
-	PollAfter time.Duration
-	// Replayed is whether the answer was given before.
+	// Run is the accepted run. An answer made of its ID, Created, Estimated,
+	// PollAfter and TeamID alone has the same bytes for every replay: these never
+	// change.
+	Run run.Run
+	// Replayed is whether an earlier create with the same idempotency key made the
+	// run.
 	Replayed bool
 	// Rooms is what the rate windows have left, minute then hour.
 	Rooms []ratelimit.Room
 }
 
-// Create accepts a run, or says why not. The checks come in the order that the
-// interface promises; render writes the answer to a run that was accepted.
-func (s *Service) Create(ctx context.Context, d Draft, render func(run.Run) ([]byte, error)) (Created, error) {
+// Create accepts a run, or returns the reason for refusing it. The checks come in
+// the order that the API documents.
+func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
 	a, err := s.check(ctx, d, false)
 	if err != nil {
 		return Created{}, err
@@ -60,7 +62,7 @@ func (s *Service) Create(ctx context.Context, d Draft, render func(run.Run) ([]b
 	}
 	var c Created
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		c, err = s.create(ctx, tx, d, a, render)
+		c, err = s.create(ctx, tx, d, a)
 		return err
 	})
 	if err != nil {
@@ -78,14 +80,14 @@ func (s *Service) Create(ctx context.Context, d Draft, render func(run.Run) ([]b
 var errInFlight = errors.New("the key is in use")
 
 // create is the one transaction of a create.
-func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted, render func(run.Run) ([]byte, error)) (Created, error) {
+func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted) (Created, error) {
 	who := d.Principal
 	if err := person.Lock(ctx, tx, who.PersonID); err != nil {
 		return Created{}, err
 	}
 	failpoint.Hit("create.after_person_lock")
 	if d.Key != "" {
-		if c, found, err := s.replay(ctx, tx, who.PersonID, d.Key, d.Fingerprint); err != nil || found {
+		if c, found, err := s.findReplay(ctx, tx, who.PersonID, d.Key, d.Fingerprint); err != nil || found {
 			return c, err
 		}
 	}
@@ -96,11 +98,10 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 	if err != nil {
 		return Created{}, err
 	}
-	// Those that ended while we waited for the lock ended before this one
-	// begins, by their times too: who looks back must never see one too many.
-	if now := s.DB.Now(); now.After(tx.Now) {
-		tx.Now = now
-	}
+	// Runs that ended while this transaction waited for the lock have later times
+	// than its beginning: the run must not seem to have been created before they
+	// ended, or its person would have had one run too many.
+	tx.AdvanceNow(s.DB.Now())
 	rooms, err := s.admit(ctx, tx, who, active)
 	if err != nil {
 		return Created{}, err
@@ -159,12 +160,8 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 		return Created{}, err
 	}
 	failpoint.Hit("create.after_run_insert")
-	c := Created{PollAfter: r.PollAfter, Rooms: rooms}
-	if c.Response, err = render(r); err != nil {
-		return Created{}, err
-	}
 	if d.Key != "" {
-		if err := run.Remember(ctx, tx, who.PersonID, d.Key, run.Key{Fingerprint: d.Fingerprint, RunID: r.ID, Response: string(c.Response)}); err != nil {
+		if err := run.StoreKey(ctx, tx, who.PersonID, d.Key, run.Key{Fingerprint: d.Fingerprint, RunID: r.ID}); err != nil {
 			return Created{}, err
 		}
 	}
@@ -173,7 +170,7 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 	}
 	tx.AfterCommit(func() { s.Queued(r.Engine) })
 	failpoint.Hit("create.before_commit")
-	return c, nil
+	return Created{Run: r, Rooms: rooms}, nil
 }
 
 // chargeFiles counts the files that came with a run, and refuses a run of an
@@ -188,49 +185,6 @@ func (s *Service) chargeFiles(ctx context.Context, tx *sqldb.Tx, accountID strin
 	}
 	_, err = s.Settings.Storage.Fits(ctx, tx, accountID, 1)
 	return bytes, err
-}
-
-// Replay gives the answer that a key got before. Whether the request is the
-// same is judged by its fingerprint.
-func (s *Service) Replay(ctx context.Context, personID, key, fingerprint string) (c Created, found bool, err error) {
-	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		c, found, err = s.replay(ctx, tx, personID, key, fingerprint)
-		return err
-	})
-	return c, found, err
-}
-
-func (s *Service) replay(ctx context.Context, tx *sqldb.Tx, personID, key, fingerprint string) (Created, bool, error) {
-	k, ok, err := run.Recall(ctx, tx, personID, key, s.Settings.KeyLifetime)
-	if err != nil || !ok {
-		return Created{}, false, err
-	}
-	if k.Fingerprint != fingerprint {
-		return Created{}, false, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")
-	}
-	r, err := run.Any(ctx, tx, k.RunID)
-	if err != nil {
-		return Created{}, false, fmt.Errorf("replay: %w", err)
-	}
-	rooms, err := ratelimit.Rooms(ctx, tx, rateKey(personID), s.windows...)
-	if err != nil {
-		return Created{}, false, err
-	}
-	return Created{
-		Response:  []byte(k.Response),
-		PollAfter: r.PollAfter,
-		Replayed:  true,
-		Rooms:     rooms,
-	}, true, nil
-}
-
-// Known tells whether a key has an answer already.
-func (s *Service) Known(ctx context.Context, personID, key string) (known bool, err error) {
-	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		_, known, err = run.Recall(ctx, tx, personID, key, s.Settings.KeyLifetime)
-		return err
-	})
-	return known, err
 }
 
 // Busy refuses a request whose rate is used up, before its body is read. It

@@ -24,7 +24,7 @@ var own, in = generationtest.Own, generationtest.In
 
 // create tries to create a run.
 func create(h *house, d generation.Draft) (generation.Created, error) {
-	return h.Runs.Create(h.Context(), d, generationtest.Render)
+	return h.Runs.Create(h.Context(), d)
 }
 
 // refused fails the test unless the error has the code.
@@ -127,7 +127,7 @@ func TestResultsAskedFor(t *testing.T) {
 				continue
 			}
 			h.OK(err)
-			r := h.Run(generationtest.ID(created.Response))
+			r := h.Run(created.Run.ID)
 			if unit := h.Tool(c.slug).Price.Tokens; r.NumResults != c.n || r.TokensHeld != c.n*unit || free-h.Balance(anna).Tokens != c.n*unit {
 				h.Errorf("%s: %d results hold %d", c.slug, r.NumResults, r.TokensHeld)
 			}
@@ -265,7 +265,7 @@ func TestASlotThatBecomesFree(t *testing.T) {
 			h.Pass(time.Second)
 			return h.Runs.End(h.Context(), worked, generation.Ending{State: run.Cancelled})
 		})
-		began, ended := h.Run(generationtest.ID((<-second).Response)).Created, h.Run(first.ID).Finished
+		began, ended := h.Run((<-second).Run.ID).Created, h.Run(first.ID).Finished
 		if began.Before(ended) {
 			h.Errorf("it began at %v, %v before there was a place", began, ended.Sub(began))
 		}

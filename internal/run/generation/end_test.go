@@ -203,7 +203,7 @@ func TestPriceIsWhatIsHeld(t *testing.T) {
 				continue
 			}
 			h.OK(err)
-			if r := h.Run(generationtest.ID(created.Response)); r.TokensHeld != got.Tokens || r.AllowanceHeld != got.FreeAllowance || r.UnitTokens != got.PerResult {
+			if r := h.Run(created.Run.ID); r.TokensHeld != got.Tokens || r.AllowanceHeld != got.FreeAllowance || r.UnitTokens != got.PerResult {
 				h.Errorf("%s: holds %d and %d", c.slug, r.TokensHeld, r.AllowanceHeld)
 			}
 		}
@@ -278,7 +278,7 @@ func TestNobodyWaitsForACompanyThatIsChanged(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(h.Context(), 10*time.Second)
 			defer cancel()
-			if _, err := h.Runs.Create(ctx, h.Draft(generationtest.In(anna, team), "cost"), generationtest.Render); err != nil {
+			if _, err := h.Runs.Create(ctx, h.Draft(generationtest.In(anna, team), "cost")); err != nil {
 				return fmt.Errorf("begin: %w", err)
 			}
 			if err := h.Runs.End(ctx, h.Claim("worker"), generation.Ending{State: run.Succeeded, Results: h.Results(1)}); err != nil {

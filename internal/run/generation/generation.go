@@ -22,6 +22,7 @@ import (
 	"atelier/internal/base/throttle"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/ingest"
+	"atelier/internal/file/library"
 	"atelier/internal/file/quota"
 	"atelier/internal/money/budget"
 	"atelier/internal/notify/webhook"
@@ -55,6 +56,7 @@ type Parts struct {
 	Guard    *webhook.Guard
 	Hub      *pubsub.Hub
 	Budgets  *budget.Keeper
+	Links    library.Links // addresses of results in webhook events
 	Settings Settings
 	// Queued hears of every run that waits for an engine, after its commit.
 	Queued func(engine string)
@@ -104,7 +106,7 @@ func (s *Service) Watch(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		_ = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-			away, err := run.Away(ctx, tx)
+			away, err := run.UnavailableEngines(ctx, tx)
 			if err == nil {
 				s.away.Store(&away)
 			}

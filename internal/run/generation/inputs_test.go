@@ -141,7 +141,7 @@ func TestFilesOfARequest(t *testing.T) {
 			}
 			return err
 		})
-		want := []run.Input{{Field: "picture", AssetID: d.Files[1].Asset.ID}, {Field: "pictures", AssetID: d.Files[2].Asset.ID}, {Field: "pictures", Place: 1, AssetID: d.Files[0].Asset.ID}}
+		want := []run.Input{{Field: "picture", AssetID: d.Files[1].Asset.ID}, {Field: "pictures", AssetID: d.Files[2].Asset.ID}, {Field: "pictures", Index: 1, AssetID: d.Files[0].Asset.ID}}
 		if len(inputs) != 3 || inputs[0] != want[0] || inputs[1] != want[1] || inputs[2] != want[2] {
 			h.Errorf("inputs = %+v, want %+v", inputs, want)
 		}
@@ -194,7 +194,7 @@ func TestWhatComesBesideTheInputs(t *testing.T) {
 			created, err := create(h, d)
 			if c.path == "" {
 				h.OK(err)
-				if r := h.Run(generationtest.ID(created.Response)); r.Metadata != d.Metadata || r.Plugin != d.Plugin || r.WebhookURL != d.WebhookURL {
+				if r := h.Run(created.Run.ID); r.Metadata != d.Metadata || r.Plugin != d.Plugin || r.WebhookURL != d.WebhookURL {
 					h.Errorf("kept %+v", r)
 				}
 			} else if f := refused(h, c.path, err, fault.Invalid); len(f.Fields) != 1 || f.Fields[0].Path != c.path {

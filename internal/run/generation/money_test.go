@@ -127,7 +127,7 @@ func TestTooFewTokensSaysWhatToDo(t *testing.T) {
 		} {
 			want := "This run needs 3 tokens and " + c.want
 			d := h.Draft(c.who, "cost")
-			_, err := c.runs.Create(h.Context(), d, generationtest.Render)
+			_, err := c.runs.Create(h.Context(), d)
 			if f := refused(h, "create", err, fault.InsufficientBalance); f.Message != want {
 				h.Errorf("create says %q, want %q", f.Message, want)
 			}

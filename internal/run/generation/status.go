@@ -28,17 +28,18 @@ type Record struct {
 
 // Status gives a run of an account.
 func (s *Service) Status(ctx context.Context, accountID, id string) (Record, error) {
-	r, err := run.Look(ctx, s.DB, accountID, id)
+	r, err := run.Get(ctx, s.DB, accountID, id)
 	if err != nil {
 		return Record{}, err
 	}
 	return s.complete(ctx, r)
 }
 
-// StatusOf gives a run of whatever account, for the event that tells of it.
-func (s *Service) StatusOf(ctx context.Context, id string) (rec Record, err error) {
+// StatusUnscoped returns a run of any account, for its webhook event: no account
+// is checked.
+func (s *Service) StatusUnscoped(ctx context.Context, id string) (rec Record, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		r, err := run.Any(ctx, tx, id)
+		r, err := run.GetUnscoped(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -111,7 +112,7 @@ func (s *Service) Poll(ctx context.Context, who principal.Principal, id string) 
 		return rec, err
 	}
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		early, err := run.Answer(ctx, tx, rec.Run, run.Poller{
+		early, err := run.RecordPoll(ctx, tx, rec.Run, run.Poller{
 			PersonID:     who.PersonID,
 			Credential:   string(who.Credential.Kind),
 			CredentialID: who.Credential.ID,
@@ -165,7 +166,7 @@ func (s *Service) List(ctx context.Context, accountID string, f run.Filter, afte
 // ended before.
 func (s *Service) Cancel(ctx context.Context, who principal.Principal, id string) (rec Record, was bool, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		r, err := run.ByID(ctx, tx, who.AccountID, id)
+		r, err := run.Get(ctx, tx, who.AccountID, id)
 		if err != nil {
 			return err
 		}
@@ -180,7 +181,7 @@ func (s *Service) Cancel(ctx context.Context, who principal.Principal, id string
 		if err != nil {
 			return err
 		}
-		r, ok, err := run.AskCancel(ctx, tx, who.AccountID, id)
+		r, ok, err := run.RequestCancel(ctx, tx, who.AccountID, id)
 		was = !ok
 		if err != nil || was {
 			return err

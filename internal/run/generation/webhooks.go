@@ -13,7 +13,7 @@ import (
 func (s *Service) WebhookAttempts(ctx context.Context, accountID, runID string) ([]webhook.Attempt, error) {
 	var attempts []webhook.Attempt
 	err := s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		if _, err := run.ByID(ctx, tx, accountID, runID); err != nil {
+		if _, err := run.Get(ctx, tx, accountID, runID); err != nil {
 			return err
 		}
 
@@ -29,7 +29,7 @@ func (s *Service) WebhookAttempts(ctx context.Context, accountID, runID string) 
 func (s *Service) RedeliverWebhook(ctx context.Context, accountID, runID string) (*webhook.State, error) {
 	var state *webhook.State
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if _, err := run.ByID(ctx, tx, accountID, runID); err != nil {
+		if _, err := run.Get(ctx, tx, accountID, runID); err != nil {
 			return err
 		}
 		if err := webhook.Redeliver(ctx, tx, runID); err != nil {

@@ -78,7 +78,8 @@ func (p *phrases) find(text string) (end int, found bool) {
 			}
 			reached = append(reached[:0], at.node)
 			for _, r := range text[t.start:t.end] {
-				reached, before = before[:0], reached
+				reached, before = before, reached
+				reached = reached[:0]
 				for _, n := range before {
 					reached = p.step(reached, n, r, t.single || t.lettered)
 				}

@@ -19,15 +19,15 @@ func TestChecksFindDamage(t *testing.T) {
 		lost := w.bring(anna, run.Running)
 		w.requeue(lost, run.Lost)
 		w.Do(func(tx *sqldb.Tx) error {
-			return run.Remember(w.Context(), tx, anna, "k", run.Key{RunID: running.ID})
+			return run.StoreKey(w.Context(), tx, anna, "k", run.Key{RunID: running.ID})
 		})
 		found := map[string]bool{}
 		for _, c := range []struct {
 			check, damage string
 			args          []any
 		}{
-			{"the turns count the queued runs", `UPDATE run_turn SET waiting = waiting + 1`, nil},
-			{"every queued run has its turn", `DELETE FROM run_turn`, nil},
+			{"a scheduling row counts the queued runs", `UPDATE run_turn SET waiting = waiting + 1`, nil},
+			{"every queued run has a scheduling row", `DELETE FROM run_turn`, nil},
 			{"running runs, and only they, have a lease", `UPDATE run SET lease_until = NULL WHERE id = $1`, []any{running.ID}},
 			{"running runs, and only they, have a lease", `UPDATE run SET lease_until = 1 WHERE id = $1`, []any{lost.ID}},
 			{"a running run has one open attempt, its newest", `DELETE FROM run_attempt WHERE run_id = $1`, []any{running.ID}},
@@ -40,7 +40,7 @@ func TestChecksFindDamage(t *testing.T) {
 			{"a run that succeeded has an attempt that did", `UPDATE run_attempt SET outcome = 'lost' WHERE run_id = $1`, []any{succeeded.ID}},
 			{"a run's times are in order", `UPDATE run SET created = started + 1 WHERE id = $1`, []any{running.ID}},
 			{"a run's times are in order", `UPDATE run SET created = finished + 1 WHERE id = $1`, []any{succeeded.ID}},
-			{"a key and its run are one person's", `UPDATE run SET person_id = $2, account_id = $2 WHERE id = $1`, []any{running.ID, bert}},
+			{"an idempotency key and its run belong to one person", `UPDATE run SET person_id = $2, account_id = $2 WHERE id = $1`, []any{running.ID, bert}},
 			{"a run has as many results as it says", `UPDATE run SET results = 1 WHERE id = $1`, []any{running.ID}},
 			{"the personal account pays for runs without a team", `UPDATE run SET account_id = 'other' WHERE id = $1`, []any{running.ID}},
 		} {
@@ -86,8 +86,8 @@ func TestLimitChecks(t *testing.T) {
 			}
 			return found
 		}
-		const minute, hour, going, taken, ends = "nobody begins more runs in a minute than allowed", "nobody begins more runs in an hour than allowed",
-			"nobody has more runs going than allowed", "a run whose lease has ended is taken over", "every run ends"
+		const minute, hour, going, taken, ends = "no person starts more runs in a minute than allowed", "no person starts more runs in an hour than allowed",
+			"no person has more active runs than allowed", "a run whose lease has expired is taken over", "every run ends"
 		is := func(what string, got map[string]bool, want ...string) {
 			w.Helper()
 			ok := len(got) == len(want)

@@ -135,7 +135,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 		}
 		w.end(now, outcome(run.Succeeded))
 		check("once it is over")
-		if n := dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.Losses(w.Context(), tx, id) }); n != 1 {
+		if n := dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.CountLosses(w.Context(), tx, id) }); n != 1 {
 			w.Errorf("lost %d times, want 1", n)
 		}
 	})
@@ -154,7 +154,7 @@ func TestLeases(t *testing.T) {
 		expired := func() (ids []string) {
 			w.Helper()
 			w.Do(func(tx *sqldb.Tx) error {
-				lost, err := run.Expired(w.Context(), tx, 100)
+				lost, err := run.LockExpired(w.Context(), tx, 100)
 				for _, r := range lost {
 					ids = append(ids, r.ID)
 				}
@@ -166,7 +166,7 @@ func TestLeases(t *testing.T) {
 		renew := func(ids ...string) (got []string) {
 			w.Helper()
 			w.Do(func(tx *sqldb.Tx) error {
-				held, err := run.Renew(w.Context(), tx, "mine", ids, lease)
+				held, err := run.RenewLeases(w.Context(), tx, "mine", ids, lease)
 				for _, h := range held {
 					got = append(got, h.ID)
 				}
@@ -203,7 +203,7 @@ func TestLeases(t *testing.T) {
 			}
 		}
 		w.Do(func(tx *sqldb.Tx) error {
-			lost, err := run.Expired(w.Context(), tx, 1)
+			lost, err := run.LockExpired(w.Context(), tx, 1)
 			if len(lost) != 1 {
 				w.Errorf("%d expired, want as many as asked for", len(lost))
 			}

@@ -8,30 +8,31 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Queue is what an engine has to do, on all nodes together.
+// Queue is the load of one engine, on all nodes together.
 type Queue struct {
 	Engine  string
-	Waiting int64     // runs; see countedPeople
-	Oldest  time.Time // when the run was created that waits longest, zero where none does; see oldestPeople
-	Active  int64     // runs that are worked on
+	Waiting int64     // queued runs; see countedPeople
+	Oldest  time.Time // creation of the run that has waited longest, zero where none waits; see oldestPeople
+	Active  int64     // claimed runs
 }
 
-// Bounds of what Queues looks at, so that a long queue does not make looking at
-// it slow. Beyond them the figures are lower than what they stand for.
+// Bounds of the rows that Queues reads, so that a long queue does not make the
+// query slow. Beyond them the figures are too low.
 const (
 	queueEngines  = 100
-	countedPeople = 20_000 // of one engine, whose waiting runs are counted
-	oldestPeople  = 1_000  // of one engine, served longest ago, whose oldest run counts
+	countedPeople = 20_000 // people per engine whose queued runs are counted
+	oldestPeople  = 1_000  // people per engine, served longest ago, whose oldest run is compared
 	countedActive = 20_000 // runs
 )
 
-// Queues gives the queues of all engines that something waits for or works.
+// Queues returns the queues of all engines that have queued or claimed runs.
 func Queues(ctx context.Context, tx *sqldb.Tx) ([]Queue, error) {
 	all := map[string]Queue{}
-	waiting, err := waitingEngines(ctx, tx)
+	waiting, err := listWaitingEngines(ctx, tx)
 	if err != nil {
 		return nil, fmt.Errorf("list engines: %w", err)
 	}
+
 	for _, engine := range waiting {
 		q := Queue{Engine: engine}
 		if q.Waiting, err = countWaiting(ctx, tx, engine); err != nil {
@@ -42,7 +43,8 @@ func Queues(ctx context.Context, tx *sqldb.Tx) ([]Queue, error) {
 		}
 		all[engine] = q
 	}
-	active, err := countActive(ctx, tx)
+
+	active, err := countActiveByEngine(ctx, tx)
 	if err != nil {
 		return nil, fmt.Errorf("count active runs: %w", err)
 	}
@@ -52,6 +54,7 @@ func Queues(ctx context.Context, tx *sqldb.Tx) ([]Queue, error) {
 		q.Active = n
 		all[engine] = q
 	}
+
 	queues := make([]Queue, 0, len(all))
 	for _, q := range all {
 		queues = append(queues, q)

@@ -1,5 +1,5 @@
-// Package run keeps the runs of tools: each row is a state machine, and what
-// decides is always a conditional update of it.
+// Package run stores the runs of tools. Each row is a state machine, and every
+// move of it is one conditional update.
 //
 //	          claim                 end
 //	queued ──────────▶ running ──────────▶ succeeded, failed, cancelled
@@ -7,32 +7,33 @@
 //	  │  └── lost, returned
 //	  └──cancel, given up──▶ cancelled, failed
 //
-// A run is claimed by one worker at a time, for as long as the worker renews
-// its lease. Every claim has the next attempt number, and everything a worker
-// says about a run carries its own: a worker that comes back late, whose run
-// somebody else has taken over, changes nothing.
+// One worker at a time claims a run, for as long as it renews its lease. Every
+// claim takes the next attempt number, and every write of a worker carries the
+// number of its own claim: a worker that returns late, after another worker has
+// taken over the run, changes nothing.
 //
-// Among people with queued runs for an engine, the one who was served longest
-// ago comes next.
+// Scheduling is fair among people: of the people with queued runs for an engine,
+// the one served longest ago comes next. The table run_turn holds, for each
+// engine and person, when the person was last served and how many runs wait.
 //
-// Locks. Every transaction takes the rows that it needs in this order, so that no
-// two wait for each other. A claim comes to the turn first and then to the run,
-// but passes over what is locked: it waits for nobody while it holds a row. A dot
-// is the lock of a foreign key.
+// Locks. Every transaction locks rows in this order, so that no two transactions
+// wait for each other. A claim locks the run_turn row before the run, but skips
+// locked rows: it never waits while it holds a row. A dot is the lock of a
+// foreign key.
 //
-//	           person  run  run_poll  rate key  run_turn  report, budget  account  system account
-//	create       x     new               x         x                        x
-//	poll         ·      ·      x         x
-//	cancel       x      x      x                   x            x           x         x
-//	give up      x      x      x                   x            x           x         x
-//	end                 x      x                                x           x         x
-//	hand back           x                          x
-//	take back         many                     many, sorted
-//	renew             many
-//	claim              2nd                        1st
+//	               person  run  run_poll  rate key  run_turn  report, budget  account  system account
+//	create           x     new               x         x                        x
+//	poll             ·      ·      x         x
+//	cancel           x      x      x                   x            x           x         x
+//	give up          x      x      x                   x            x           x         x
+//	end                     x      x                                x           x         x
+//	return                  x                          x
+//	requeue lost          many                     many, sorted
+//	renew                 many
+//	claim                  2nd                        1st
 //
-// The storage of the account comes right before the account, and what the
-// installation stores comes last of all.
+// The storage row of the account is locked right before the account, and the
+// storage row of the installation last of all.
 package run
 
 import (
@@ -41,8 +42,8 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// State is where a run is. Callers see it as a status and, while that is
-// pending, a stage.
+// State is the state of a run. Callers see it as a status and, while the status
+// is pending, a stage.
 type State string
 
 // The states of runs.
@@ -54,7 +55,7 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// next lists the only moves a run can make.
+// next lists the only moves that a run can make.
 var next = map[State][]State{
 	Queued:  {Running, Cancelled, Failed},
 	Running: {Succeeded, Failed, Cancelled, Queued}, // Queued again when its worker died or stopped
@@ -63,10 +64,10 @@ var next = map[State][]State{
 // Pending is the status of runs that have not ended.
 const Pending = "pending"
 
-// Ended tells whether the state is final.
+// Ended reports whether the state is final.
 func (s State) Ended() bool { return len(next[s]) == 0 }
 
-// Status is the state as callers see it.
+// Status returns the state as callers see it.
 func (s State) Status() string {
 	if s.Ended() {
 		return string(s)
@@ -74,80 +75,96 @@ func (s State) Status() string {
 	return Pending
 }
 
-// Run is one request for results.
+// Run is one request for results of a tool.
 type Run struct {
-	ID        string // a UUID
-	LibraryID string
+	ID        string // a UUID, public as request_id
+	LibraryID string // the first part of the public ids of its results
 
-	PersonID     string
-	AccountID    string // who pays
-	TeamID       string // "" for the personal account
-	CompanyID    string // of the team
-	Credential   string // its kind
-	CredentialID string
-	Plugin       string
+	PersonID     string // the person who started it
+	AccountID    string // the account that pays: the person's or the team's id
+	TeamID       string // empty: the personal account
+	CompanyID    string // the company of the team; empty: no team
+	Credential   string // the kind of the credential that created it
+	CredentialID string // the id of an access token or of a device
+	Plugin       string // the plugin that the create named; empty: none
 
-	ToolID, ToolHash, Engine string
-	Inputs                   string // JSON
-	Prompt                   string
-	Seed                     int64
-	NumResults               int64
-	Metadata                 string // JSON, "" for none
-	WebhookURL               string
-	Estimated                time.Duration // 0 for a tool without history
-	PollAfter                time.Duration
+	ToolID     string
+	ToolHash   string        // the version of the tool that the run was checked against
+	Engine     string        // the name that the tool's manifest has for its engine
+	Inputs     string        // JSON object of the values and of references to files
+	Prompt     string        // the value of the tool's prompt field; empty: none
+	Seed       int64         // given by the caller, or random
+	NumResults int64         // how many results were requested
+	Metadata   string        // JSON object of the caller; empty: none
+	WebhookURL string        // receives an event when the run ends; empty: none
+	Estimated  time.Duration // whole seconds; 0: the tool has no history yet
+	PollAfter  time.Duration // how long a client should wait between two polls, in whole seconds
 
-	UnitTokens     int64
-	TokensHeld     int64
-	AllowanceHeld  int64
-	AllowanceMonth string
-	TokensCharged  int64 // once it has ended
-	AllowanceUsed  int64
+	UnitTokens     int64  // price of one result
+	TokensHeld     int64  // tokens held in the ledger until the run ends
+	AllowanceHeld  int64  // free allowance held until the run ends
+	AllowanceMonth string // the month of that allowance, as in 2026-11; empty: none is held
+	TokensCharged  int64  // 0 until the run has ended
+	AllowanceUsed  int64  // 0 until the run has ended
 
-	State     State
-	Attempt   int64
-	Cancel    bool   // somebody asked for its end
-	Progress  *int64 // thousandths
-	Preview   string // key of the newest picture of what it becomes
-	Revision  int64
-	ErrorCode string
-	ErrorText string
-	Note      string // what its engine left for the next worker
+	State       State
+	Attempt     int64  // number of the newest claim; 0: never claimed
+	Cancel      bool   // its end was requested
+	Progress    *int64 // thousandths; nil: unknown
+	Preview     string // blob key of the newest preview picture; empty: none
+	Revision    int64  // grows with every visible change
+	ErrorCode   string // of a failed run
+	ErrorText   string // of a failed run, for people
+	EngineState string // state that its engine stored so that the next attempt can resume work elsewhere
 
-	Created, Started, Finished time.Time
+	Created  time.Time
+	Started  time.Time // when it was first claimed; zero: never
+	Finished time.Time // zero: it has not ended
+}
+
+// ProgressFraction returns the progress from 0 to 1, nil where it is unknown.
+func (r Run) ProgressFraction() *float64 {
+	if r.Progress == nil {
+		return nil
+	}
+	fraction := float64(*r.Progress) / 1000
+	return &fraction
 }
 
 // Input is a file that a run works on.
 type Input struct {
-	Field   string
-	Place   int
+	Field   string // the key of the tool's field
+	Index   int    // in the list of the field; 0 for a single file
 	AssetID string
 }
 
-// Result is one thing that a run made. Its asset holds the rest.
+// Result is one result that a run made. Its asset holds the rest.
 type Result struct {
-	ID                      string // a UUID
-	AssetID                 string
-	Type, Shape, Resolution string
-	Note                    string // for whoever sees it, empty: none
+	ID         string // a UUID
+	AssetID    string
+	Type       string // the medium, such as IMG
+	Shape      string // such as landscape, for filters of the library
+	Resolution string // a class of sizes, for filters of the library
+	Note       string // a remark of the tool for people; empty: none
 }
 
 // Output is a result as its run shows it.
 type Output struct {
-	ID            string
-	Type          string
-	MimeType      string
-	Width, Height int64 // 0: has none
-	Duration      time.Duration
-	Size          int64
-	SHA256        string
-	Blurhash      string
-	ToolSlug      string // "result" where nobody knows the tool any more
-	Blob          string // the key of its bytes
-	Thumb         string // of a small picture of it, empty: none
-	Preview       string // of a first frame of it, empty: none
-	Expired       bool   // the bytes are gone, or it was deleted
-	Note          string // for whoever sees it, empty: none
+	ID       string
+	Type     string // the medium, such as IMG
+	MimeType string
+	Width    int64 // 0: the medium has none
+	Height   int64 // 0: the medium has none
+	Duration time.Duration
+	Size     int64 // bytes
+	SHA256   string
+	Blurhash string
+	ToolSlug string // "result" where the tool is no longer known
+	Blob     string // blob key of the file
+	Thumb    string // blob key of the thumbnail; empty: none
+	Preview  string // blob key of a video's first frame; empty: none
+	Expired  bool   // the file was removed, or the result deleted
+	Note     string // a remark of the tool for people; empty: none
 }
 
 // Outcome is how a run ends.
@@ -156,34 +173,35 @@ type Outcome struct {
 	TokensCharged int64
 	AllowanceUsed int64
 	ErrorCode     string // of failed runs
-	ErrorText     string
-	Results       []Result // of succeeded runs
+	ErrorText     string // of failed runs, for people
+	Results       []Result
 }
 
-// Held is a run in the hands of a worker.
+// Held is a worker's claim on one attempt of a run.
 type Held struct {
-	ID      string
+	ID      string // of the run
 	Attempt int64
-	Cancel  bool
+	Cancel  bool // the end of the run was requested
 }
 
-// Poller is who asks about a run, and with which credential.
+// Poller identifies the credential that polls a run.
 type Poller struct {
 	PersonID     string
 	Credential   string // its kind
 	CredentialID string
 }
 
-// ErrNotFound is one answer for runs of others and for those that never were.
+// ErrNotFound is the answer both for runs of other accounts and for runs that do
+// not exist.
 var ErrNotFound = fault.New(fault.NotFound, "There is no such run.")
 
-// Filter narrows a list of runs. Empty parts match all.
+// Filter narrows a list of runs. Empty fields match all.
 type Filter struct {
 	Status string
 	ToolID string
 }
 
-// Place is where a run stands in lists: newest first.
+// Place is the position of a run in lists that are ordered by creation.
 type Place struct {
 	Created time.Time
 	ID      string

@@ -83,7 +83,7 @@ func TestALife(t *testing.T) {
 		d := w.draft(anna)
 		d.AccountID, d.TeamID, d.Credential, d.CredentialID, d.Plugin = team, team, "device", "d1", "blender"
 		d.Prompt, d.Seed, d.Metadata, d.WebhookURL, d.Estimated = "a fox", 1<<32-1, `{"a":1}`, "https://example.com/", 8*time.Second
-		in := run.Input{Field: "picture", Place: 1, AssetID: w.asset(team)}
+		in := run.Input{Field: "picture", Index: 1, AssetID: w.asset(team)}
 		w.Do(func(tx *sqldb.Tx) error { return add(w.Context(), tx, d, []run.Input{in}) })
 		d.CompanyID = "c" // of the team
 		d.State, d.Revision, d.Created = run.Queued, 1, w.Now()
@@ -167,13 +167,13 @@ func TestWhoseRunItIs(t *testing.T) {
 			account, id string
 			found       bool
 		}{{anna, id, true}, {bert, id, false}, {"", id, false}, {anna, uuid.NewString(), false}} {
-			r, err := run.Look(w.Context(), w.DB, c.account, c.id)
+			r, err := run.Get(w.Context(), w.DB, c.account, c.id)
 			if (err == nil) != c.found || !c.found && (r.ID != "" || err != run.ErrNotFound || !fault.Is(err, fault.NotFound)) {
 				w.Errorf("%q looks for %q: %v, %v", c.account, c.id, r.ID, err)
 			}
 			var ok bool
 			err = w.Try(func(tx *sqldb.Tx) (err error) {
-				_, ok, err = run.AskCancel(w.Context(), tx, c.account, c.id)
+				_, ok, err = run.RequestCancel(w.Context(), tx, c.account, c.id)
 				return err
 			})
 			if (err == nil) != c.found || ok != c.found {
@@ -186,7 +186,7 @@ func TestWhoseRunItIs(t *testing.T) {
 		r := w.bring(bert, run.Queued)
 		w.end(r, outcome(run.Failed))
 		w.Do(func(tx *sqldb.Tx) error {
-			now, ok, err := run.AskCancel(w.Context(), tx, bert, r.ID)
+			now, ok, err := run.RequestCancel(w.Context(), tx, bert, r.ID)
 			if ok || now.State != run.Failed || now.Cancel {
 				w.Errorf("cancel after the end: %v, %+v", ok, now)
 			}

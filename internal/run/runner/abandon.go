@@ -24,8 +24,11 @@ func (r *Runner) abandon(ctx context.Context) error {
 		if !ok || p.away.Load() {
 			continue
 		}
-		var left []run.Leftover
-		err := r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { left, err = run.Leftovers(ctx, tx, p.name, abandonBatch); return err })
+		var left []run.RemoteWork
+		err := r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+			left, err = run.ListRemoteWork(ctx, tx, p.name, abandonBatch)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -41,15 +44,15 @@ func (r *Runner) abandon(ctx context.Context) error {
 }
 
 // abandonOne tells whether it has to be tried again.
-func (r *Runner) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l run.Leftover) (again bool, err error) {
+func (r *Runner) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l run.RemoteWork) (again bool, err error) {
 	short, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()
-	if err := e.Abandon(short, l.Note); err != nil {
+	if err := e.Abandon(short, l.EngineState); err != nil {
 		if short.Err() != nil || engine.As(err).Transient {
 			r.Log.Info("work of a run that is over could not be ended; it is tried again", "run", l.RunID, "engine", p.name, "error", err)
 			return true, ctx.Err()
 		}
 		r.Log.Warn("work of a run that is over cannot be ended", "run", l.RunID, "engine", p.name, "error", err)
 	}
-	return false, r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.Abandoned(ctx, tx, l) })
+	return false, r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.ClearRemoteWork(ctx, tx, l) })
 }

@@ -101,7 +101,7 @@ func (r *Runner) watch(ctx context.Context, j *job, news <-chan struct{}) {
 			return
 		case <-news:
 		}
-		now, err := run.Look(ctx, r.DB, j.run.AccountID, j.run.ID)
+		now, err := run.Get(ctx, r.DB, j.run.AccountID, j.run.ID)
 		if err == nil && now.Cancel && now.Attempt == j.run.Attempt {
 			j.stop(errCancelled)
 			return
@@ -292,14 +292,14 @@ func (r *Runner) handBack(ctx context.Context, j *job) (cancelled bool) {
 	if ok || err != nil {
 		return false
 	}
-	now, err := run.Look(ctx, r.DB, j.run.AccountID, j.run.ID)
+	now, err := run.Get(ctx, r.DB, j.run.AccountID, j.run.ID)
 	return err == nil && now.Cancel && now.Attempt == j.run.Attempt
 }
 
 // survive says that this worker lives although it has lost a run: the run did
 // not kill it, so that does not count against the run.
 func (r *Runner) survive(ctx context.Context, j *job) {
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.Survive(ctx, tx, j.held()) })
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.MarkReturned(ctx, tx, j.held()) })
 	if err != nil {
 		r.Log.Warn("a lost run counts as a worker's death although the worker lives", "run", j.run.ID, "error", err)
 	}

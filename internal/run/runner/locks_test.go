@@ -47,10 +47,10 @@ func TestTransactionsNeverDeadlock(t *testing.T) {
 				case 0, 1, 2:
 					who := callers[random.IntN(len(callers))]
 					var c generation.Created
-					c, err = h.Runs.Create(ctx, h.Draft(who, "cost"), generationtest.Render)
+					c, err = h.Runs.Create(ctx, h.Draft(who, "cost"))
 					if err == nil {
 						made.Add(1)
-						own = append(own, run.Run{ID: generationtest.ID(c.Response), AccountID: who.AccountID, PersonID: who.PersonID})
+						own = append(own, run.Run{ID: c.Run.ID, AccountID: who.AccountID, PersonID: who.PersonID})
 					}
 				case 3, 4:
 					lease := time.Duration(random.IntN(2)) * time.Minute

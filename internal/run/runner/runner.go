@@ -336,7 +336,10 @@ func (r *Runner) renew(ctx context.Context) error {
 	defer cancel()
 	var held []run.Held
 	asked := r.Now()
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { held, err = run.Renew(ctx, tx, r.worker, ids, r.Lease); return err })
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		held, err = run.RenewLeases(ctx, tx, r.worker, ids, r.Lease)
+		return err
+	})
 	r.mu.Lock()
 	if err == nil {
 		r.renewed = asked

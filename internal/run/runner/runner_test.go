@@ -52,7 +52,7 @@ func TestWhatNobodyWorksOnIsNotKept(t *testing.T) {
 		start(h, r)
 		known := create(h, "cost", nil)
 		receive(h, e.reached, "the engine")
-		h.Do(func(tx *sqldb.Tx) error { return run.Serve(h.Context(), tx, []string{"other"}) }) // so that it waits for another node
+		h.Do(func(tx *sqldb.Tx) error { return run.ReportServed(h.Context(), tx, []string{"other"}) }) // so that it waits for another node
 		lost := create(h, "other", nil)
 		h.Do(func(tx *sqldb.Tx) error {
 			var worker string

@@ -56,7 +56,7 @@ func newSink(ctx context.Context, r *Runner, j *job) *sink {
 	s := &sink{
 		r:    r,
 		j:    j,
-		note: j.run.Note,
+		note: j.run.EngineState,
 		stop: make(chan struct{}),
 		done: make(chan struct{}),
 	}
@@ -142,7 +142,7 @@ func (s *sink) Leave(ctx context.Context, note string) error {
 		return fmt.Errorf("a note of %d bytes, at most %d are kept", len(note), engine.MaxNote)
 	}
 	var ours bool
-	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ours, err = run.Leave(ctx, tx, s.j.held(), note); return err })
+	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ours, err = run.SetEngineState(ctx, tx, s.j.held(), note); return err })
 	switch {
 	case err != nil:
 		return accident("keep a note", err)
@@ -201,7 +201,9 @@ func (s *sink) end() []generation.Made {
 func (s *sink) drop(ctx context.Context) {
 	s.mu.Lock()
 	taken := s.taken
-	s.taken, s.progress, s.moved = nil, nil, s.moved || s.progress != nil
+	s.taken = nil
+	s.moved = s.moved || s.progress != nil
+	s.progress = nil
 	s.mu.Unlock()
 	for _, one := range taken {
 		s.r.Intake.Drop(ctx, one.Taken)
@@ -246,7 +248,7 @@ func (s *sink) tell(ctx context.Context) error {
 		s.stored = append(s.stored, key)
 	}
 	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := run.Report(ctx, tx, s.j.held(), progress, s.key)
+		_, err := run.SetProgress(ctx, tx, s.j.held(), progress, s.key)
 		return err
 	})
 	if err != nil {

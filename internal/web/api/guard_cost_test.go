@@ -11,7 +11,6 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/run/generation"
-	"atelier/internal/run/run"
 	"atelier/internal/web/access"
 )
 
@@ -63,7 +62,7 @@ func (m *runFixture) timeCreates(count int, p access.Presented) (bare, guarded t
 			with = checked
 		}
 		begun := time.Now()
-		_, err := m.parts.Runs.Create(with, draft, func(run.Run) ([]byte, error) { return []byte("{}"), nil })
+		_, err := m.parts.Runs.Create(with, draft)
 		if err != nil {
 			m.t.Fatal(err)
 		}

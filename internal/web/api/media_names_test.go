@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/web/api/webhooks"
 	"atelier/internal/web/api/wire"
 )
 
@@ -104,11 +103,7 @@ func TestWebhookAddressesEndInNames(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		made := m.done("", m.body("one", ""))
-		rec, err := m.parts.Runs.StatusOf(t.Context(), made.RequestID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := webhooks.GenerationPayload(m.parts.Links, rec)
+		body, err := m.parts.Runs.EventBody(t.Context(), made.RequestID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,6 @@ import (
 	"atelier/internal/run/generation"
 	"atelier/internal/run/policy"
 	"atelier/internal/run/runner"
-	"atelier/internal/web/api/webhooks"
 )
 
 // addRuns gives the service everything that runs need but somebody who works
@@ -29,9 +28,8 @@ func (s *service) addRuns(log *slog.Logger) {
 	p.Boards = &board.Boards{DB: s.db, Hub: pubsub.New(), Keep: 30 * 24 * time.Hour}
 	p.Links = library.Links{Key: []byte("a key of the links"), BaseURL: p.BaseURL, Lifetime: 7 * 24 * time.Hour, Now: time.Now}
 	p.Secrets = webhook.NewSecrets(s.site.Keys.Box("webhook"), 24*time.Hour)
-	s.site.Budgets.Body = webhooks.BudgetPayload
 	p.Runs = generation.New(generation.Parts{
-		DB: s.db, Catalog: p.Catalog, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: p.Hub, Budgets: s.site.Budgets,
+		DB: s.db, Catalog: p.Catalog, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: p.Hub, Budgets: s.site.Budgets, Links: p.Links,
 		Settings: generation.Settings{
 			InputFiles: 12, MetadataBytes: 8192, PluginLength: 64, ActiveRuns: 10, CreatePerMinute: 10, CreatePerHour: 100, NumResults: 64,
 			KeyLifetime: 24 * time.Hour, KeyWait: 10 * time.Second, PollMin: time.Second, PollMax: 10 * time.Second,

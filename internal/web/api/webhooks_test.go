@@ -18,7 +18,6 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/run/generation"
-	"atelier/internal/web/api/webhooks"
 	"atelier/internal/web/api/wire"
 )
 
@@ -44,13 +43,7 @@ func (m *runFixture) receive(status int) (address string, events <-chan told) {
 	p.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	sender := webhook.New(webhook.Options{
 		DB: m.db, Secrets: m.parts.Secrets, SecretMade: webhook.RecordFirstSecret, Guard: p.Guard, Now: time.Now, RootCAs: roots, Grace: time.Millisecond,
-		Body: func(ctx context.Context, runID string) ([]byte, error) {
-			rec, err := m.parts.Runs.StatusOf(ctx, runID)
-			if err != nil {
-				return nil, err
-			}
-			return webhooks.GenerationPayload(m.parts.Links, rec)
-		},
+		Events: m.parts.Runs,
 	})
 	p.Ended, p.Budgets.Wake, p.Budgets.Guard = sender.Wake, sender.Wake, p.Guard
 	*m.parts.Runs = *generation.New(p)

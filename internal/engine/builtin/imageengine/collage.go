@@ -280,7 +280,8 @@ func balanced(shapes []float64, n int) [][]float64 {
 		}
 	}
 	lines := make([][]float64, n)
-	for k, i := n, len(shapes); k > 0; k-- {
+	i := len(shapes)
+	for k := n; k > 0; k-- {
 		lines[k-1] = shapes[from[k][i]:i]
 		i = from[k][i]
 	}

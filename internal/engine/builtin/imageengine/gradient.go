@@ -171,9 +171,10 @@ func meshBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab
 	}
 	const bend, soft = 0.09, 0.06
 	return func(px, py float64) lab {
-		u := px / short
-		v := py / short
-		u, v = u+bend*math.Sin(4.1*v+phase[0])+bend/2*math.Sin(7.3*u+phase[2]), v+bend*math.Sin(3.7*u+phase[1])+bend/2*math.Sin(6.7*v+phase[3])
+		x := px / short
+		y := py / short
+		u := x + bend*math.Sin(4.1*y+phase[0]) + bend/2*math.Sin(7.3*x+phase[2])
+		v := y + bend*math.Sin(3.7*x+phase[1]) + bend/2*math.Sin(6.7*y+phase[3])
 		var sum lab
 		var all float64
 		for i := range blots {

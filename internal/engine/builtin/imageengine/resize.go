@@ -28,7 +28,8 @@ func inside(w, h, boxW, boxH int) (int, int) {
 // focusY say where it lies, from 0, the left or upper end, to 1.
 func cut(m *image.NRGBA, w, h, focusX, focusY float64) area {
 	a := whole(m)
-	if have, want := a.w/a.h, w/h; have > want {
+	want := w / h
+	if a.w/a.h > want {
 		a.x = (a.w - a.h*want) * focusX
 		a.w = a.h * want
 	} else {

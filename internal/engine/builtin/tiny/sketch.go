@@ -80,7 +80,9 @@ func (t *task) large() (bool, error) {
 		return true, nil
 	}
 	side := func(name string) int { return int(engine.Job{Values: m}.Number(name, 0, 0, 1e6)) }
-	switch w, h := side("width"), side("height"); {
+	w := side("width")
+	h := side("height")
+	switch {
 	case w == h && w == t.model.Side():
 		return false, nil
 	case w == h && w == enlarged*t.model.Side():
@@ -134,7 +136,8 @@ func fit(ctx context.Context, m *image.NRGBA, side int) (*image.NRGBA, error) {
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
 	if w > h {
-		w, h = side, max(h*side/w, 1)
+		h = max(h*side/w, 1)
+		w = side
 	} else {
 		w = max(w*side/h, 1)
 		h = side

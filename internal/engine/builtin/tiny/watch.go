@@ -25,7 +25,8 @@ func (w *watch) end(name string) {
 	w.at = now
 	for i := range w.stages {
 		if w.stages[i].name == name {
-			w.stages[i].times, w.stages[i].took = w.stages[i].times+1, w.stages[i].took+took
+			w.stages[i].times++
+			w.stages[i].took += took
 			return
 		}
 	}

@@ -3,7 +3,6 @@
 package generationtest
 
 import (
-	"encoding/json"
 	"net/netip"
 	"slices"
 	"strings"
@@ -106,7 +105,6 @@ func New(w dbtest.World, change func(*generation.Settings)) *House {
 		Guard:  guard(),
 		Wake:   func() { h.Ended() },
 		AppURL: "https://atelier.example",
-		Body:   func(a budget.Alert) ([]byte, error) { return json.Marshal(a) },
 	}
 	h.Runs = h.Service(change)
 	return h
@@ -281,32 +279,18 @@ func (h *House) Draft(who principal.Principal, slug string) generation.Draft {
 	return d
 }
 
-// Render is the answer that creates get here.
-func Render(r run.Run) ([]byte, error) {
-	return json.Marshal(map[string]any{"request_id": r.ID, "created": r.Created})
-}
-
-// ID is the run that an answer of Render is about.
-func ID(response []byte) string {
-	var answer struct {
-		ID string `json:"request_id"`
-	}
-	json.Unmarshal(response, &answer)
-	return answer.ID
-}
-
 // Create creates a run that must be accepted.
 func (h *House) Create(d generation.Draft) run.Run {
 	h.Helper()
-	c, err := h.Runs.Create(h.Context(), d, Render)
+	c, err := h.Runs.Create(h.Context(), d)
 	h.OK(err)
-	return h.Run(ID(c.Response))
+	return h.Run(c.Run.ID)
 }
 
 // Run gives a run as it is now.
 func (h *House) Run(id string) (r run.Run) {
 	h.Helper()
-	h.OK(h.DB.Read(h.Context(), func(tx *sqldb.Tx) (err error) { r, err = run.Any(h.Context(), tx, id); return err }))
+	h.OK(h.DB.Read(h.Context(), func(tx *sqldb.Tx) (err error) { r, err = run.GetUnscoped(h.Context(), tx, id); return err }))
 	return r
 }
 

@@ -1,7 +1,6 @@
 package generations
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -41,12 +40,13 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	}
 
 	defer h.Runs.Expect(call.Principal.PersonID)()
-	isKnown := false
+	var used *run.Key // the earlier use of the key, if any
 	if key != "" {
-		if isKnown, err = h.Runs.Known(r.Context(), call.Principal.PersonID, key); err != nil {
+		if used, err = h.Runs.FindKey(r.Context(), call.Principal.PersonID, key); err != nil {
 			return err
 		}
 	}
+	isKnown := used != nil
 	if err := h.refuseEarly(w, r, call.Principal.PersonID, isKnown); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 		w.Header().Set("Connection", "close") // the rest of the body is not read
 		return err
 	}
-	created, err := h.createRun(r, call, body, key, isKnown)
+	created, err := h.createRun(r, call, body, key, used)
 	if rest.IsRefusal(err) || created.Replayed {
 		h.Files.Intake.Drop(r.Context(), body.files...)
 	}
@@ -77,14 +77,12 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	}
 
 	header := w.Header()
-	header.Set("Retry-After", strconv.FormatInt(int64(created.PollAfter/time.Second), 10))
+	header.Set("Retry-After", strconv.FormatInt(int64(created.Run.PollAfter/time.Second), 10))
 	if created.Replayed {
 		header.Set("Idempotent-Replayed", "true")
 	}
 	header.Set("RateLimit", formatRateLimit(created.Rooms))
-	rest.VaryByCaller(header)
-	rest.Send(w, http.StatusAccepted, created.Response)
-	return nil
+	return rest.Reply(w, http.StatusAccepted, h.asCreated(created.Run))
 }
 
 // checkRoom returns how many bytes of files a run can bring, and refuses a form
@@ -99,9 +97,9 @@ func (h *Handler) checkRoom(r *http.Request, accountID string) (room int64, err 
 
 // createRun creates a run from a request, or returns the response that its key
 // had before.
-func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, key string, isKnown bool) (generation.Created, error) {
+func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, key string, used *run.Key) (generation.Created, error) {
 	if err := httpd.WellFormed(body.payload, h.JSON.Depth); err != nil {
-		if isKnown {
+		if used != nil {
 			return generation.Created{}, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")
 		}
 		return generation.Created{}, err
@@ -111,15 +109,8 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 		return generation.Created{}, fmt.Errorf("fingerprint: %w", err)
 	}
 
-	if isKnown {
-		created, isFound, err := h.Runs.Replay(r.Context(), call.Principal.PersonID, key, fingerprint)
-		if err != nil || isFound {
-			return created, err
-		}
-		// The key expired after it was looked up, and the files were only hashed.
-		if len(body.digests) > 0 {
-			return generation.Created{}, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key has just expired. Send the request again.").With("reason", "in_flight")
-		}
+	if used != nil {
+		return h.Runs.Replay(r.Context(), call.Principal.PersonID, *used, fingerprint)
 	}
 
 	d, err := parseDraft(body.payload)
@@ -130,7 +121,7 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 	d.Files = body.files
 	d.Key = key
 	d.Fingerprint = fingerprint
-	return h.Runs.Create(r.Context(), d, func(created run.Run) ([]byte, error) { return json.Marshal(h.asCreated(created)) })
+	return h.Runs.Create(r.Context(), d)
 }
 
 // refuseEarly refuses a request by its headers, so that no large body is sent in

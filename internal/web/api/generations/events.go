@@ -82,10 +82,10 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 	var all []rest.Event
 	add := func(name string, data any) { all = append(all, rest.Event{Name: name, Data: data}) }
 	if s.previous == nil || rec.State != previous.State || rec.Cancel != previous.Cancel {
-		add("status", AsGeneration(s.links, rec, s.viewerID))
+		add("status", rec.JSON(s.links, s.viewerID))
 	}
 	if rec.Progress != nil && (previous.Progress == nil || *previous.Progress != *rec.Progress) {
-		add("progress", wire.GenerationProgress{Progress: asProgress(rec.Progress), Stage: wire.GenerationStage(rec.State)})
+		add("progress", wire.GenerationProgress{Progress: rec.ProgressFraction(), Stage: wire.GenerationStage(rec.State)})
 	}
 	if rec.Preview != "" && rec.Preview != previous.Preview {
 		add("preview", wire.GenerationPreview{
@@ -94,7 +94,7 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 		})
 	}
 	if ended = rec.State.Ended(); ended {
-		add("done", AsGeneration(s.links, rec, s.viewerID))
+		add("done", rec.JSON(s.links, s.viewerID))
 	}
 	if len(all) > 0 {
 		all[len(all)-1].ID = rec.Revision

@@ -80,7 +80,7 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 		if !rec.State.Ended() {
 			return h.replyRun(w, http.StatusOK, call, rec)
 		}
-		body, err = json.Marshal(AsGeneration(h.Links, rec, call.Principal.PersonID))
+		body, err = json.Marshal(rec.JSON(h.Links, call.Principal.PersonID))
 		if err != nil {
 			return fmt.Errorf("encode response: %w", err)
 		}
@@ -94,7 +94,7 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 
 // replyRun writes a run, and the time of the next poll unless the run has ended.
 func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, rec generation.Record) error {
-	answer := AsGeneration(h.Links, rec, call.Principal.PersonID)
+	answer := rec.JSON(h.Links, call.Principal.PersonID)
 	if !rec.State.Ended() {
 		w.Header().Set("Retry-After", strconv.FormatInt(answer.RetryAfterSeconds, 10))
 	}
@@ -144,11 +144,18 @@ func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	records, hasMore, next := rest.Cut(page, records, func(rec generation.Record) (string, string) { return rest.Micros(rec.Created), rec.ID })
-	return rest.Reply(w, http.StatusOK, wire.GenerationList{
-		Data: rest.Convert(records, func(rec generation.Record) wire.Generation {
-			return AsGeneration(h.Links, rec, call.Principal.PersonID)
+	return rest.Reply(w, http.StatusOK, generationList{
+		Data: rest.Convert(records, func(rec generation.Record) generation.RunJSON {
+			return rec.JSON(h.Links, call.Principal.PersonID)
 		}),
 		HasMore:    hasMore,
 		NextCursor: next,
 	})
+}
+
+// generationList is the schema GenerationList.
+type generationList struct {
+	Data       []generation.RunJSON `json:"data"`
+	HasMore    bool                 `json:"has_more"`
+	NextCursor *string              `json:"next_cursor"`
 }

@@ -1,6 +1,7 @@
 package webhooks_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,7 +9,6 @@ import (
 	"atelier/internal/file/library"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
-	"atelier/internal/web/api/webhooks"
 	"atelier/internal/web/api/wire"
 )
 
@@ -24,7 +24,7 @@ func TestFailedRunsSayWhetherToRetry(t *testing.T) {
 		wire.GenerationErrorCodeSTORAGEQUOTAEXCEEDED:   false,
 	} {
 		rec := generation.Record{Run: run.Run{State: run.Failed, ErrorCode: string(code), ErrorText: "It failed."}}
-		event, err := webhooks.GenerationPayload(library.Links{}, rec)
+		event, err := json.Marshal(rec.Event(library.Links{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -150,7 +150,7 @@ func (s *Service) resolve(ctx context.Context, d Draft, refs []catalog.Ref) (inp
 				problems = append(problems, fault.Field{Path: ref.Path, Message: problem})
 				continue
 			}
-			inputs = append(inputs, run.Input{Field: ref.Field, Place: ref.Place, AssetID: a.ID})
+			inputs = append(inputs, run.Input{Field: ref.Field, Index: ref.Place, AssetID: a.ID})
 		}
 		return nil
 	})

@@ -133,7 +133,7 @@ func (s *Service) enter(ctx context.Context, one *moderated, d Draft, a accepted
 		var room int64
 		err = s.DB.Read(waiting, func(tx *sqldb.Tx) (err error) {
 			if d.Key != "" {
-				if c, replayed, err = s.replay(waiting, tx, d.Principal.PersonID, d.Key, d.Fingerprint); err != nil || replayed {
+				if c, replayed, err = s.findReplay(waiting, tx, d.Principal.PersonID, d.Key, d.Fingerprint); err != nil || replayed {
 					return err
 				}
 			}

@@ -8,11 +8,18 @@ import (
 	"time"
 
 	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/people/person"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
-	"atelier/internal/run/run"
 )
+
+// answer writes everything of a run that the answer to its create shows.
+func answer(c generation.Created) string {
+	r := c.Run
+	return fmt.Sprint(r.ID, r.TeamID, r.Created.UTC(), r.Estimated, r.PollAfter)
+}
 
 func TestOneKeyIsOneRun(t *testing.T) {
 	generationtest.Worlds(t, nil, func(h *house) {
@@ -29,7 +36,7 @@ func TestOneKeyIsOneRun(t *testing.T) {
 			if !c.Replayed {
 				fresh.Add(1)
 			}
-			answers[i] = fmt.Sprint(string(c.Response), c.PollAfter)
+			answers[i] = answer(c)
 		})
 		for _, a := range answers {
 			if a != answers[0] || a == "" {
@@ -42,12 +49,13 @@ func TestOneKeyIsOneRun(t *testing.T) {
 		if n := h.Count(`SELECT count(*) FROM rate_log`); n != 1 {
 			h.Errorf("%d count, want 1", n)
 		}
-		c, found, err := h.Runs.Replay(h.Context(), anna, "key", "print")
-		if err != nil || !found || fmt.Sprint(string(c.Response), c.PollAfter) != answers[0] || !c.Replayed || fmt.Sprint(c.Rooms) != "[{9 1m0s} {99 1h0m0s}]" {
-			h.Errorf("replay = %+v, %v, %v", c, found, err)
+		used, err := h.Runs.FindKey(h.Context(), anna, "key")
+		if err != nil || used == nil {
+			h.Fatalf("the key = %v, %v", used, err)
 		}
-		if known, err := h.Runs.Known(h.Context(), anna, "key"); err != nil || !known {
-			h.Errorf("known = %v, %v", known, err)
+		c, err := h.Runs.Replay(h.Context(), anna, *used, "print")
+		if err != nil || answer(c) != answers[0] || !c.Replayed || fmt.Sprint(c.Rooms) != "[{9 1m0s} {99 1h0m0s}]" {
+			h.Errorf("replay = %+v, %v", c, err)
 		}
 
 		other := d
@@ -57,13 +65,13 @@ func TestOneKeyIsOneRun(t *testing.T) {
 		if f := refused(h, "another request", err, fault.IdempotencyKeyConflict); f.Details["reason"] != nil {
 			h.Errorf("details = %v", f.Details)
 		}
-		_, _, err = h.Runs.Replay(h.Context(), anna, "key", "another")
+		_, err = h.Runs.Replay(h.Context(), anna, *used, "another")
 		refused(h, "another request", err, fault.IdempotencyKeyConflict)
 		if h.Rows() != before {
 			h.Error("a conflict left a trace")
 		}
-		if _, found, err := h.Runs.Replay(h.Context(), bert, "key", "print"); found || err != nil {
-			h.Errorf("another's key: %v, %v", found, err)
+		if k, err := h.Runs.FindKey(h.Context(), bert, "key"); k != nil || err != nil {
+			h.Errorf("another's key: %v, %v", k, err)
 		}
 		his := d
 		his.Principal = own(bert)
@@ -89,19 +97,22 @@ func TestAKeyInUse(t *testing.T) {
 		d.Key = "key"
 		hasty := h.Service(func(s *generation.Settings) { s.KeyWait = 50 * time.Millisecond })
 		enough := errors.New("enough")
-		_, err := h.Runs.Create(h.Context(), d, func(run.Run) ([]byte, error) {
-			_, err := hasty.Create(h.Context(), d, generationtest.Render)
+		err := h.DB.Write(h.Context(), func(tx *sqldb.Tx) error { // as the first create does
+			if err := person.Lock(h.Context(), tx, anna); err != nil {
+				return err
+			}
+			_, err := hasty.Create(h.Context(), d)
 			f := refused(h, "the second", err, fault.IdempotencyKeyConflict)
 			if f.Details["reason"] != "in_flight" || f.RetryAfter <= 0 {
 				h.Errorf("in flight = %#v", f)
 			}
-			return nil, enough
+			return enough
 		})
 		if !errors.Is(err, enough) {
 			h.Errorf("the first = %v", err)
 		}
-		if known, err := h.Runs.Known(h.Context(), anna, "key"); err != nil || known {
-			h.Errorf("known = %v, %v", known, err)
+		if k, err := h.Runs.FindKey(h.Context(), anna, "key"); err != nil || k != nil {
+			h.Errorf("the key = %v, %v", k, err)
 		}
 		h.Create(d)
 	})

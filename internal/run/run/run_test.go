@@ -14,7 +14,7 @@ import (
 
 func (w world) answer(r run.Run, p run.Poller) (early int64) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.Answer(w.Context(), tx, r, p) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.RecordPoll(w.Context(), tx, r, p) })
 }
 
 // maker is who made a run, with the credential that did.
@@ -76,7 +76,10 @@ func TestPollsAtOnce(t *testing.T) {
 		w.Pass(r.PollAfter)
 		early := make([]int64, 16)
 		dbtest.Together(len(early), func(i int) {
-			err := w.Try(func(tx *sqldb.Tx) (err error) { early[i], err = run.Answer(w.Context(), tx, r, maker(r)); return err })
+			err := w.Try(func(tx *sqldb.Tx) (err error) {
+				early[i], err = run.RecordPoll(w.Context(), tx, r, maker(r))
+				return err
+			})
 			if err != nil {
 				w.Errorf("answer: %v", err)
 			}
@@ -186,7 +189,7 @@ func TestPositions(t *testing.T) {
 
 func (w world) look(tx *sqldb.Tx, id string) run.Run {
 	w.Helper()
-	r, err := run.Any(w.Context(), tx, id)
+	r, err := run.GetUnscoped(w.Context(), tx, id)
 	w.OK(err)
 	return r
 }
@@ -228,18 +231,22 @@ func TestKeysLive(t *testing.T) {
 	worlds(t, func(w world) {
 		const lifetime = time.Hour
 		anna, bert := w.person(), w.person()
-		recall := func(who, key string) (k run.Key, ok bool) {
+		find := func(who, key string) (k run.Key, ok bool) {
 			w.Helper()
-			w.Do(func(tx *sqldb.Tx) (err error) {
-				k, ok, err = run.Recall(w.Context(), tx, who, key, lifetime)
+			w.Do(func(tx *sqldb.Tx) error {
+				found, err := run.FindKey(w.Context(), tx, who, key, lifetime)
+				if found != nil {
+					k = *found
+					ok = true
+				}
 				return err
 			})
 			return k, ok
 		}
-		remember := func(who, key string) run.Key {
+		store := func(who, key string) run.Key {
 			w.Helper()
-			k := run.Key{Fingerprint: "f", RunID: w.add(who), Response: `{"a": 1}`, Created: w.Now()}
-			w.Do(func(tx *sqldb.Tx) error { return run.Remember(w.Context(), tx, who, key, k) })
+			k := run.Key{Fingerprint: "f", RunID: w.add(who), Created: w.Now()}
+			w.Do(func(tx *sqldb.Tx) error { return run.StoreKey(w.Context(), tx, who, key, k) })
 			return k
 		}
 		rows := func() (n int64) {
@@ -248,33 +255,33 @@ func TestKeysLive(t *testing.T) {
 			return n
 		}
 		forget := func() { w.Helper(); w.OK(run.Forget(w.Context(), w.DB, lifetime)) }
-		want := remember(anna, "k")
-		if k, ok := recall(anna, "k"); !ok || k != want {
-			w.Errorf("recall = %+v, %v, want %+v", k, ok, want)
+		want := store(anna, "k")
+		if k, ok := find(anna, "k"); !ok || k != want {
+			w.Errorf("found = %+v, %v, want %+v", k, ok, want)
 		}
 		for _, c := range []struct{ who, key string }{{bert, "k"}, {anna, "K"}, {anna, ""}} {
-			if k, ok := recall(c.who, c.key); ok {
+			if k, ok := find(c.who, c.key); ok {
 				w.Errorf("%q has %+v", c.key, k)
 			}
 		}
 		w.Pass(lifetime - time.Microsecond)
 		forget()
-		if _, ok := recall(anna, "k"); !ok || rows() != 1 {
+		if _, ok := find(anna, "k"); !ok || rows() != 1 {
 			w.Error("a key was forgotten in its time")
 		}
 		w.Pass(time.Microsecond)
-		if _, ok := recall(anna, "k"); ok {
+		if _, ok := find(anna, "k"); ok {
 			w.Error("a key outlived its time")
 		}
-		want = remember(anna, "k")
-		if k, ok := recall(anna, "k"); !ok || k != want || rows() != 1 {
+		want = store(anna, "k")
+		if k, ok := find(anna, "k"); !ok || k != want || rows() != 1 {
 			w.Errorf("a key that is used again = %+v, %v", k, ok)
 		}
 		w.Pass(lifetime)
-		kept := remember(bert, "k")
+		kept := store(bert, "k")
 		w.Pass(time.Microsecond)
 		forget()
-		if k, ok := recall(bert, "k"); !ok || k != kept || rows() != 1 {
+		if k, ok := find(bert, "k"); !ok || k != kept || rows() != 1 {
 			w.Errorf("%d keys are left, the young one is there: %v", rows(), ok)
 		}
 		err := w.Try(func(tx *sqldb.Tx) error {
@@ -313,7 +320,7 @@ func TestForgettingTakesAllBatches(t *testing.T) {
 				if err := add(w.Context(), tx, d, nil); err != nil {
 					return err
 				}
-				if err := run.Remember(w.Context(), tx, anna, fmt.Sprint(i), run.Key{RunID: d.ID}); err != nil {
+				if err := run.StoreKey(w.Context(), tx, anna, fmt.Sprint(i), run.Key{RunID: d.ID}); err != nil {
 					return err
 				}
 			}

@@ -20,7 +20,7 @@ engine: {name: imgae}
 // had lets somebody say that they have an engine, who is gone then.
 func had(h *house, names ...string) {
 	h.Helper()
-	h.OK(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error { return run.Serve(h.Context(), tx, names) }))
+	h.OK(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error { return run.ReportServed(h.Context(), tx, names) }))
 }
 
 // TestAnEngineThatNobodyHas fails its runs at once and takes nothing for them.

@@ -122,22 +122,22 @@ func (w world) spend(prices ...int64) {
 }
 
 // alerts are what the webhook was told, in order of the thresholds of a month.
-func (w world) alerts() (all []budget.Alert) {
+func (w world) alerts() (all []budget.Event) {
 	w.Helper()
 	bodies := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]string, error) {
 		return sqldb.All(w.Context(), tx, `SELECT body FROM webhook_event WHERE account_id = $1 AND url = $2 AND run_id IS NULL`, []any{w.team, hook},
 			func(row sqldb.Scanner) (s string, err error) { return s, row.Scan(&s) })
 	})
 	for _, body := range bodies {
-		var a budget.Alert
+		var a budget.Event
 		w.OK(json.Unmarshal([]byte(body), &a))
 		all = append(all, a)
 	}
-	slices.SortFunc(all, func(a, b budget.Alert) int {
-		if a.Month != b.Month {
-			return int(a.At.Sub(b.At))
+	slices.SortFunc(all, func(a, b budget.Event) int {
+		if a.Data.Month != b.Data.Month {
+			return int(a.Timestamp.Sub(b.Timestamp))
 		}
-		return int(a.Threshold - b.Threshold)
+		return int(a.Data.ThresholdPercent - b.Data.ThresholdPercent)
 	})
 	return all
 }
@@ -147,7 +147,7 @@ func (w world) told() []int64 {
 	w.Helper()
 	all := []int64{}
 	for _, a := range w.alerts() {
-		all = append(all, a.Threshold)
+		all = append(all, a.Data.ThresholdPercent)
 	}
 	return all
 }

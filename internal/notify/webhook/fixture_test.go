@@ -119,6 +119,11 @@ func body(runID string) string {
 	return `{"type":"generation.succeeded","data":{"request_id":"` + runID + `"}}`
 }
 
+// bodies is a source of events.
+type bodies func(ctx context.Context, runID string) ([]byte, error)
+
+func (b bodies) EventBody(ctx context.Context, runID string) ([]byte, error) { return b(ctx, runID) }
+
 // options are for a sender that reaches this machine.
 func (w world) options(r *receiver) webhook.Options {
 	roots := x509.NewCertPool()
@@ -127,9 +132,9 @@ func (w world) options(r *receiver) webhook.Options {
 	}
 	return webhook.Options{
 		DB: w.DB, Secrets: w.secrets, Now: time.Now, RootCAs: roots, Schedule: []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute},
-		Guard: webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
-		Body:  func(_ context.Context, runID string) ([]byte, error) { return []byte(body(runID)), nil },
-		Log:   slog.New(slog.NewTextHandler(w.log, nil)), Grace: 50 * time.Millisecond,
+		Guard:  webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+		Events: bodies(func(_ context.Context, runID string) ([]byte, error) { return []byte(body(runID)), nil }),
+		Log:    slog.New(slog.NewTextHandler(w.log, nil)), Grace: 50 * time.Millisecond,
 		Resolver: webhook.NameServer(w, func(name string) []netip.Addr {
 			if name == "other.test" || strings.HasSuffix(name, ".example.com") {
 				return []netip.Addr{netip.MustParseAddr("127.0.0.1")}

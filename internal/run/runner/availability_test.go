@@ -231,7 +231,7 @@ func TestNotesOutliveAWorker(t *testing.T) {
 		made := create(h, "cost", nil)
 		receive(h, dies, "the note")
 		stop()
-		if r := h.Run(made.ID); r.Note != "job-7" || r.State != run.Queued {
+		if r := h.Run(made.ID); r.EngineState != "job-7" || r.State != run.Queued {
 			h.Errorf("run = %+v", r)
 		}
 		<-left
@@ -245,8 +245,8 @@ func TestNotesOutliveAWorker(t *testing.T) {
 		if got := <-left; got != "job-7" {
 			h.Errorf("left = %q, want what the worker before left", got)
 		}
-		if r := h.Run(made.ID); r.Note != "" {
-			h.Errorf("note = %q, of a run that is over", r.Note)
+		if r := h.Run(made.ID); r.EngineState != "" {
+			h.Errorf("note = %q, of a run that is over", r.EngineState)
 		}
 	})
 }
@@ -262,14 +262,14 @@ func TestALateNoteIsRefused(t *testing.T) {
 		})
 		h.Claim("new")
 		h.Do(func(tx *sqldb.Tx) error {
-			ok, err := run.Leave(h.Context(), tx, run.Held{ID: old.ID, Attempt: old.Attempt}, "late")
+			ok, err := run.SetEngineState(h.Context(), tx, run.Held{ID: old.ID, Attempt: old.Attempt}, "late")
 			if ok {
 				h.Error("a late note was kept")
 			}
 			return err
 		})
-		if r := h.Run(made.ID); r.Note != "" {
-			h.Errorf("note = %q", r.Note)
+		if r := h.Run(made.ID); r.EngineState != "" {
+			h.Errorf("note = %q", r.EngineState)
 		}
 		work(h, paints, func(p *runner.Parts) { p.Lease = time.Hour })
 		h.Exec(`UPDATE run SET lease_until = 1 WHERE id = $1`, made.ID)

@@ -31,7 +31,7 @@ const (
 // serve says which engines this node has.
 func (r *Runner) serve(ctx context.Context) error {
 	names := slices.Collect(maps.Keys(r.pools))
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.Serve(ctx, tx, names) })
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.ReportServed(ctx, tx, names) })
 	if err == nil {
 		r.served.Store(true)
 	}
@@ -64,7 +64,7 @@ func (r *Runner) giveUpUnserved(ctx context.Context) (found int, err error) {
 		if tx.Now.Sub(r.began) >= servedFor {
 			since = tx.Now.Add(-servedFor)
 		}
-		names, err = run.Unserved(ctx, tx, since)
+		names, err = run.UnservedEngines(ctx, tx, since)
 		return err
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *Runner) giveUpUnserved(ctx context.Context) (found int, err error) {
 func (r *Runner) giveUpAllOf(ctx context.Context, name string) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		waiting, err = run.QueuedFor(ctx, tx, name, reapBatch)
+		waiting, err = run.ListQueued(ctx, tx, name, reapBatch)
 		return err
 	})
 	if err != nil {

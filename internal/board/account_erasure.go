@@ -9,7 +9,7 @@ import (
 // Kept gives at most limit boards of an account, newest first, for whoever takes
 // a copy: those after a place, or the first. Deleted ones are asked for apart.
 func Kept(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Place, limit int) ([]Board, error) {
-	return list(ctx, tx, accountID, trash, after, limit)
+	return listBoards(ctx, tx, accountID, trash, after, limit)
 }
 
 // NodesOf gives at most limit nodes of a board, fewer where their texts are
@@ -27,7 +27,7 @@ func EraseSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) (
 		return false, err
 	}
 	for _, id := range ids {
-		if err := remove(ctx, tx, id); err != nil {
+		if err := removeBoard(ctx, tx, id); err != nil {
 			return false, err
 		}
 	}

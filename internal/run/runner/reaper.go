@@ -33,14 +33,14 @@ func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
 	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		over = nil
 		clear(requeued)
-		lost, err := run.Expired(ctx, tx, reapBatch)
+		lost, err := run.LockExpired(ctx, tx, reapBatch)
 		if err != nil {
 			return err
 		}
 		found = len(lost)
 		var again []run.Run
 		for _, one := range lost {
-			before, err := run.Losses(ctx, tx, one.ID)
+			before, err := run.CountLosses(ctx, tx, one.ID)
 			if err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ const remoteDeaths = 10
 
 // deaths is how many workers may die with a run.
 func (r *Runner) deaths(one run.Run) int64 {
-	if one.Note != "" {
+	if one.EngineState != "" {
 		return remoteDeaths * int64(r.Attempts)
 	}
 	return int64(r.Attempts)

@@ -81,7 +81,7 @@ func (r *Runner) probe(ctx context.Context, server engine.Prober) (err error) {
 
 // spokenOf tells whether somebody finds the server away, or did.
 func (r *Runner) spokenOf(ctx context.Context, p *pool) (is bool) {
-	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.SpokenOf(ctx, tx, p.name); return err }) // it is asked again soon
+	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.HasReports(ctx, tx, p.name); return err }) // it is asked again soon
 	return is
 }
 
@@ -90,9 +90,9 @@ func (r *Runner) say(ctx context.Context, p *pool, away bool, why error) {
 	was := r.turn(p, away, why)
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if away {
-			return run.SetAway(ctx, tx, p.name, r.worker)
+			return run.ReportUnavailable(ctx, tx, p.name, r.worker)
 		}
-		return run.SetBack(ctx, tx, p.name, r.worker)
+		return run.ReportAvailable(ctx, tx, p.name, r.worker)
 	})
 	if err != nil && ctx.Err() == nil {
 		r.Log.Warn("runner: cannot tell that a server is away, or back", "engine", p.name, "error", err)
@@ -139,11 +139,11 @@ func (r *Runner) giveUpAway(ctx context.Context) (found int, err error) {
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		now = tx.Now
 		clear(tools)
-		if away, err = run.Away(ctx, tx); err != nil {
+		if away, err = run.UnavailableEngines(ctx, tx); err != nil {
 			return err
 		}
 		for name := range away {
-			if tools[name], err = run.WaitingTools(ctx, tx, name); err != nil {
+			if tools[name], err = run.ListQueuedTools(ctx, tx, name); err != nil {
 				return err
 			}
 		}
@@ -179,7 +179,7 @@ func (r *Runner) giveUpLate(ctx context.Context, name, toolHash string, since, n
 	}
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		waiting, err = run.Late(ctx, tx, name, toolHash, started, created, reapBatch)
+		waiting, err = run.ListOverdue(ctx, tx, name, toolHash, started, created, reapBatch)
 		return err
 	})
 	if err != nil {

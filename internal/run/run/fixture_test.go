@@ -65,7 +65,7 @@ func (w world) add(personID string) string { w.Helper(); return w.insert(w.draft
 
 func (w world) get(id string) run.Run {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (run.Run, error) { return run.Any(w.Context(), tx, id) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (run.Run, error) { return run.GetUnscoped(w.Context(), tx, id) })
 }
 
 // try takes the next run, if there is one.
@@ -102,7 +102,7 @@ func (w world) requeue(r run.Run, why string) (ok bool) {
 
 func (w world) report(r run.Run, progress int64, preview string) (ok bool) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return run.Report(w.Context(), tx, hold(r), &progress, preview) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return run.SetProgress(w.Context(), tx, hold(r), &progress, preview) })
 }
 
 func (w world) turn(personID string) (waiting int64) {

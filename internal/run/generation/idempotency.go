@@ -1,0 +1,61 @@
+package generation
+
+import (
+	"context"
+	"fmt"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/run/run"
+)
+
+// FindKey returns the record of a person's idempotency key, nil where there is
+// none. A handler calls it before it reads the body of a create: the answer to a
+// key that was used before costs no rate, and stores no files.
+func (s *Service) FindKey(ctx context.Context, personID, key string) (k *run.Key, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		k, err = run.FindKey(ctx, tx, personID, key, s.Settings.KeyLifetime)
+		return err
+	})
+	return k, err
+}
+
+// Replay answers a create again whose idempotency key FindKey found. A request
+// with another fingerprint than the first is refused.
+func (s *Service) Replay(ctx context.Context, personID string, k run.Key, fingerprint string) (c Created, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
+		c, err = s.replay(ctx, tx, personID, k, fingerprint)
+		return err
+	})
+	return c, err
+}
+
+// findReplay answers a create again whose idempotency key was used before.
+func (s *Service) findReplay(ctx context.Context, tx *sqldb.Tx, personID, key, fingerprint string) (c Created, found bool, err error) {
+	k, err := run.FindKey(ctx, tx, personID, key, s.Settings.KeyLifetime)
+	if err != nil || k == nil {
+		return Created{}, false, err
+	}
+
+	c, err = s.replay(ctx, tx, personID, *k, fingerprint)
+	return c, err == nil, err
+}
+
+func (s *Service) replay(ctx context.Context, tx *sqldb.Tx, personID string, k run.Key, fingerprint string) (Created, error) {
+	if k.Fingerprint != fingerprint {
+		return Created{}, errKeyReused
+	}
+
+	r, err := run.GetUnscoped(ctx, tx, k.RunID)
+	if err != nil {
+		return Created{}, fmt.Errorf("replay: %w", err)
+	}
+	rooms, err := ratelimit.Rooms(ctx, tx, rateKey(personID), s.windows...)
+	if err != nil {
+		return Created{}, err
+	}
+	return Created{Run: r, Replayed: true, Rooms: rooms}, nil
+}
+
+var errKeyReused = fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")

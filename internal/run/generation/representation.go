@@ -1,0 +1,218 @@
+package generation
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/file/library"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/run/run"
+)
+
+// RunJSON is a run as the API and webhook events show it: the schema Generation
+// of the OpenAPI document, which describes the fields.
+type RunJSON struct {
+	Created           time.Time       `json:"created"`
+	Error             *FailureJSON    `json:"error"`
+	EstimatedSeconds  *int64          `json:"estimated_seconds"`
+	Finished          *time.Time      `json:"finished"`
+	FreeAllowanceUsed int64           `json:"free_allowance_used"`
+	Metadata          json.RawMessage `json:"metadata"`
+	NumResults        int64           `json:"num_results"`
+	Outputs           []OutputJSON    `json:"outputs"`
+	Progress          *float64        `json:"progress"`
+	QueuePosition     *int64          `json:"queue_position"`
+	RequestID         string          `json:"request_id"`
+	RetryAfterSeconds int64           `json:"retry_after_seconds"`
+	Seed              int64           `json:"seed"`
+	Stage             *string         `json:"stage"`
+	Started           *time.Time      `json:"started"`
+	Status            string          `json:"status"`
+	TeamID            *string         `json:"team_id"`
+	TokensCharged     int64           `json:"tokens_charged"`
+	TokensHeld        int64           `json:"tokens_held"`
+	ToolID            string          `json:"tool_id"`
+	Webhook           *DeliveryJSON   `json:"webhook"`
+}
+
+// FailureJSON is the reason for which a run failed: the schema GenerationError.
+type FailureJSON struct {
+	Code      string         `json:"code"`
+	Details   map[string]any `json:"details"`
+	Message   string         `json:"message"`
+	Retryable bool           `json:"retryable"`
+}
+
+// OutputJSON is a result of a run: the schema GenerationOutput.
+type OutputJSON struct {
+	Blurhash        *string  `json:"blurhash"`
+	DurationSeconds *float64 `json:"duration_seconds"`
+	Expired         bool     `json:"expired"`
+	Height          *int64   `json:"height"`
+	ID              string   `json:"id"`
+	MimeType        string   `json:"mime_type"`
+	Note            *string  `json:"note"`
+	PreviewURL      *string  `json:"preview_url"`
+	SHA256          string   `json:"sha256"`
+	SizeBytes       int64    `json:"size_bytes"`
+	ThumbURL        *string  `json:"thumb_url"`
+	Type            string   `json:"type"`
+	URL             *string  `json:"url"`
+	Width           *int64   `json:"width"`
+}
+
+// DeliveryJSON is the state of a run's webhook event: the schema
+// GenerationWebhook.
+type DeliveryJSON struct {
+	Attempts int64  `json:"attempts"`
+	State    string `json:"state"`
+}
+
+// EventJSON is the body of a webhook event about a run that has ended: the schema
+// WebhookEvent.
+type EventJSON struct {
+	Data      RunJSON   `json:"data"`
+	Timestamp time.Time `json:"timestamp"`
+	Type      string    `json:"type"`
+}
+
+// timedOut is the error code of runs that took longer than their tool allows.
+const timedOut engine.Code = "TIMED_OUT"
+
+// retryableCodes are the codes of failed runs after which the same create can
+// succeed later. After other codes something must be changed first.
+var retryableCodes = map[engine.Code]bool{
+	engine.Unavailable: true,
+	engine.Invalid:     true,
+	timedOut:           true,
+}
+
+// EventBody returns the body of the webhook event of a run. Its links are made
+// for the person who started the run.
+func (s *Service) EventBody(ctx context.Context, runID string) ([]byte, error) {
+	rec, err := s.StatusUnscoped(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(rec.Event(s.Links))
+}
+
+// Event returns the webhook event of a run that has ended.
+func (rec Record) Event(links library.Links) EventJSON {
+	return EventJSON{
+		Type:      "generation." + rec.State.Status(),
+		Timestamp: wholeSecond(rec.Finished),
+		Data:      rec.JSON(links, rec.PersonID),
+	}
+}
+
+// JSON returns the representation of a run, with links for the viewer.
+func (rec Record) JSON(links library.Links, viewerID string) RunJSON {
+	out := RunJSON{
+		RequestID:         rec.ID,
+		Status:            rec.State.Status(),
+		RetryAfterSeconds: int64(rec.RetryAfter / time.Second),
+		EstimatedSeconds:  optional(int64(rec.Estimated / time.Second)),
+		Created:           wholeSecond(rec.Created),
+		Started:           optionalTime(rec.Started),
+		Finished:          optionalTime(rec.Finished),
+		ToolID:            rec.ToolID,
+		TeamID:            optional(rec.TeamID),
+		NumResults:        rec.NumResults,
+		Seed:              rec.Seed,
+		TokensCharged:     rec.TokensCharged,
+		FreeAllowanceUsed: rec.AllowanceUsed,
+		Outputs:           []OutputJSON{},
+		Metadata:          json.RawMessage("null"),
+		Webhook:           deliveryJSON(rec.Webhook),
+	}
+	if rec.Metadata != "" {
+		out.Metadata = json.RawMessage(rec.Metadata)
+	}
+	if !rec.State.Ended() {
+		out.Stage = optional(string(rec.State))
+		out.TokensHeld = rec.TokensHeld
+		out.Progress = rec.ProgressFraction()
+	}
+	if rec.State == run.Queued {
+		out.QueuePosition = &rec.Position
+	}
+	if rec.State == run.Failed {
+		out.Error = &FailureJSON{
+			Code:      rec.ErrorCode,
+			Message:   rec.ErrorText,
+			Retryable: retryableCodes[engine.Code(rec.ErrorCode)],
+			Details:   map[string]any{},
+		}
+	}
+	for _, o := range rec.Outputs {
+		out.Outputs = append(out.Outputs, outputJSON(links, rec.Run, o, viewerID))
+	}
+	return out
+}
+
+func outputJSON(links library.Links, r run.Run, o run.Output, viewerID string) OutputJSON {
+	out := OutputJSON{
+		ID:        r.LibraryID + ":" + o.ID,
+		Type:      o.Type,
+		MimeType:  o.MimeType,
+		Width:     optional(o.Width),
+		Height:    optional(o.Height),
+		SizeBytes: o.Size,
+		SHA256:    o.SHA256,
+		Blurhash:  optional(o.Blurhash),
+		Expired:   o.Expired,
+	}
+	if o.Duration != 0 {
+		// One division returns the number nearest to the decimal digits, so that JSON
+		// shows these; the sum in time.Duration.Seconds does not.
+		seconds := float64(o.Duration.Round(time.Millisecond).Milliseconds()) / 1000
+		out.DurationSeconds = &seconds
+	}
+	if o.Expired {
+		return out
+	}
+
+	out.Note = optional(o.Note)
+	names := library.ResultNames(o.ToolSlug, o.ID, library.Keys{Blob: o.Blob, Thumb: o.Thumb, Preview: o.Preview})
+	link := func(variant string) *string {
+		name := names.Of(variant)
+		if name == "" {
+			return nil
+		}
+		return optional(links.URL(library.OfResult, o.ID, variant, viewerID, name))
+	}
+	out.URL = link(library.Whole)
+	out.ThumbURL = link(library.Thumb)
+	out.PreviewURL = link(library.Preview)
+	return out
+}
+
+func deliveryJSON(state *webhook.State) *DeliveryJSON {
+	if state == nil {
+		return nil
+	}
+	return &DeliveryJSON{State: state.Word(), Attempts: int64(state.Attempts)}
+}
+
+// wholeSecond returns a time as JSON shows it.
+func wholeSecond(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+func optionalTime(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = wholeSecond(t)
+	return &t
+}
+
+// optional returns a value that JSON shows as null where it is zero.
+func optional[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

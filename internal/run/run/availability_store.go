@@ -1,0 +1,123 @@
+package run
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// reportLifetime is how long the report of a worker about an engine's server
+// counts.
+const reportLifetime = time.Minute
+
+// ReportUnavailable records that a worker cannot reach the server of an engine. The
+// worker must repeat the report within a minute. The time since when the server
+// is unavailable is kept where any worker knows it.
+func ReportUnavailable(ctx context.Context, tx *sqldb.Tx, engine, worker string) error {
+	stale := tx.Now.Add(-reportLifetime)
+	if _, err := tx.Exec(ctx, `DELETE FROM engine_away WHERE engine = $1 AND said < $2`, engine, sqldb.At(stale)); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO engine_away (engine, worker, away, since, said)
+		VALUES ($1, $2, TRUE, coalesce((SELECT min(since) FROM engine_away WHERE engine = $1 AND away), $3), $3)
+		ON CONFLICT (engine, worker) DO UPDATE SET
+			away = TRUE, said = excluded.said, since = CASE WHEN engine_away.away THEN engine_away.since ELSE excluded.since END`,
+		engine, worker, sqldb.At(tx.Now))
+	return err
+}
+
+// ReportAvailable records that a worker reaches the server of an engine, which
+// matters only while other workers report the contrary; as long as they do, the
+// worker must repeat the report.
+func ReportAvailable(ctx context.Context, tx *sqldb.Tx, engine, worker string) error {
+	stale := tx.Now.Add(-reportLifetime)
+	if _, err := tx.Exec(ctx, `DELETE FROM engine_away WHERE engine = $1 AND (worker = $2 OR said < $3)`, engine, worker, sqldb.At(stale)); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO engine_away (engine, worker, away, since, said)
+		SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), FALSE, CAST($3 AS BIGINT), CAST($3 AS BIGINT)
+		WHERE EXISTS (SELECT 1 FROM engine_away WHERE engine = $1 AND away)`, engine, worker, sqldb.At(tx.Now))
+	return err
+}
+
+// HasReports reports whether any worker has reported on the server of an engine.
+func HasReports(ctx context.Context, tx *sqldb.Tx, engine string) (found bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM engine_away WHERE engine = $1)`, engine).Scan(&found)
+	return found, err
+}
+
+// UnavailableEngines returns the engines whose server no worker reaches, and since
+// when.
+func UnavailableEngines(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
+	all := map[string]time.Time{}
+	stale := tx.Now.Add(-reportLifetime)
+	err := tx.Each(ctx, `
+		SELECT engine, min(since) FROM engine_away a WHERE away AND said >= $1
+			AND NOT EXISTS (SELECT 1 FROM engine_away b WHERE b.engine = a.engine AND NOT b.away AND b.said >= $1)
+		GROUP BY engine`, []any{sqldb.At(stale)}, func(row sqldb.Scanner) error {
+		var engine string
+		var since sqldb.Time
+		if err := row.Scan(&engine, &since); err != nil {
+			return err
+		}
+		all[engine] = since.Time
+		return nil
+	})
+	return all, err
+}
+
+// ReportServed records that a worker has engines of these names. The rows are
+// written in one order, so that workers do not wait for each other in a circle.
+func ReportServed(ctx context.Context, tx *sqldb.Tx, engines []string) error {
+	for _, name := range slices.Sorted(slices.Values(engines)) {
+		_, err := tx.Exec(ctx, `
+			INSERT INTO engine_served (engine, seen) VALUES ($1, $2)
+			ON CONFLICT (engine) DO UPDATE SET seen = CASE WHEN engine_served.seen > excluded.seen THEN engine_served.seen ELSE excluded.seen END`,
+			name, sqldb.At(tx.Now))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UnservedEngines returns the engines that have queued runs and that no worker
+// has had since a time; with the zero time, that no worker ever had. A worker
+// that claims a run has its engine.
+func UnservedEngines(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]string, error) {
+	seen, err := listWaitedFor(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+
+	maps.DeleteFunc(seen, func(_ string, last time.Time) bool {
+		return !last.IsZero() && !last.Before(since)
+	})
+	return slices.Sorted(maps.Keys(seen)), nil
+}
+
+// listWaitedFor returns the engines that have queued runs, each with the time when
+// a worker last reported to have it or claimed a run of it; zero: never.
+func listWaitedFor(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
+	last := map[string]time.Time{}
+	err := tx.Each(ctx, `
+		SELECT w.engine, coalesce((SELECT seen FROM engine_served s WHERE s.engine = w.engine), 0), (SELECT max(served) FROM run_turn t WHERE t.engine = w.engine)
+		FROM (SELECT DISTINCT engine FROM run_turn WHERE waiting > 0) AS w`, nil, func(row sqldb.Scanner) error {
+		var engine string
+		var seen, served int64
+		if err := row.Scan(&engine, &seen, &served); err != nil {
+			return err
+		}
+		last[engine] = time.Time{}
+		if at := max(seen, served); at > 0 {
+			last[engine] = time.UnixMicro(at)
+		}
+		return nil
+	})
+	return last, err
+}

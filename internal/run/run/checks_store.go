@@ -1,0 +1,77 @@
+package run
+
+import (
+	"strconv"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// Checks are the invariants of this package.
+var Checks = []sqldb.Check{
+	{Name: "a scheduling row counts the queued runs", Query: `
+		SELECT 'run_turn ' || t.engine || ' ' || t.person_id FROM run_turn t WHERE t.waiting <>
+			(SELECT count(*) FROM run r WHERE r.engine = t.engine AND r.person_id = t.person_id AND r.stage = 'queued')`},
+	{Name: "every queued run has a scheduling row", Query: `
+		SELECT 'run ' || r.id FROM run r WHERE r.stage = 'queued'
+			AND NOT EXISTS (SELECT 1 FROM run_turn t WHERE t.engine = r.engine AND t.person_id = r.person_id)`},
+	{Name: "running runs, and only they, have a lease", Query: `
+		SELECT 'run ' || id FROM run WHERE (coalesce(stage, '') = 'running') <> (lease_until IS NOT NULL)`},
+	{Name: "a running run has one open attempt, its newest", Query: `
+		SELECT 'run ' || r.id FROM run r WHERE (coalesce(r.stage, '') = 'running') <>
+			EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = r.id AND a.ended IS NULL AND a.attempt = r.attempt)`},
+	{Name: "older attempts are over", Query: `
+		SELECT 'run ' || a.run_id || ' attempt ' || CAST(a.attempt AS TEXT) FROM run_attempt a JOIN run r ON r.id = a.run_id
+		WHERE a.attempt > r.attempt OR a.ended IS NULL AND (a.attempt < r.attempt OR r.stage IS NULL)`},
+	{Name: "an attempt ends a run as the run ended", Query: `
+		SELECT 'run ' || a.run_id || ' attempt ' || CAST(a.attempt AS TEXT) FROM run_attempt a JOIN run r ON r.id = a.run_id
+		WHERE a.outcome IN ('succeeded', 'failed', 'cancelled') AND (r.status <> a.outcome OR r.attempt <> a.attempt)`},
+	{Name: "a run that succeeded has an attempt that did", Query: `
+		SELECT 'run ' || r.id FROM run r WHERE r.status = 'succeeded'
+			AND NOT EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = r.id AND a.outcome = 'succeeded')`},
+	{Name: "a run's times are in order", Query: `
+		SELECT 'run ' || id FROM run WHERE started < created OR finished < created OR finished < started`},
+	{Name: "an idempotency key and its run belong to one person", Query: `
+		SELECT 'idempotency ' || i.person_id || ' ' || i.key FROM idempotency i JOIN run r ON r.id = i.run_id WHERE r.person_id <> i.person_id`},
+	{Name: "a run has as many results as it says", Query: `
+		SELECT 'run ' || r.id FROM run r WHERE r.results <> (SELECT count(*) FROM result s WHERE s.run_id = r.id)`},
+	{Name: "the personal account pays for runs without a team", Query: `
+		SELECT 'run ' || id FROM run WHERE account_id <> coalesce(team_id, person_id)`},
+}
+
+// Limits are the limits per person that LimitChecks compares runs with.
+type Limits struct{ PerMinute, PerHour, Active int }
+
+// clockSkew is how far the clocks of nodes may be apart, in microseconds: on one
+// node a run may have ended a little earlier than on another.
+const clockSkew = "100000"
+
+// LimitChecks returns the invariants that depend on the clock and on settings.
+// Those on rates and numbers cover the last two hours only, as an operator may
+// have lowered the limits since; those on leases hold while workers run.
+func LimitChecks(d sqldb.Dialect, l Limits) []sqldb.Check {
+	recent := d.Clock + ` - 7200000000`
+	rate := func(name string, limit int, span time.Duration) sqldb.Check {
+		return sqldb.Check{Name: name, Query: `
+			SELECT 'person ' || person_id || ' began ' || CAST(max(n) AS TEXT) FROM (
+				SELECT person_id, count(*) OVER (PARTITION BY person_id ORDER BY created
+					RANGE BETWEEN ` + strconv.FormatInt(span.Microseconds()-1, 10) + ` PRECEDING AND CURRENT ROW) AS n
+				FROM run WHERE created > ` + recent + `) AS windows
+			WHERE n > ` + strconv.Itoa(limit) + ` GROUP BY person_id`}
+	}
+	return []sqldb.Check{
+		rate("no person starts more runs in a minute than allowed", l.PerMinute, time.Minute),
+		rate("no person starts more runs in an hour than allowed", l.PerHour, time.Hour),
+		{Name: "no person has more active runs than allowed", Query: `
+			SELECT 'person ' || person_id || ' had ' || CAST(max(n) AS TEXT) FROM (
+				SELECT person_id, sum(d) OVER (PARTITION BY person_id ORDER BY t, d ROWS UNBOUNDED PRECEDING) AS n FROM (
+					SELECT person_id, created AS t, 1 AS d FROM run WHERE finished IS NULL OR finished > ` + recent + `
+					UNION ALL
+					SELECT person_id, CASE WHEN finished - created > ` + clockSkew + ` THEN finished - ` + clockSkew + ` ELSE finished END, -1 FROM run WHERE finished > ` + recent + `) AS steps) AS counts
+			WHERE n > ` + strconv.Itoa(l.Active) + ` GROUP BY person_id`},
+		{Name: "a run whose lease has expired is taken over", Query: `
+			SELECT 'run ' || id FROM run WHERE stage = 'running' AND lease_until < ` + d.Clock + ` - 60000000`},
+		{Name: "every run ends", Query: `
+			SELECT 'run ' || id FROM run WHERE status = 'pending' AND created < ` + d.Clock + ` - 172800000000`},
+	}
+}

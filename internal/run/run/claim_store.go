@@ -1,0 +1,183 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// addWaiting counts n more queued runs of a person. A person who had none waiting
+// keeps their position: served is when a run of theirs was last claimed.
+//
+// A transaction calls it once per row: PostgreSQL checks the foreign key of a
+// row that it updates a second time, and then waits for the person, whose lock
+// comes before run_turn.
+func addWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string, n int64) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ($1, $2, 0, $3)
+		ON CONFLICT (engine, person_id) DO UPDATE SET waiting = run_turn.waiting + excluded.waiting`, engine, personID, n)
+	return err
+}
+
+// removeWaiting counts one queued run less that no worker has claimed.
+func removeWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
+	_, err := tx.Exec(ctx, `UPDATE run_turn SET waiting = waiting - 1 WHERE engine = $1 AND person_id = $2`, engine, personID)
+	return err
+}
+
+// nextPerson returns the person with queued runs who was served longest ago.
+func nextPerson(ctx context.Context, tx *sqldb.Tx, engine string) (personID string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY served, person_id LIMIT 1`+tx.Dialect.SkipLocked, engine).Scan(&personID)
+	return personID, err
+}
+
+func oldestQueued(ctx context.Context, tx *sqldb.Tx, engine, personID string) (id string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT id FROM run WHERE engine = $1 AND person_id = $2 AND stage = 'queued' ORDER BY created, id LIMIT 1`+tx.Dialect.SkipLocked, engine, personID).Scan(&id)
+	return id, err
+}
+
+// claimRun gives a queued run to a worker. Clocks of nodes differ a little, and a
+// transaction may see rows committed after it began: no run starts before it was
+// created.
+func claimRun(ctx context.Context, tx *sqldb.Tx, id, worker string, until time.Time) (Run, error) {
+	r, err := scanRun(tx.QueryRow(ctx, `
+		UPDATE run SET stage = 'running', attempt = attempt + 1, worker = $2, lease_until = $3, progress = NULL, preview = '',
+			started = coalesce(started, CASE WHEN created > $4 THEN created ELSE $4 END), revision = revision + 1
+		WHERE id = $1 AND stage = 'queued' RETURNING `+columns, id, worker, sqldb.At(until), sqldb.At(tx.Now)))
+	if err != nil {
+		return r, err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO run_attempt (run_id, attempt, worker, started) VALUES ($1, $2, $3, $4)`, r.ID, r.Attempt, worker, sqldb.At(tx.Now)); err != nil {
+		return r, err
+	}
+	_, err = tx.Exec(ctx, `UPDATE run_turn SET waiting = waiting - 1, served = $3 WHERE engine = $1 AND person_id = $2`, r.Engine, r.PersonID, sqldb.At(tx.Now))
+	return r, err
+}
+
+func scanHeld(row sqldb.Scanner) (h Held, err error) {
+	err = row.Scan(&h.ID, &h.Attempt, &h.Cancel)
+	return h, err
+}
+
+func renewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, until time.Time) ([]Held, error) {
+	placeholders, args := numberPlaceholders(ids, worker, sqldb.At(until))
+	return sqldb.All(ctx, tx, `
+		UPDATE run SET lease_until = $2 WHERE worker = $1 AND stage = 'running' AND id IN (`+placeholders+`) RETURNING id, attempt, cancel`, args, scanHeld)
+}
+
+// HeldBy returns the claims of a worker.
+func HeldBy(ctx context.Context, tx *sqldb.Tx, worker string) ([]Held, error) {
+	return sqldb.All(ctx, tx, `SELECT id, attempt, cancel FROM run WHERE worker = $1 AND stage = 'running'`, []any{worker}, scanHeld)
+}
+
+// SetProgress stores the progress of a run in thousandths, nil where it is
+// unknown, and the blob key of its newest preview. ok is false where the attempt
+// no longer holds the run.
+func SetProgress(ctx context.Context, tx *sqldb.Tx, h Held, progress *int64, preview string) (ok bool, err error) {
+	n, err := tx.Exec(ctx, `
+		UPDATE run SET progress = $3, preview = $4, revision = revision + 1 WHERE id = $1 AND attempt = $2 AND stage = 'running'`,
+		h.ID, h.Attempt, progress, preview)
+	return n == 1, err
+}
+
+// SetEngineState stores the state by which the engine can resume a run. ok is
+// false where the attempt no longer holds the run.
+func SetEngineState(ctx context.Context, tx *sqldb.Tx, h Held, state string) (ok bool, err error) {
+	n, err := tx.Exec(ctx, `UPDATE run SET note = $3 WHERE id = $1 AND attempt = $2 AND stage = 'running'`, h.ID, h.Attempt, state)
+	return n == 1, err
+}
+
+// RemoteWork names work of a run that did not succeed: it may continue at a model
+// server although the run has ended.
+type RemoteWork struct{ RunID, EngineState string }
+
+// ListRemoteWork returns at most limit pieces of remote work of an engine.
+func ListRemoteWork(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]RemoteWork, error) {
+	return sqldb.All(ctx, tx, `SELECT id, note FROM run WHERE engine = $1 AND note <> '' AND status <> 'pending' LIMIT $2`,
+		[]any{engine, int64(limit)}, func(row sqldb.Scanner) (w RemoteWork, err error) {
+			err = row.Scan(&w.RunID, &w.EngineState)
+			return w, err
+		})
+}
+
+// ClearRemoteWork records that the remote work has ended.
+func ClearRemoteWork(ctx context.Context, tx *sqldb.Tx, w RemoteWork) error {
+	_, err := tx.Exec(ctx, `UPDATE run SET note = '' WHERE id = $1 AND note = $2 AND status <> 'pending'`, w.RunID, w.EngineState)
+	return err
+}
+
+// LockExpired returns and locks runs whose worker let its lease expire.
+func LockExpired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT `+columns+` FROM run WHERE stage = 'running' AND lease_until < $1 ORDER BY lease_until LIMIT $2`+tx.Dialect.SkipLocked,
+		[]any{sqldb.At(tx.Now), int64(limit)}, scanRun)
+}
+
+// Claimed returns runs that a worker has claimed, whether the worker lives or not.
+func Claimed(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE stage = 'running' LIMIT $1`, []any{int64(limit)}, scanRun)
+}
+
+// WaitingSince returns queued runs that no worker has had since before a time.
+func WaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1
+			AND NOT EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = run.id AND a.ended >= $1) LIMIT $2`,
+		[]any{sqldb.At(before), int64(limit)}, scanRun)
+}
+
+// ListQueuedTools returns the hashes of the tools with queued runs for an engine.
+func ListQueuedTools(ctx context.Context, tx *sqldb.Tx, engine string) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT DISTINCT tool_hash FROM run WHERE engine = $1 AND stage = 'queued'`, []any{engine}, func(row sqldb.Scanner) (hash string, err error) {
+		err = row.Scan(&hash)
+		return hash, err
+	})
+}
+
+// ListOverdue returns queued runs of a tool that were first started before one
+// time, or that never started and were created before another.
+func ListOverdue(ctx context.Context, tx *sqldb.Tx, engine, toolHash string, started, created time.Time, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT `+columns+` FROM run WHERE engine = $1 AND tool_hash = $2 AND stage = 'queued'
+			AND (started <= $3 OR started IS NULL AND created <= $4) LIMIT $5`,
+		[]any{engine, toolHash, sqldb.At(started), sqldb.At(created), int64(limit)}, scanRun)
+}
+
+// ListQueued returns queued runs of an engine.
+func ListQueued(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]Run, error) {
+	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE engine = $1 AND stage = 'queued' LIMIT $2`, []any{engine, int64(limit)}, scanRun)
+}
+
+// requeueRun puts a run back into the queue. A run whose cancellation was
+// requested is left to its worker, which ends it.
+func requeueRun(ctx context.Context, tx *sqldb.Tx, h Held) (r Run, ok bool, err error) {
+	r, err = scanRun(tx.QueryRow(ctx, `
+		UPDATE run SET stage = 'queued', worker = '', lease_until = NULL, progress = NULL, preview = '', revision = revision + 1
+		WHERE id = $1 AND attempt = $2 AND stage = 'running' AND NOT cancel RETURNING `+columns, h.ID, h.Attempt))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return r, false, nil
+	}
+	return r, err == nil, err
+}
+
+// CountLosses counts the workers that died with a run. A worker that returned the
+// run, or turned out to live, does not count.
+func CountLosses(ctx context.Context, tx *sqldb.Tx, id string) (n int64, err error) {
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM run_attempt WHERE run_id = $1 AND outcome = $2`, id, Lost).Scan(&n)
+	return n, err
+}
+
+func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, outcome string) error {
+	_, err := tx.Exec(ctx, `UPDATE run_attempt SET ended = $3, outcome = $4 WHERE run_id = $1 AND attempt = $2 AND ended IS NULL`, runID, attempt, sqldb.At(tx.Now), outcome)
+	return err
+}
+
+// changeOutcome changes the recorded outcome of an attempt.
+func changeOutcome(ctx context.Context, tx *sqldb.Tx, h Held, from, to string) error {
+	_, err := tx.Exec(ctx, `UPDATE run_attempt SET outcome = $4 WHERE run_id = $1 AND attempt = $2 AND outcome = $3`, h.ID, h.Attempt, from, to)
+	return err
+}

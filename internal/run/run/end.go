@@ -1,0 +1,53 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"atelier/internal/base/sqldb"
+)
+
+// RequestCancel records that a run of an account should end. ok is false where it
+// has ended already. The worker of a running run notices the request; the caller
+// can end a queued run at once.
+func RequestCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (r Run, ok bool, err error) {
+	r, err = markCancelled(ctx, tx, accountID, id)
+	if !errors.Is(err, sqldb.ErrNoRows) {
+		return r, err == nil, err
+	}
+	r, err = Get(ctx, tx, accountID, id)
+	return r, false, err
+}
+
+// End ends a run whose state and attempt are those of r, and returns it as it is
+// then. Where they have changed, ok is false and nothing has changed. The
+// settlement comes after it: a transaction that has locked an account waits for
+// no run.
+func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok bool, err error) {
+	if !slices.Contains(next[r.State], o.State) {
+		return Run{}, false, nil
+	}
+	if ended, ok, err = endRun(ctx, tx, r, o); err != nil || !ok {
+		return Run{}, false, err
+	}
+	if err := deletePolls(ctx, tx, r.ID); err != nil { // locked before run_turn
+		return Run{}, false, err
+	}
+
+	if r.State == Running {
+		err = endAttempt(ctx, tx, r.ID, r.Attempt, string(o.State))
+	} else {
+		err = removeWaiting(ctx, tx, r.Engine, r.PersonID)
+	}
+	if err != nil {
+		return Run{}, false, err
+	}
+
+	for i, result := range o.Results {
+		if err := insertResult(ctx, tx, r, i, result); err != nil {
+			return Run{}, false, err
+		}
+	}
+	return ended, true, nil
+}

@@ -1,0 +1,63 @@
+package run
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/base/sqldb"
+)
+
+// Each of these queries reads as many rows as its bound says, however many runs
+// there are: the engines are found one by one in the index of run_turn.
+
+const (
+	waitingEnginesQuery = `
+		WITH RECURSIVE engines (engine) AS (
+			SELECT * FROM (SELECT engine FROM run_turn WHERE waiting > 0 ORDER BY engine LIMIT 1) AS first
+			UNION ALL
+			SELECT (SELECT t.engine FROM run_turn t WHERE t.waiting > 0 AND t.engine > engines.engine ORDER BY t.engine LIMIT 1)
+			FROM engines WHERE engines.engine IS NOT NULL
+		) SELECT engine FROM engines WHERE engine IS NOT NULL LIMIT $1`
+	countWaitingQuery = `
+		SELECT CAST(coalesce(sum(waiting), 0) AS BIGINT) FROM (SELECT waiting FROM run_turn WHERE engine = $1 AND waiting > 0 LIMIT $2) AS counted`
+	oldestWaitingQuery = `
+		SELECT min(created) FROM (
+			SELECT (SELECT r.created FROM run r WHERE r.engine = t.engine AND r.person_id = t.person_id AND r.stage = 'queued'
+				ORDER BY r.created, r.id LIMIT 1) AS created
+			FROM (SELECT engine, person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY served, person_id LIMIT $2) AS t
+		) AS firsts`
+	countActiveQuery = `
+		SELECT engine, count(*) FROM (SELECT engine FROM run WHERE stage = 'running' LIMIT $1) AS counted GROUP BY engine`
+)
+
+func listWaitingEngines(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
+	return sqldb.All(ctx, tx, waitingEnginesQuery, []any{int64(queueEngines)}, func(row sqldb.Scanner) (engine string, err error) {
+		err = row.Scan(&engine)
+		return engine, err
+	})
+}
+
+func countWaiting(ctx context.Context, tx *sqldb.Tx, engine string) (n int64, err error) {
+	err = tx.QueryRow(ctx, countWaitingQuery, engine, int64(countedPeople)).Scan(&n)
+	return n, err
+}
+
+func oldestWaiting(ctx context.Context, tx *sqldb.Tx, engine string) (time.Time, error) {
+	var at sqldb.Time
+	err := tx.QueryRow(ctx, oldestWaitingQuery, engine, int64(oldestPeople)).Scan(&at)
+	return at.Time, err
+}
+
+func countActiveByEngine(ctx context.Context, tx *sqldb.Tx) (map[string]int64, error) {
+	all := map[string]int64{}
+	err := tx.Each(ctx, countActiveQuery, []any{int64(countedActive)}, func(row sqldb.Scanner) error {
+		var engine string
+		var n int64
+		if err := row.Scan(&engine, &n); err != nil {
+			return err
+		}
+		all[engine] = n
+		return nil
+	})
+	return all, err
+}
