@@ -25,11 +25,11 @@ func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 	var changes []Change
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		changes = nil
-		if err := lock(ctx, tx); err != nil {
+		if err := lockCatalog(ctx, tx); err != nil {
 			return err
 		}
 		for _, k := range []kind{tagKind, toolKind, kitKind} {
-			made, err := s.apply(ctx, tx, k)
+			made, err := s.applyKind(ctx, tx, k)
 			if err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 		if len(changes) == 0 {
 			return nil
 		}
-		return bump(ctx, tx)
+		return incrementVersion(ctx, tx)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("apply catalog: %w", err)
@@ -47,14 +47,14 @@ func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 	return changes, nil
 }
 
-func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error) {
-	stored, err := rows(ctx, tx, k)
+func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error) {
+	stored, err := readRows(ctx, tx, k)
 	if err != nil {
 		return nil, err
 	}
 	var changes []Change
-	wanted := s.list(k)
-	for _, slug := range sorted(wanted) {
+	wanted := s.entriesOf(k)
+	for _, slug := range sortedKeys(wanted) {
 		want := wanted[slug]
 		have, known := stored[slug]
 		what := "changed"
@@ -64,7 +64,7 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 			what = "added"
 		case !slices.Contains(s.sources, have.source) && !have.removed:
 			continue // another node's directory has it, and goes before our built-in
-		case !have.removed && have.source != want.source && s.kept[file{k, have.source}]:
+		case !have.removed && have.source != want.source && s.brokenLists[listFile{k, have.source}]:
 			continue // the file that it comes from is broken, which must not bring the built-in back
 		case !have.removed && have.definition == want.definition && have.source == want.source:
 			continue
@@ -74,19 +74,19 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 		have.source = want.source
 		have.definition = want.definition
 		have.removed = false
-		if err := put(ctx, tx, k, have); err != nil {
+		if err := upsertRow(ctx, tx, k, have); err != nil {
 			return nil, err
 		}
 		changes = append(changes, Change{string(k), slug, have.id, what})
 	}
-	for _, slug := range sorted(stored) {
+	for _, slug := range sortedKeys(stored) {
 		have := stored[slug]
 		_, still := wanted[slug]
-		if still || have.removed || k == toolKind && (s.broken[slug] || s.same[slug]) || s.kept[file{k, have.source}] || !slices.Contains(s.sources, have.source) {
+		if still || have.removed || k == toolKind && (s.brokenTools[slug] || s.unknown[slug]) || s.brokenLists[listFile{k, have.source}] || !slices.Contains(s.sources, have.source) {
 			continue
 		}
 		have.removed = true
-		if err := put(ctx, tx, k, have); err != nil {
+		if err := upsertRow(ctx, tx, k, have); err != nil {
 			return nil, err
 		}
 		changes = append(changes, Change{string(k), slug, have.id, "removed"})

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// canonical writes a plain value as JSON with sorted names and without spaces,
+// canonicalJSON writes a plain value as JSON with sorted names and without spaces,
 // so that equal values give equal bytes.
-func canonical(v any) string {
+func canonicalJSON(v any) string {
 	var b strings.Builder
 	writeCanonical(&b, v)
 	return b.String()

@@ -51,17 +51,17 @@ const maxProblems = 100
 // All problems come at once, first the form's in its order, then unknown keys,
 // then files. Where there is one, what was filled is good for counting only.
 func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field) {
-	f := filler{FillOptions: o, inputs: inputs, leaves: map[string]bool{}, named: map[int64]bool{}}
+	f := inputParser{FillOptions: o, inputs: inputs, knownKeys: map[string]bool{}, claimedParts: map[int64]bool{}}
 	f.Values = map[string]any{}
-	f.fields(t.Fields)
-	for _, key := range sorted(inputs) {
-		if !f.leaves[key] {
-			f.problem("inputs."+shown(key), "This tool has no such field.")
+	f.parseFields(t.Fields)
+	for _, key := range sortedKeys(inputs) {
+		if !f.knownKeys[key] {
+			f.addProblem("inputs."+printableName(key), "This tool has no such field.")
 		}
 	}
 	for i := range int64(o.Files) {
-		if !f.named[i] {
-			f.problem("files."+strconv.FormatInt(i, 10), "No input names this file.")
+		if !f.claimedParts[i] {
+			f.addProblem("files."+strconv.FormatInt(i, 10), "No input names this file.")
 		}
 	}
 	if f.prompt != nil {
@@ -75,91 +75,91 @@ func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field
 	return f.Filled, f.problems
 }
 
-// filler walks a form with the inputs in hand.
-type filler struct {
+// inputParser walks a form with the inputs in hand.
+type inputParser struct {
 	FillOptions
 	Filled
 
 	inputs       map[string]any
-	leaves       map[string]bool
-	named        map[int64]bool // file parts
+	knownKeys    map[string]bool
+	claimedParts map[int64]bool // file parts
 	prompt, seed *Field         // the first of each
 	problems     []fault.Field
 }
 
-func (f *filler) problem(path, sentence string) {
+func (f *inputParser) addProblem(path, sentence string) {
 	if len(f.problems) < maxProblems {
 		f.problems = append(f.problems, fault.Field{Path: path, Message: sentence})
 	}
 }
 
-// shown is a name that the caller made up, fit to be told back.
-func shown(name string) string { return sanitize.Line(name, 80) }
+// printableName is a name that the caller made up, fit to be told back.
+func printableName(name string) string { return sanitize.Line(name, 80) }
 
-// sentence makes one of a problem's text.
-func sentence(problem string) string { return strings.ToUpper(problem[:1]) + problem[1:] + "." }
+// toSentence makes one of a problem's text.
+func toSentence(problem string) string { return strings.ToUpper(problem[:1]) + problem[1:] + "." }
 
-func (f *filler) fields(all []Field) {
+func (f *inputParser) parseFields(all []Field) {
 	for i := range all {
 		l := &all[i]
 		if l.Key == "" {
-			f.fields(l.Children)
+			f.parseFields(l.Children)
 			continue
 		}
-		f.leaves[l.Key] = true
+		f.knownKeys[l.Key] = true
 		if l.Type == "PROMPT" && f.prompt == nil {
 			f.prompt = l
 		}
 		if l.Type == "SEED" && f.seed == nil {
 			f.seed = l
 		}
-		f.leaf(l)
+		f.parseLeaf(l)
 	}
 }
 
-func (f *filler) leaf(l *Field) {
+func (f *inputParser) parseLeaf(l *Field) {
 	path := "inputs." + l.Key
 	value := f.inputs[l.Key]
 	kind := fieldTypes[l.Type]
 	switch {
-	case l.leftOut(value):
-		f.absent(l, path)
-	case kind == mediaShape:
-		f.reference(l, path, 0, value)
-	case kind == mediaListShape:
-		f.references(l, path, value)
+	case l.isEmptyValue(value):
+		f.applyDefault(l, path)
+	case kind == mediaFamily:
+		f.parseReference(l, path, 0, value)
+	case kind == mediaListFamily:
+		f.parseReferences(l, path, value)
 	default:
-		taken, problem := l.take(value)
+		taken, problem := l.convertValue(value)
 		if problem != "" {
-			f.problem(path, sentence(problem))
+			f.addProblem(path, toSentence(problem))
 			return
 		}
 		f.Values[l.Key] = taken
-		if kind == textShape {
+		if kind == textFamily {
 			f.Texts = append(f.Texts, TextInput{path, taken.(string)})
 		}
 	}
 }
 
-// absent fills in the default. One that is itself as good as nothing does not
+// applyDefault fills in the default. One that is itself as good as nothing does not
 // help a required field; an empty option is something.
-func (f *filler) absent(l *Field, path string) {
-	if l.Required && !f.Draft && (l.Default == nil || l.leftOut(l.Default) && fieldTypes[l.Type] != selectShape) {
-		f.problem(path, "This field is required.")
+func (f *inputParser) applyDefault(l *Field, path string) {
+	if l.Required && !f.Draft && (l.Default == nil || l.isEmptyValue(l.Default) && fieldTypes[l.Type] != selectFamily) {
+		f.addProblem(path, "This field is required.")
 		return
 	}
 	if l.Default == nil {
 		return
 	}
-	taken, problem := l.take(l.Default)
+	taken, problem := l.convertValue(l.Default)
 	if problem != "" { // the manifest's rules are a little wider than a request's
 		taken = l.Default
 	}
 	f.Values[l.Key] = taken
 }
 
-// leftOut tells whether a value stands for none.
-func (f *Field) leftOut(value any) bool {
+// isEmptyValue tells whether a value stands for none.
+func (f *Field) isEmptyValue(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return true
@@ -167,39 +167,39 @@ func (f *Field) leftOut(value any) bool {
 		return v == ""
 	case []any:
 		kind := fieldTypes[f.Type]
-		return len(v) == 0 && (kind == multiShape || kind == mediaListShape)
+		return len(v) == 0 && (kind == multiSelectFamily || kind == mediaListFamily)
 	}
 	return false
 }
 
-// take gives a value as engines get it, or says what is wrong with it. What it
+// convertValue gives a value as engines get it, or says what is wrong with it. What it
 // gives shares nothing with the tool.
-func (f *Field) take(value any) (taken any, problem string) {
+func (f *Field) convertValue(value any) (taken any, problem string) {
 	if p := f.Problem(value); p != "" {
 		return nil, p
 	}
 	switch fieldTypes[f.Type] {
-	case textShape:
+	case textFamily:
 		if utf8.RuneCountInString(value.(string)) > maxTextLen {
 			return nil, fmt.Sprintf("must have at most %d characters", maxTextLen)
 		}
-	case numberShape, seedShape:
+	case numberFamily, seedFamily:
 		if !f.Integer() {
 			break
 		}
-		n, fits := whole(value)
+		n, fits := toInteger(value)
 		if !fits {
 			return nil, fmt.Sprintf("must be between %d and %d", math.MinInt64, math.MaxInt64)
 		}
 		return n, ""
-	case selectShape, multiShape:
-		return f.chosen(value), ""
-	case sizeShape:
+	case selectFamily, multiSelectFamily:
+		return f.resolveOptions(value), ""
+	case sizeFamily:
 		size := maps.Clone(value.(map[string]any))
 		for name, v := range size {
-			n, fits := whole(v)
+			n, fits := toInteger(v)
 			if !fits {
-				return nil, noSize
+				return nil, sizeMessage
 			}
 			size[name] = n
 		}
@@ -208,8 +208,8 @@ func (f *Field) take(value any) (taken any, problem string) {
 	return value, ""
 }
 
-// whole gives a number as a whole one, if it is one and fits.
-func whole(v any) (n int64, ok bool) {
+// toInteger gives a number as a whole one, if it is one and fits.
+func toInteger(v any) (n int64, ok bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true

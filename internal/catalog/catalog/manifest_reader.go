@@ -23,20 +23,20 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// reader walks one YAML file and collects every problem instead of stopping at
+// manifestReader walks one YAML file and collects every problem instead of stopping at
 // the first.
-type reader struct {
-	file     string
-	problems []Problem
-	nodes    int // looked at by plain
+type manifestReader struct {
+	file      string
+	problems  []Problem
+	nodeCount int // looked at by plain
 	// asset takes a picture that the manifest names and gives its digest. It
 	// is nil for what comes from the database, which has digests already.
-	asset func(name string) (Asset, error)
+	storeAsset func(name string) (Asset, error)
 	// include reads a JSON file that the manifest names; nil like asset.
-	include func(name string) ([]byte, error)
+	readInclude func(name string) ([]byte, error)
 }
 
-func (r *reader) problem(n *yaml.Node, format string, args ...any) {
+func (r *manifestReader) addProblem(n *yaml.Node, format string, args ...any) {
 	line := 1
 	column := 1
 	if n != nil {
@@ -46,15 +46,15 @@ func (r *reader) problem(n *yaml.Node, format string, args ...any) {
 	r.problems = append(r.problems, Problem{r.file, line, column, fmt.Sprintf(format, args...)})
 }
 
-// at says where in a file something is remarked on.
-func (r *reader) at(root *yaml.Node, remark Remark) Problem {
+// locateRemark says where in a file something is remarked on.
+func (r *manifestReader) locateRemark(root *yaml.Node, remark Remark) Problem {
 	n := root
 	where := ""
 	for _, step := range remark.Path {
 		if place, err := strconv.Atoi(step); err == nil {
 			where += "[" + step + "]"
 			if n.Kind == yaml.SequenceNode && place < len(n.Content) {
-				n = follow(n.Content[place])
+				n = resolveAlias(n.Content[place])
 			}
 			continue
 		}
@@ -62,15 +62,15 @@ func (r *reader) at(root *yaml.Node, remark Remark) Problem {
 			where += "."
 		}
 		where += step
-		if i := pair(n, step); n.Kind == yaml.MappingNode && i >= 0 {
-			n = follow(n.Content[i+1])
+		if i := pairIndex(n, step); n.Kind == yaml.MappingNode && i >= 0 {
+			n = resolveAlias(n.Content[i+1])
 		}
 	}
-	return Problem{r.file, max(n.Line, 1), max(n.Column, 1), label(where) + remark.Message}
+	return Problem{r.file, max(n.Line, 1), max(n.Column, 1), pathLabel(where) + remark.Message}
 }
 
-// parse gives the root of a file with one document, nil after a problem.
-func (r *reader) parse(text []byte) *yaml.Node {
+// parseDocument gives the root of a file with one document, nil after a problem.
+func (r *manifestReader) parseDocument(text []byte) *yaml.Node {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		line := 1
@@ -82,7 +82,7 @@ func (r *reader) parse(text []byte) *yaml.Node {
 		return nil
 	}
 	if len(doc.Content) == 0 {
-		r.problem(nil, "the file is empty")
+		r.addProblem(nil, "the file is empty")
 		return nil
 	}
 	return doc.Content[0]
@@ -95,225 +95,225 @@ const (
 	maxNodes = 50_000
 )
 
-// follow gives the node an alias stands for.
-func follow(n *yaml.Node) *yaml.Node {
+// resolveAlias gives the node an alias stands for.
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}
 	return n
 }
 
-// object is a mapping whose keys are read one by one; end reports those that
+// mapping is a mapping whose keys are read one by one; end reports those that
 // nobody asked for.
-type object struct {
-	r     *reader
-	node  *yaml.Node
-	path  string // "" or "fields[2]."
-	keys  []*yaml.Node
-	value map[string]*yaml.Node
-	asked map[string]bool
+type mapping struct {
+	r         *manifestReader
+	node      *yaml.Node
+	path      string // "" or "fields[2]."
+	keys      []*yaml.Node
+	values    map[string]*yaml.Node
+	knownKeys map[string]bool
 }
 
-// object opens a mapping. Something else is a problem and reads as empty.
-func (r *reader) object(n *yaml.Node, path string) *object {
-	n = follow(n)
-	o := &object{
-		r:     r,
-		node:  n,
-		path:  path,
-		value: map[string]*yaml.Node{},
-		asked: map[string]bool{},
+// openMapping opens a mapping. Something else is a problem and reads as empty.
+func (r *manifestReader) openMapping(n *yaml.Node, path string) *mapping {
+	n = resolveAlias(n)
+	o := &mapping{
+		r:         r,
+		node:      n,
+		path:      path,
+		values:    map[string]*yaml.Node{},
+		knownKeys: map[string]bool{},
 	}
 	if n.Kind != yaml.MappingNode {
-		r.problem(n, "%smust be a mapping", label(path))
+		r.addProblem(n, "%smust be a mapping", pathLabel(path))
 		return o
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
-		if _, twice := o.value[k.Value]; twice {
-			r.problem(k, "%s%s stands here twice", path, k.Value)
+		if _, twice := o.values[k.Value]; twice {
+			r.addProblem(k, "%s%s stands here twice", path, k.Value)
 			continue
 		}
 		o.keys = append(o.keys, k)
-		o.value[k.Value] = follow(n.Content[i+1])
+		o.values[k.Value] = resolveAlias(n.Content[i+1])
 	}
 	return o
 }
 
-// label names a path at the start of a message.
-func label(path string) string {
+// pathLabel names a path at the start of a message.
+func pathLabel(path string) string {
 	if path == "" {
 		return ""
 	}
 	return strings.TrimSuffix(path, ".") + ": "
 }
 
-func (o *object) end() {
+func (o *mapping) reportUnknownKeys() {
 	for _, k := range o.keys {
-		if !o.asked[k.Value] {
-			o.r.problem(k, "%s%s is not a known setting", o.path, k.Value)
+		if !o.knownKeys[k.Value] {
+			o.r.addProblem(k, "%s%s is not a known setting", o.path, k.Value)
 		}
 	}
 }
 
-// get gives the value of a key, nil where it is absent or null.
-func (o *object) get(key string) *yaml.Node {
-	o.asked[key] = true
-	n := o.value[key]
+// lookupKey gives the value of a key, nil where it is absent or null.
+func (o *mapping) lookupKey(key string) *yaml.Node {
+	o.knownKeys[key] = true
+	n := o.values[key]
 	if n == nil || n.Tag == "!!null" {
 		return nil
 	}
 	return n
 }
 
-// problem reports one with the value of key, or with the whole where the key
+// addProblem reports one with the value of key, or with the whole where the key
 // is absent.
-func (o *object) problem(key, format string, args ...any) {
-	n := o.value[key]
+func (o *mapping) addProblem(key, format string, args ...any) {
+	n := o.values[key]
 	if n == nil {
 		n = o.node
 	}
-	o.r.problem(n, "%s%s: %s", o.path, key, fmt.Sprintf(format, args...))
+	o.r.addProblem(n, "%s%s: %s", o.path, key, fmt.Sprintf(format, args...))
 }
 
-func (o *object) has(key string) bool { return o.get(key) != nil }
+func (o *mapping) hasKey(key string) bool { return o.lookupKey(key) != nil }
 
-// need is get for a key that must be there.
-func (o *object) need(key string) *yaml.Node {
-	n := o.get(key)
+// requireKey is get for a key that must be there.
+func (o *mapping) requireKey(key string) *yaml.Node {
+	n := o.lookupKey(key)
 	if n == nil {
-		o.problem(key, "is required")
+		o.addProblem(key, "is required")
 	}
 	return n
 }
 
-// text reads text of at most limit characters on one line.
-func (o *object) text(key string, limit int) string {
-	s := o.longText(key, limit)
+// readText reads text of at most limit characters on one line.
+func (o *mapping) readText(key string, limit int) string {
+	s := o.readLongText(key, limit)
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		o.problem(key, "must be one line without control characters")
+		o.addProblem(key, "must be one line without control characters")
 	}
 	return s
 }
 
-// longText reads text that may have lines.
-func (o *object) longText(key string, limit int) string {
-	n := o.get(key)
+// readLongText reads text that may have lines.
+func (o *mapping) readLongText(key string, limit int) string {
+	n := o.lookupKey(key)
 	if n == nil {
 		return ""
 	}
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		o.problem(key, "must be text (put it in quotes)")
+		o.addProblem(key, "must be text (put it in quotes)")
 		return ""
 	}
 	if c := utf8.RuneCountInString(n.Value); c > limit {
-		o.problem(key, "has %d characters, at most %d are allowed", c, limit)
+		o.addProblem(key, "has %d characters, at most %d are allowed", c, limit)
 	}
 	return n.Value
 }
 
-// integer reads a whole number within bounds, def where it is absent.
-func (o *object) integer(key string, def, low, high int64) int64 {
-	n := o.get(key)
+// readInteger reads a whole number within bounds, def where it is absent.
+func (o *mapping) readInteger(key string, def, low, high int64) int64 {
+	n := o.lookupKey(key)
 	if n == nil {
 		return def
 	}
-	v, ok := scalar(n).(int64)
+	v, ok := scalarValue(n).(int64)
 	if !ok {
-		o.problem(key, "must be a whole number")
+		o.addProblem(key, "must be a whole number")
 		return def
 	}
 	if v < low || v > high {
-		o.problem(key, "must be between %d and %d", low, high)
+		o.addProblem(key, "must be between %d and %d", low, high)
 		return def
 	}
 	return v
 }
 
-// float reads a number, nil where it is absent.
-func (o *object) float(key string) *float64 {
-	n := o.get(key)
+// readFloat reads a number, nil where it is absent.
+func (o *mapping) readFloat(key string) *float64 {
+	n := o.lookupKey(key)
 	if n == nil {
 		return nil
 	}
-	v, ok := number(scalar(n))
+	v, ok := toFloat(scalarValue(n))
 	if !ok {
-		o.problem(key, "must be a number")
+		o.addProblem(key, "must be a number")
 		return nil
 	}
 	return &v
 }
 
-func (o *object) boolean(key string) bool {
-	n := o.get(key)
+func (o *mapping) readBoolean(key string) bool {
+	n := o.lookupKey(key)
 	if n == nil {
 		return false
 	}
-	v, ok := scalar(n).(bool)
+	v, ok := scalarValue(n).(bool)
 	if !ok {
-		o.problem(key, "must be true or false")
+		o.addProblem(key, "must be true or false")
 	}
 	return v
 }
 
-// span reads a length of time: 90s, 10m or plain seconds.
-func (o *object) span(key string, def, low, high time.Duration) time.Duration {
-	n := o.get(key)
+// readDuration reads a length of time: 90s, 10m or plain seconds.
+func (o *mapping) readDuration(key string, def, low, high time.Duration) time.Duration {
+	n := o.lookupKey(key)
 	if n == nil {
 		return def
 	}
 	d, err := time.ParseDuration(n.Value)
-	if seconds, whole := scalar(n).(int64); whole && seconds <= math.MaxInt64/int64(time.Second) {
+	if seconds, whole := scalarValue(n).(int64); whole && seconds <= math.MaxInt64/int64(time.Second) {
 		d = time.Duration(seconds) * time.Second
 		err = nil
 	}
 	if err != nil {
-		o.problem(key, "must be a length of time such as 90s or 10m")
+		o.addProblem(key, "must be a length of time such as 90s or 10m")
 		return def
 	}
 	if d < low || d > high {
-		o.problem(key, "must be between %v and %v", low, high)
+		o.addProblem(key, "must be between %v and %v", low, high)
 		return def
 	}
 	return d
 }
 
-// oneOf reads one of some words.
-func (o *object) oneOf(key, def string, words ...string) string {
-	n := o.get(key)
+// readOneOf reads one of some words.
+func (o *mapping) readOneOf(key, def string, words ...string) string {
+	n := o.lookupKey(key)
 	if n == nil {
 		return def
 	}
 	if !slices.Contains(words, n.Value) {
-		o.problem(key, "must be one of %s", strings.Join(words, ", "))
+		o.addProblem(key, "must be one of %s", strings.Join(words, ", "))
 		return def
 	}
 	return n.Value
 }
 
-// list gives the items of a list, none where it is absent.
-func (o *object) list(key string) []*yaml.Node {
-	n := o.get(key)
+// readList gives the items of a list, none where it is absent.
+func (o *mapping) readList(key string) []*yaml.Node {
+	n := o.lookupKey(key)
 	if n == nil {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode {
-		o.problem(key, "must be a list")
+		o.addProblem(key, "must be a list")
 		return nil
 	}
 	return n.Content
 }
 
-// words reads a list of texts without repeats.
-func (o *object) words(key string) []string {
+// readWords reads a list of texts without repeats.
+func (o *mapping) readWords(key string) []string {
 	var all []string
-	for _, n := range o.list(key) {
-		n = follow(n)
+	for _, n := range o.readList(key) {
+		n = resolveAlias(n)
 		switch {
 		case n.Kind != yaml.ScalarNode || n.Tag != "!!str" || n.Value == "":
-			o.r.problem(n, "%s%s: must hold words only", o.path, key)
+			o.r.addProblem(n, "%s%s: must hold words only", o.path, key)
 		case slices.Contains(all, n.Value):
-			o.r.problem(n, "%s%s: %s stands here twice", o.path, key, n.Value)
+			o.r.addProblem(n, "%s%s: %s stands here twice", o.path, key, n.Value)
 		default:
 			all = append(all, n.Value)
 		}
@@ -321,10 +321,10 @@ func (o *object) words(key string) []string {
 	return all
 }
 
-// scalar gives a single value as string, bool, int64, uint64 where that is too
+// scalarValue gives a single value as string, bool, int64, uint64 where that is too
 // small, or float64; nil for null and for what is no single value.
-func scalar(n *yaml.Node) any {
-	n = follow(n)
+func scalarValue(n *yaml.Node) any {
+	n = resolveAlias(n)
 	if n.Kind != yaml.ScalarNode {
 		return nil
 	}
@@ -363,15 +363,15 @@ func scalar(n *yaml.Node) any {
 	return n.Value
 }
 
-// plain gives any value as scalar, []any and map[string]any.
-func (r *reader) plain(n *yaml.Node) any { return r.plainAt(n, 0) }
+// plainValue gives any value as scalar, []any and map[string]any.
+func (r *manifestReader) plainValue(n *yaml.Node) any { return r.plainValueAt(n, 0) }
 
-func (r *reader) plainAt(n *yaml.Node, depth int) any {
-	n = follow(n)
-	if r.nodes++; depth > maxDepth || r.nodes > maxNodes {
-		if r.nodes <= maxNodes+1 {
-			r.problem(n, "the file is too large or nested too deeply")
-			r.nodes = maxNodes + 1
+func (r *manifestReader) plainValueAt(n *yaml.Node, depth int) any {
+	n = resolveAlias(n)
+	if r.nodeCount++; depth > maxDepth || r.nodeCount > maxNodes {
+		if r.nodeCount <= maxNodes+1 {
+			r.addProblem(n, "the file is too large or nested too deeply")
+			r.nodeCount = maxNodes + 1
 		}
 		return nil
 	}
@@ -379,18 +379,18 @@ func (r *reader) plainAt(n *yaml.Node, depth int) any {
 	case yaml.SequenceNode:
 		list := make([]any, 0, len(n.Content))
 		for _, c := range n.Content {
-			list = append(list, r.plainAt(c, depth+1))
+			list = append(list, r.plainValueAt(c, depth+1))
 		}
 		return list
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if _, twice := m[n.Content[i].Value]; twice {
-				r.problem(n.Content[i], "%s stands here twice", n.Content[i].Value)
+				r.addProblem(n.Content[i], "%s stands here twice", n.Content[i].Value)
 			}
-			m[n.Content[i].Value] = r.plainAt(n.Content[i+1], depth+1)
+			m[n.Content[i].Value] = r.plainValueAt(n.Content[i+1], depth+1)
 		}
 		return m
 	}
-	return scalar(n)
+	return scalarValue(n)
 }

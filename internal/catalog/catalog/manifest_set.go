@@ -84,12 +84,12 @@ type Set struct {
 	sources           []Source
 	// broken are the slugs of tools whose manifest had a problem: they stay as
 	// they are.
-	broken map[string]bool
+	brokenTools map[string]bool
 	// kept are lists with a problem: all that came from them stays.
-	kept map[file]bool
+	brokenLists map[listFile]bool
 	// left are the slugs of tools that are not offered, and same of those about
 	// which others decide.
-	left, same map[string]bool
+	unavailable, unknown map[string]bool
 }
 
 // entry is a manifest that is fit to be stored.
@@ -106,8 +106,8 @@ const (
 	kitKind  kind = "kit"
 )
 
-// file is a source's list of one kind.
-type file struct {
+// listFile is a source's list of one kind.
+type listFile struct {
 	kind   kind
 	source Source
 }
@@ -128,7 +128,7 @@ func (s *Set) LenOf(source Source) (n int) {
 // Tools gives the set's tools by slug, in order, as their manifests say.
 func (s *Set) Tools() iter.Seq2[string, *Tool] {
 	return func(yield func(string, *Tool) bool) {
-		for _, slug := range sorted(s.tools) {
+		for _, slug := range sortedKeys(s.tools) {
 			t, err := decodeTool(s.tools[slug].definition)
 			if err == nil && !yield(slug, t) { // it was read before it was stored
 				return
@@ -141,14 +141,14 @@ func (s *Set) Tools() iter.Seq2[string, *Tool] {
 // only when a source cannot be read at all.
 func Read(from ...From) (*Set, error) {
 	s := &Set{
-		Assets: map[Asset][]byte{},
-		tools:  map[string]entry{},
-		tags:   map[string]entry{},
-		kits:   map[string]entry{},
-		broken: map[string]bool{},
-		kept:   map[file]bool{},
-		left:   map[string]bool{},
-		same:   map[string]bool{},
+		Assets:      map[Asset][]byte{},
+		tools:       map[string]entry{},
+		tags:        map[string]entry{},
+		kits:        map[string]entry{},
+		brokenTools: map[string]bool{},
+		brokenLists: map[listFile]bool{},
+		unavailable: map[string]bool{},
+		unknown:     map[string]bool{},
 	}
 	names := make([][]string, len(from))
 	for i, f := range from {
@@ -166,7 +166,7 @@ func Read(from ...From) (*Set, error) {
 	}
 	// Tools name tags and kits name tools, so they are read in that order.
 	for _, f := range from {
-		s.readList(f, tagsFile, tagKind, func(r *reader, root *yaml.Node) { r.tags(root) })
+		s.readList(f, tagsFile, tagKind, func(r *manifestReader, root *yaml.Node) { r.readTags(root) })
 	}
 	for i, f := range from {
 		for _, n := range names[i] {
@@ -176,7 +176,7 @@ func Read(from ...From) (*Set, error) {
 		}
 	}
 	for _, f := range from {
-		s.readList(f, kitsFile, kitKind, func(r *reader, root *yaml.Node) { r.kits(root, s.knowsTool) })
+		s.readList(f, kitsFile, kitKind, func(r *manifestReader, root *yaml.Node) { r.readKits(root, s.knowsTool) })
 	}
 	SortProblems(s.Problems)
 	SortProblems(s.Warnings)
@@ -224,95 +224,95 @@ func hasManifests(files fs.FS, folder string) bool {
 // may be: the tags in force are those of the last good one.
 func (s *Set) knowsTag(slug string) bool {
 	_, ok := s.tags[slug]
-	return ok || s.kept[file{tagKind, Builtin}] || s.kept[file{tagKind, Directory}]
+	return ok || s.brokenLists[listFile{tagKind, Builtin}] || s.brokenLists[listFile{tagKind, Directory}]
 }
 
 func (s *Set) knowsTool(slug string) bool {
 	_, ok := s.tools[slug]
-	return ok || s.broken[slug] || s.left[slug] || s.same[slug]
+	return ok || s.brokenTools[slug] || s.unavailable[slug] || s.unknown[slug]
 }
 
 func (s *Set) readTool(f From, name string) {
-	r := &reader{file: path.Join(f.Name, name), asset: s.assets(f.Files), include: includes(f.Files)}
+	r := &manifestReader{file: path.Join(f.Name, name), storeAsset: s.newAssetReader(f.Files), readInclude: newIncludeReader(f.Files)}
 	slug := strings.TrimSuffix(name, ".yaml")
-	if !slugForm.MatchString(slug) || len(slug) > 64 {
-		r.problem(nil, "a manifest's file name has small letters, digits and dashes, such as my-tool.yaml")
+	if !slugPattern.MatchString(slug) || len(slug) > 64 {
+		r.addProblem(nil, "a manifest's file name has small letters, digits and dashes, such as my-tool.yaml")
 	}
-	if root := s.root(r, f.Files, name); root != nil {
-		t := r.tool(root, s.knowsTag)
+	if root := s.readRoot(r, f.Files, name); root != nil {
+		t := r.readTool(root, s.knowsTag)
 		if len(r.problems) == 0 {
-			s.offer(f, slug, t, canonical(r.plain(root)))
+			s.addTool(f, slug, t, canonicalJSON(r.plainValue(root)))
 		}
 		if f.Inspect != nil {
 			for _, remark := range f.Inspect(t) {
-				s.Warnings = append(s.Warnings, r.at(root, remark))
+				s.Warnings = append(s.Warnings, r.locateRemark(root, remark))
 			}
 		}
 	}
 	if len(r.problems) > 0 {
 		s.Problems = append(s.Problems, r.problems...)
-		s.broken[slug] = true
+		s.brokenTools[slug] = true
 		delete(s.tools, slug) // an operator's broken override must not bring the built-in back
 	}
 }
 
-// offer takes a good manifest in, unless nothing can run its tool.
-func (s *Set) offer(f From, slug string, t *Tool, definition string) {
+// addTool takes a good manifest in, unless nothing can run its tool.
+func (s *Set) addTool(f From, slug string, t *Tool, definition string) {
 	offer := Offered
 	if f.Offer != nil {
 		offer = f.Offer(t.Engine.Name)
 	}
 	switch offer {
 	case LeftOut:
-		s.left[slug] = true
+		s.unavailable[slug] = true
 	case AsItWas:
-		s.same[slug] = true
+		s.unknown[slug] = true
 	default:
 		s.tools[slug] = entry{f.Source, definition}
 	}
 }
 
 // Left gives the slugs of the tools that nothing here can run, in order.
-func (s *Set) Left() []string { return sorted(s.left) }
+func (s *Set) Left() []string { return sortedKeys(s.unavailable) }
 
 // readList reads a file that maps slugs to items, if the source has it.
-func (s *Set) readList(f From, name string, k kind, check func(*reader, *yaml.Node)) {
+func (s *Set) readList(f From, name string, k kind, check func(*manifestReader, *yaml.Node)) {
 	if _, err := fs.Stat(f.Files, name); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	r := &reader{file: path.Join(f.Name, name)}
-	root := s.root(r, f.Files, name)
+	r := &manifestReader{file: path.Join(f.Name, name)}
+	root := s.readRoot(r, f.Files, name)
 	if root != nil {
 		check(r, root)
 	}
 	if len(r.problems) > 0 {
 		s.Problems = append(s.Problems, r.problems...)
-		s.kept[file{k, f.Source}] = true
+		s.brokenLists[listFile{k, f.Source}] = true
 		return
 	}
-	items, _ := r.plain(root).(map[string]any) // a mapping, or check had found a problem
+	items, _ := r.plainValue(root).(map[string]any) // a mapping, or check had found a problem
 	for slug, item := range items {
-		s.list(k)[slug] = entry{f.Source, canonical(item)}
+		s.entriesOf(k)[slug] = entry{f.Source, canonicalJSON(item)}
 	}
 }
 
-// root reads a file and gives its first node, nil after a problem. What is too
+// readRoot reads a file and gives its first node, nil after a problem. What is too
 // large to walk is found here, before anything walks it.
-func (s *Set) root(r *reader, files fs.FS, name string) *yaml.Node {
+func (s *Set) readRoot(r *manifestReader, files fs.FS, name string) *yaml.Node {
 	text, err := readFile(files, name, maxManifest)
 	if err != nil {
-		r.problem(nil, "%v", err)
+		r.addProblem(nil, "%v", err)
 		return nil
 	}
-	root := r.parse(text)
+	root := r.parseDocument(text)
 	if root == nil {
 		return nil
 	}
-	r.plain(root)
+	r.plainValue(root)
 	if len(r.problems) > 0 {
 		return nil
 	}
-	r.nodes = 0
+	r.nodeCount = 0
 	return root
 }
 
@@ -331,8 +331,8 @@ func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// assets takes in pictures that lie beside the manifests.
-func (s *Set) assets(files fs.FS) func(name string) (Asset, error) {
+// newAssetReader takes in pictures that lie beside the manifests.
+func (s *Set) newAssetReader(files fs.FS) func(name string) (Asset, error) {
 	return func(name string) (Asset, error) {
 		if !fs.ValidPath(name) || path.Ext(name) != ".png" {
 			return "", fmt.Errorf("%q must be the name of a .png file beside the manifest", name)
@@ -358,10 +358,10 @@ func hashOf(definition string) string {
 	return "v1:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// decode reads a stored item with the same rules as a manifest.
-func decode[T any](definition string, read func(*reader, *yaml.Node) T) (item T, err error) {
-	r := &reader{file: "stored definition"}
-	root := r.parse([]byte(definition))
+// decodeStored reads a stored item with the same rules as a manifest.
+func decodeStored[T any](definition string, read func(*manifestReader, *yaml.Node) T) (item T, err error) {
+	r := &manifestReader{file: "stored definition"}
+	root := r.parseDocument([]byte(definition))
 	if root != nil {
 		item = read(r, root)
 	}
@@ -371,8 +371,8 @@ func decode[T any](definition string, read func(*reader, *yaml.Node) T) (item T,
 	return item, nil
 }
 
-// list gives the set's items of a kind.
-func (s *Set) list(k kind) map[string]entry {
+// entriesOf gives the set's items of a kind.
+func (s *Set) entriesOf(k kind) map[string]entry {
 	switch k {
 	case toolKind:
 		return s.tools
@@ -382,13 +382,13 @@ func (s *Set) list(k kind) map[string]entry {
 	return s.kits
 }
 
-// sorted gives the slugs of a list in order, so that applying twice does the
+// sortedKeys gives the slugs of a list in order, so that applying twice does the
 // same in the same order.
-func sorted[T any](bySlug map[string]T) []string { return slices.Sorted(maps.Keys(bySlug)) }
+func sortedKeys[T any](bySlug map[string]T) []string { return slices.Sorted(maps.Keys(bySlug)) }
 
 // decodeTag and decodeKit read an item of a list, whose slug is its name there.
 func decodeTag(r row) (Tag, error) {
-	list, err := decode(named(r), (*reader).tags)
+	list, err := decodeStored(namedDefinition(r), (*manifestReader).readTags)
 	if err != nil {
 		return Tag{}, err
 	}
@@ -397,7 +397,7 @@ func decodeTag(r row) (Tag, error) {
 }
 
 func decodeKit(r row) (Kit, error) {
-	list, err := decode(named(r), func(d *reader, n *yaml.Node) []Kit { return d.kits(n, nil) })
+	list, err := decodeStored(namedDefinition(r), func(d *manifestReader, n *yaml.Node) []Kit { return d.readKits(n, nil) })
 	if err != nil {
 		return Kit{}, err
 	}
@@ -405,4 +405,4 @@ func decodeKit(r row) (Kit, error) {
 	return list[0], nil
 }
 
-func named(r row) string { return canonical(r.slug) + ": " + r.definition }
+func namedDefinition(r row) string { return canonicalJSON(r.slug) + ": " + r.definition }

@@ -46,27 +46,27 @@ type Ref struct {
 // mediaOf is what each type of leaf takes.
 var mediaOf = map[FieldType]string{"IMG": "IMG", "IMGS": "IMG", "VIDEO": "VID", "AUDIO": "AUDIO", "ASSET_3D": "ASSET_3D"}
 
-// libraryForm is the shape of a result's id: its run's, then its own.
-var libraryForm = regexp.MustCompile(`^[0-9A-Za-z]{20}:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+// libraryIDPattern is the shape of a result's id: its run's, then its own.
+var libraryIDPattern = regexp.MustCompile(`^[0-9A-Za-z]{20}:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-func (f *filler) references(l *Field, path string, value any) {
+func (f *inputParser) parseReferences(l *Field, path string, value any) {
 	list, ok := value.([]any)
 	if !ok {
-		f.problem(path, "Must be a list of references.")
+		f.addProblem(path, "Must be a list of references.")
 		return
 	}
 	if limit := l.Display.MaxItems; limit > 0 && int64(len(list)) > limit {
-		f.problem(path, fmt.Sprintf("Must have at most %d references.", limit))
+		f.addProblem(path, fmt.Sprintf("Must have at most %d references.", limit))
 	}
 	for i, item := range list {
-		f.reference(l, path+"."+strconv.Itoa(i), i, item)
+		f.parseReference(l, path+"."+strconv.Itoa(i), i, item)
 	}
 }
 
-func (f *filler) reference(l *Field, path string, place int, value any) {
+func (f *inputParser) parseReference(l *Field, path string, place int, value any) {
 	given, ok := value.(map[string]any)
 	if !ok {
-		f.problem(path, sentence(l.Problem(value)))
+		f.addProblem(path, toSentence(l.Problem(value)))
 		return
 	}
 	kind, _ := given["kind"].(string)
@@ -81,42 +81,42 @@ func (f *filler) reference(l *Field, path string, place int, value any) {
 	}
 	detail, known := refDetail[r.Kind]
 	if !known {
-		f.problem(path, "The kind of a reference must be MULTIPART, UPLOAD_REF or LIBRARY_REF.")
+		f.addProblem(path, "The kind of a reference must be MULTIPART, UPLOAD_REF or LIBRARY_REF.")
 		return
 	}
-	for _, name := range sorted(given) {
+	for _, name := range sortedKeys(given) {
 		if name != "kind" && name != detail {
-			f.problem(path+"."+shown(name), "A reference of this kind has no such name.")
+			f.addProblem(path+"."+printableName(name), "A reference of this kind has no such name.")
 		}
 	}
 	var wrong string
 	if r.Kind == Multipart {
-		r.FileIndex, wrong = f.part(given[detail])
+		r.FileIndex, wrong = f.claimFilePart(given[detail])
 	} else {
 		r.ID, wrong = refID(r.Kind, given[detail])
 	}
 	if wrong != "" {
-		f.problem(path, wrong)
+		f.addProblem(path, wrong)
 		return
 	}
 	f.Refs = append(f.Refs, r)
 }
 
-// part takes a file part, which is taken once.
-func (f *filler) part(index any) (i int, wrong string) {
+// claimFilePart takes a file part, which is taken once.
+func (f *inputParser) claimFilePart(index any) (i int, wrong string) {
 	if f.Draft {
 		return 0, "Files are sent with the run itself; leave this input out here."
 	}
-	n, ok := whole(index)
+	n, ok := toInteger(index)
 	switch {
 	case !ok:
 		return 0, "The file_index of a reference must be a whole number."
 	case n < 0 || n >= int64(f.Files):
 		return 0, "There is no such file part."
-	case f.named[n]:
+	case f.claimedParts[n]:
 		return 0, "This file part is used twice."
 	}
-	f.named[n] = true
+	f.claimedParts[n] = true
 	return int(n), ""
 }
 
@@ -125,7 +125,7 @@ func refID(kind RefKind, id any) (s, wrong string) {
 	switch {
 	case kind == UploadRef && !ids.Valid(s):
 		return "", NoSuchUpload
-	case kind == LibraryRef && !libraryForm.MatchString(s):
+	case kind == LibraryRef && !libraryIDPattern.MatchString(s):
 		return "", NoSuchLibraryItem
 	}
 	return s, ""

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// usualSide is the longer side of a suggested size where the form has no default.
-const usualSide = 1024
+// defaultSide is the longer side of a suggested size where the form has no default.
+const defaultSide = 1024
 
-// usualShapes are the shapes that sizes are suggested in, width to height.
-var usualShapes = []struct{ width, height float64 }{{1, 1}, {4, 3}, {3, 4}, {16, 9}, {9, 16}}
+// suggestedRatios are the shapes that sizes are suggested in, width to height.
+var suggestedRatios = []struct{ width, height float64 }{{1, 1}, {4, 3}, {3, 4}, {16, 9}, {9, 16}}
 
 // suggestSizes makes a list to choose from for a field that takes free sizes:
 // the default, then usual shapes that are as large. It is empty only where no
@@ -41,16 +41,16 @@ func suggestSizes(f *Field) []Size {
 	}
 	fit := func(side float64) float64 { return min(max(math.Round(side/grid)*grid, least), most) }
 
-	side := float64(usualSide)
+	side := float64(defaultSide)
 	if chosen, ok := f.Default.(map[string]any); ok && f.sizeProblem(chosen) == "" {
-		width, _ := number(chosen["width"])
-		height, _ := number(chosen["height"])
+		width, _ := toFloat(chosen["width"])
+		height, _ := toFloat(chosen["height"])
 		if side = max(width, height); side <= maxSide {
 			add(width, height)
 		}
 	}
 	side = fit(side)
-	for _, shape := range usualShapes {
+	for _, shape := range suggestedRatios {
 		longer := max(shape.width, shape.height)
 		add(fit(side*shape.width/longer), fit(side*shape.height/longer))
 	}

@@ -66,14 +66,14 @@ func (s *Snapshot) View(a Audience) *View {
 	}
 	v, ok = s.distinct[string(seen)]
 	if !ok {
-		v = s.view(a)
+		v = s.buildView(a)
 		s.distinct[string(seen)] = v
 	}
 	s.views[a] = v
 	return v
 }
 
-func (s *Snapshot) view(a Audience) *View {
+func (s *Snapshot) buildView(a Audience) *View {
 	v := &View{
 		byID:   map[string]*Tool{},
 		bySlug: map[string]*Tool{},
@@ -222,7 +222,7 @@ type Catalog struct {
 	current    atomic.Pointer[Snapshot]
 	decoded    map[string]*Tool // by id and hash; guarded by refreshing
 
-	versions versions
+	versions versionCache
 }
 
 // New makes a catalog that is empty until the first Refresh.
@@ -246,7 +246,7 @@ func (c *Catalog) Refresh(ctx context.Context) (bool, error) {
 	if version == c.current.Load().Version {
 		return false, nil
 	}
-	next, err := c.load(ctx)
+	next, err := c.loadSnapshot(ctx)
 	if err != nil {
 		return false, fmt.Errorf("load catalog: %w", err)
 	}
@@ -254,20 +254,20 @@ func (c *Catalog) Refresh(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
+func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{tags: map[string]Tag{}, names: map[string]string{}}
 	var tools, tags, kits map[string]row
 	err := c.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if err = tx.QueryRow(ctx, versionQuery).Scan(&s.Version); err != nil {
 			return err
 		}
-		if tools, err = rows(ctx, tx, toolKind); err != nil {
+		if tools, err = readRows(ctx, tx, toolKind); err != nil {
 			return err
 		}
-		if tags, err = rows(ctx, tx, tagKind); err != nil {
+		if tags, err = readRows(ctx, tx, tagKind); err != nil {
 			return err
 		}
-		kits, err = rows(ctx, tx, kitKind)
+		kits, err = readRows(ctx, tx, kitKind)
 		return err
 	})
 	if err != nil {
@@ -275,10 +275,10 @@ func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
 	}
 	decoded := map[string]*Tool{}
 	for _, r := range tools {
-		t, err := c.tool(r)
+		t, err := c.buildTool(r)
 		if err != nil {
 			if !r.removed {
-				c.unreadable(r, err)
+				c.logUnreadable(r, err)
 			}
 			continue
 		}
@@ -290,25 +290,25 @@ func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
 	}
 	slices.SortFunc(s.tools, func(a, b *Tool) int { return a.Key().Compare(b.Key()) })
 	for _, t := range s.tools {
-		if t.Visibility.limited() {
+		if t.Visibility.isRestricted() {
 			s.restricted = append(s.restricted, t)
 		}
 	}
-	for _, slug := range sorted(tags) {
+	for _, slug := range sortedKeys(tags) {
 		if r := tags[slug]; !r.removed {
 			g, err := decodeTag(r)
 			if err != nil {
-				c.unreadable(r, err)
+				c.logUnreadable(r, err)
 				continue
 			}
 			s.tags[slug] = g
 		}
 	}
-	for _, slug := range sorted(kits) {
+	for _, slug := range sortedKeys(kits) {
 		if r := kits[slug]; !r.removed {
 			k, err := decodeKit(r)
 			if err != nil {
-				c.unreadable(r, err)
+				c.logUnreadable(r, err)
 				continue
 			}
 			s.kits = append(s.kits, k)
@@ -318,9 +318,9 @@ func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
 	return s, nil
 }
 
-// tool makes a tool of a row. What an earlier refresh decoded is used again,
+// buildTool makes a tool of a row. What an earlier refresh decoded is used again,
 // so that one edit among a thousand tools costs one decoding.
-func (c *Catalog) tool(r row) (*Tool, error) {
+func (c *Catalog) buildTool(r row) (*Tool, error) {
 	var t Tool
 	if before, ok := c.decoded[r.id+r.hash]; ok {
 		t = *before
@@ -341,7 +341,7 @@ func (c *Catalog) tool(r row) (*Tool, error) {
 	return &t, nil
 }
 
-// unreadable reports a stored item that this release does not understand.
-func (c *Catalog) unreadable(r row, err error) {
+// logUnreadable reports a stored item that this release does not understand.
+func (c *Catalog) logUnreadable(r row, err error) {
 	c.log.Error("stored catalog item cannot be read; it is left out", "slug", r.slug, "id", r.id, "error", err)
 }

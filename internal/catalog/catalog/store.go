@@ -24,19 +24,19 @@ type row struct {
 
 const versionQuery = `SELECT version FROM catalog WHERE id = 1`
 
-// lock lets one transaction at a time change the catalog.
-func lock(ctx context.Context, tx *sqldb.Tx) error {
+// lockCatalog lets one transaction at a time change the catalog.
+func lockCatalog(ctx context.Context, tx *sqldb.Tx) error {
 	var version int64
 	return tx.QueryRow(ctx, versionQuery+tx.Dialect.ForUpdate).Scan(&version)
 }
 
-func bump(ctx context.Context, tx *sqldb.Tx) error {
+func incrementVersion(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`)
 	return err
 }
 
-// rows gives every item of a kind by slug, removed ones included.
-func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
+// readRows gives every item of a kind by slug, removed ones included.
+func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	columns := `id, slug, source, definition, removed`
 	if k == toolKind {
 		columns += `, hash, coalesce(average_ms, 0), coalesce(recent_ms, 0), created, updated`
@@ -63,9 +63,9 @@ func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	return all, err
 }
 
-// put writes an item, new or not. A tool's version is there before the tool is,
+// upsertRow writes an item, new or not. A tool's version is there before the tool is,
 // and stays.
-func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
+func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	if k == toolKind {
 		hash := hashOf(r.definition)
 		if _, err := tx.Exec(ctx, `INSERT INTO tool_version (hash, definition) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`,
@@ -88,8 +88,8 @@ func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	return err
 }
 
-// version gives the definition that has a hash.
-func version(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
+// versionDefinition gives the definition that has a hash.
+func versionDefinition(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
 	err = db.QueryRow(ctx, `SELECT definition FROM tool_version WHERE hash = $1`, hash).Scan(&definition)
 	return definition, err
 }
@@ -124,7 +124,7 @@ func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult 
 // averages anew. The catalog moves on only if one has changed.
 func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := lock(ctx, tx); err != nil {
+		if err := lockCatalog(ctx, tx); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
@@ -150,7 +150,7 @@ func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 		if err != nil || changed == 0 {
 			return err
 		}
-		return bump(ctx, tx)
+		return incrementVersion(ctx, tx)
 	})
 }
 

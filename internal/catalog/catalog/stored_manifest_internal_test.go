@@ -38,9 +38,9 @@ func FuzzStored(f *testing.F) {
 			return
 		}
 		read := func(definition string) (tool *Tool, again string) {
-			tool, err := decode(definition, func(r *reader, n *yaml.Node) *Tool {
-				again = canonical(r.plain(n))
-				return r.tool(n, nil)
+			tool, err := decodeStored(definition, func(r *manifestReader, n *yaml.Node) *Tool {
+				again = canonicalJSON(r.plainValue(n))
+				return r.readTool(n, nil)
 			})
 			if err != nil {
 				t.Fatalf("%s cannot be read back: %v", definition, err)
@@ -51,8 +51,8 @@ func FuzzStored(f *testing.F) {
 		if again != e.definition {
 			t.Errorf("stored as %s, read back as %s", e.definition, again)
 		}
-		r := &reader{asset: func(string) (Asset, error) { return "", nil }}
-		if direct := r.tool(r.parse([]byte(text)), nil); len(direct.Avatar) == 0 && stored.Avatar == "" && !reflect.DeepEqual(direct, stored) {
+		r := &manifestReader{storeAsset: func(string) (Asset, error) { return "", nil }}
+		if direct := r.readTool(r.parseDocument([]byte(text)), nil); len(direct.Avatar) == 0 && stored.Avatar == "" && !reflect.DeepEqual(direct, stored) {
 			t.Errorf("the manifest says %+v, the stored one %+v", direct, stored)
 		}
 	})

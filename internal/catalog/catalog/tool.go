@@ -148,25 +148,25 @@ type IDSet string
 // IDs makes a set of sorted ids.
 func IDs(ids []string) IDSet { return IDSet(strings.Join(ids, ",")) }
 
-// has tells whether an id is in the set: ids have one length and no comma.
-func (s IDSet) has(id string) bool { return strings.Contains(string(s), id) }
+// hasID tells whether an id is in the set: ids have one length and no comma.
+func (s IDSet) hasID(id string) bool { return strings.Contains(string(s), id) }
 
 // Sees tells whether the audience may see and use the tool. It is the only
 // place that decides this.
 func (a Audience) Sees(t *Tool) bool {
-	return t.Visibility.Includes(a) && (a.Allowed == "" || a.Allowed.has(t.ID)) && !a.Blocked.has(t.ID)
+	return t.Visibility.Includes(a) && (a.Allowed == "" || a.Allowed.hasID(t.ID)) && !a.Blocked.hasID(t.ID)
 }
 
 // Includes tells whether the manifest offers the tool to the audience.
 func (v Visibility) Includes(a Audience) bool {
-	if !v.limited() {
+	if !v.isRestricted() {
 		return true
 	}
 	return slices.Contains(v.Companies, a.CompanyID) || slices.Contains(v.Teams, a.TeamID) || slices.Contains(v.Roles, a.Role)
 }
 
-// limited tells whether anybody is left out.
-func (v Visibility) limited() bool { return len(v.Companies)+len(v.Teams)+len(v.Roles) > 0 }
+// isRestricted tells whether anybody is left out.
+func (v Visibility) isRestricted() bool { return len(v.Companies)+len(v.Teams)+len(v.Roles) > 0 }
 
 // Tag sorts tools for people.
 type Tag struct {

@@ -15,30 +15,30 @@ import (
 // maxVersions bounds the memory of versions: when it is full all are dropped.
 const maxVersions = 1000
 
-// versions are tools as they were, decoded, by hash.
-type versions struct {
-	mu   sync.RWMutex
-	kept map[string]*Tool
+// versionCache are tools as they were, decoded, by hash.
+type versionCache struct {
+	mu     sync.RWMutex
+	byHash map[string]*Tool
 }
 
-func (v *versions) get(hash string) (*Tool, bool) {
+func (v *versionCache) findVersion(hash string) (*Tool, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	t, ok := v.kept[hash]
+	t, ok := v.byHash[hash]
 	return t, ok
 }
 
-// keep gives the version that counts: another may have been quicker.
-func (v *versions) keep(t *Tool) *Tool {
+// addVersion gives the version that counts: another may have been quicker.
+func (v *versionCache) addVersion(t *Tool) *Tool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if first, ok := v.kept[t.Hash]; ok {
+	if first, ok := v.byHash[t.Hash]; ok {
 		return first
 	}
-	if len(v.kept) >= maxVersions || v.kept == nil {
-		v.kept = map[string]*Tool{}
+	if len(v.byHash) >= maxVersions || v.byHash == nil {
+		v.byHash = map[string]*Tool{}
 	}
-	v.kept[t.Hash] = t
+	v.byHash[t.Hash] = t
 	return t
 }
 
@@ -46,10 +46,10 @@ func (v *versions) keep(t *Tool) *Tool {
 // what the manifest said: id, slug, times and average are not of a version. The
 // tool is shared and must not be changed.
 func (c *Catalog) Version(ctx context.Context, hash string) (*Tool, error) {
-	if t, ok := c.versions.get(hash); ok {
+	if t, ok := c.versions.findVersion(hash); ok {
 		return t, nil
 	}
-	definition, err := version(ctx, c.db, hash)
+	definition, err := versionDefinition(ctx, c.db, hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil, fault.New(fault.NotFound, "There is no such version of a tool.")
 	}
@@ -61,10 +61,10 @@ func (c *Catalog) Version(ctx context.Context, hash string) (*Tool, error) {
 		return nil, fmt.Errorf("read tool version %s: %w", hash, err)
 	}
 	t.Hash = hash
-	return c.versions.keep(t), nil
+	return c.versions.addVersion(t), nil
 }
 
 // decodeTool reads a stored manifest.
 func decodeTool(definition string) (*Tool, error) {
-	return decode(definition, func(d *reader, n *yaml.Node) *Tool { return d.tool(n, nil) })
+	return decodeStored(definition, func(d *manifestReader, n *yaml.Node) *Tool { return d.readTool(n, nil) })
 }

@@ -22,11 +22,11 @@ func TestVersions(t *testing.T) {
 			}
 			return tool
 		}
-		f := files("a.yaml", named("A"), "twin.yaml", named("A"), "b.yaml", named("B"))
+		f := files("a.yaml", namedDefinition("A"), "twin.yaml", namedDefinition("A"), "b.yaml", namedDefinition("B"))
 		s.apply(dir(f))
 		first, other := s.tool("a").Hash, s.tool("b").Hash
 		version(other, "B")
-		f["a.yaml"].Data = []byte(named("A2"))
+		f["a.yaml"].Data = []byte(namedDefinition("A2"))
 		delete(f, "b.yaml")
 		delete(f, "twin.yaml")
 		s.apply(dir(f))
@@ -38,7 +38,7 @@ func TestVersions(t *testing.T) {
 		if again := version(first, "A"); again != version(first, "A") {
 			w.Error("a version is decoded again")
 		}
-		f["a.yaml"].Data = []byte(named("A"))
+		f["a.yaml"].Data = []byte(namedDefinition("A"))
 		s.apply(dir(f))
 		if s.tool("a").Hash != first {
 			w.Error("an edit that was taken back has another hash")
@@ -118,8 +118,8 @@ func TestTaggedForEverybody(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		s := open(t, db)
-		f := files("a.yaml", named("A")+"tags: [m, hidden]\n", "b.yaml", named("B")+"tags: [m]\nvisibility: {roles: [r]}\n",
-			"c.yaml", named("C"), "gone.yaml", named("G")+"tags: [m]\n",
+		f := files("a.yaml", namedDefinition("A")+"tags: [m, hidden]\n", "b.yaml", namedDefinition("B")+"tags: [m]\nvisibility: {roles: [r]}\n",
+			"c.yaml", namedDefinition("C"), "gone.yaml", namedDefinition("G")+"tags: [m]\n",
 			"tags.yaml", "m: {type: MEDIA, label: M}\nnobody: {type: MEDIA, label: N}\nhidden: {type: MEDIA, label: H, internal: true}")
 		s.apply(dir(f))
 		delete(f, "gone.yaml")

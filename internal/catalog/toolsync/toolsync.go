@@ -31,7 +31,7 @@ type Curator struct {
 	Asked <-chan struct{}
 	Now   func() time.Time
 
-	seen uint64 // what the manifests looked like when they were last applied
+	lastFingerprint uint64 // what the manifests looked like when they were last applied
 }
 
 // Result is what one pass did.
@@ -74,7 +74,7 @@ func (c *Curator) storeAssets(ctx context.Context, assets map[catalog.Asset][]by
 // Load applies the manifests and brings the catalog into memory, for a node
 // that starts. Problems with manifests do not keep it from starting.
 func (c *Curator) Load(ctx context.Context) error {
-	if err := c.reload(ctx); err != nil {
+	if err := c.reloadManifests(ctx); err != nil {
 		return err
 	}
 	_, err := c.Catalog.Refresh(ctx)
@@ -96,8 +96,8 @@ func (c *Curator) Run(ctx context.Context) {
 			apply = true
 		case <-tick.C:
 		}
-		if apply || c.fingerprint() != c.seen {
-			if err := c.reload(ctx); err != nil {
+		if apply || c.computeFingerprint() != c.lastFingerprint {
+			if err := c.reloadManifests(ctx); err != nil {
 				c.Log.Warn("catalog could not be applied; trying again", "error", err)
 				continue
 			}
@@ -110,10 +110,10 @@ func (c *Curator) Run(ctx context.Context) {
 	}
 }
 
-// reload applies the manifests and logs what came of it. What is edited while
+// reloadManifests applies the manifests and logs what came of it. What is edited while
 // it reads counts as not seen.
-func (c *Curator) reload(ctx context.Context) error {
-	before := c.fingerprint()
+func (c *Curator) reloadManifests(ctx context.Context) error {
+	before := c.computeFingerprint()
 	res, err := c.Apply(ctx)
 	for _, p := range res.Problems {
 		c.Log.Error("manifest has a problem; what it described stays as it was", "at", p.String())
@@ -130,13 +130,13 @@ func (c *Curator) reload(ctx context.Context) error {
 	if len(res.Changes) > 0 {
 		c.logChanges(res.Changes)
 	}
-	c.seen = before
+	c.lastFingerprint = before
 	return nil
 }
 
-// namedChanges is how many changes the log names. The catalog that ships has
+// maxLoggedChanges is how many changes the log names. The catalog that ships has
 // many more at the first start, which are counted.
-const namedChanges = 5
+const maxLoggedChanges = 5
 
 func (c *Curator) logChanges(all []catalog.Change) {
 	counts := map[string]int{}
@@ -146,20 +146,20 @@ func (c *Curator) logChanges(all []catalog.Change) {
 		names = append(names, ch.What+" "+ch.Kind+" "+ch.Slug)
 	}
 	attributes := []any{"added", counts["added"], "changed", counts["changed"], "removed", counts["removed"]}
-	if len(names) <= namedChanges {
+	if len(names) <= maxLoggedChanges {
 		attributes = append(attributes, "items", strings.Join(names, ", "))
 	}
 	c.Log.Info("catalog changed", attributes...)
 	c.Log.Debug("catalog changes", "items", strings.Join(names, ", "))
 }
 
-// racy is how young a file is when another edit may leave its time as it was.
-const racy = 2 * time.Second
+// recentEdit is how young a file is when another edit may leave its time as it was.
+const recentEdit = 2 * time.Second
 
-// fingerprint changes when a file of the sources does. The content of young
+// computeFingerprint changes when a file of the sources does. The content of young
 // files counts too; once they are old it does not, which looks like a change
 // and leads to one more pass that finds none.
-func (c *Curator) fingerprint() uint64 {
+func (c *Curator) computeFingerprint() uint64 {
 	h := fnv.New64a()
 	for _, f := range c.From {
 		all, err := fs.ReadDir(f.Files, ".")
@@ -170,7 +170,7 @@ func (c *Curator) fingerprint() uint64 {
 				continue // gone since
 			}
 			fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())
-			if c.Now().Sub(info.ModTime()) < racy && info.Mode().IsRegular() {
+			if c.Now().Sub(info.ModTime()) < recentEdit && info.Mode().IsRegular() {
 				text, _ := fs.ReadFile(f.Files, e.Name())
 				h.Write(text)
 			}

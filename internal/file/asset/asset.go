@@ -58,7 +58,7 @@ func Insert(ctx context.Context, tx *sqldb.Tx, a Asset) error {
 	if a.Created.IsZero() {
 		a.Created = tx.Now
 	}
-	if err := insert(ctx, tx, a); err != nil {
+	if err := insertAsset(ctx, tx, a); err != nil {
 		return fmt.Errorf("insert asset: %w", err)
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 const columns = `a.id, a.account_id, a.type, a.mime_type, a.size_bytes, a.sha256,
 	coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blurhash, a.blob, a.thumb, a.preview, a.created, a.gone, a.stored_bytes - a.size_bytes`
 
-// scan reads the columns into a, and those before them into others.
-func scan(row sqldb.Scanner, a *Asset, others ...any) error {
+// scanAsset reads the columns into a, and those before them into others.
+func scanAsset(row sqldb.Scanner, a *Asset, others ...any) error {
 	var ms int64
 	var created, gone sqldb.Time
 	err := row.Scan(append(others, &a.ID, &a.AccountID, &a.Type, &a.MimeType, &a.Size, &a.SHA256,
@@ -25,27 +25,27 @@ func scan(row sqldb.Scanner, a *Asset, others ...any) error {
 	return err
 }
 
-// some is a number in a column that has NULL for nothing.
-func some(n int64) any {
+// nullIfZero is a number in a column that has NULL for nothing.
+func nullIfZero(n int64) any {
 	if n == 0 {
 		return nil
 	}
 	return n
 }
 
-func insert(ctx context.Context, tx *sqldb.Tx, a Asset) error {
+func insertAsset(ctx context.Context, tx *sqldb.Tx, a Asset) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, duration_ms, blurhash, blob, thumb, preview, created,
 			stored_bytes, seal)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		a.ID, a.AccountID, a.Type, a.MimeType, a.Size, a.SHA256, some(int64(a.Width)), some(int64(a.Height)), some(a.Duration.Milliseconds()),
+		a.ID, a.AccountID, a.Type, a.MimeType, a.Size, a.SHA256, nullIfZero(int64(a.Width)), nullIfZero(int64(a.Height)), nullIfZero(a.Duration.Milliseconds()),
 		a.Blurhash, a.Blob, a.Thumb, a.Preview, sqldb.At(a.Created), a.StoredBytes(),
 		Sealed.Of(tx, a.ID, a.AccountID, a.MimeType, strconv.FormatInt(a.Size, 10), a.SHA256, a.Blob, a.Thumb, a.Preview))
 	return err
 }
 
 func byID(ctx context.Context, tx *sqldb.Tx, id string) (a Asset, err error) {
-	err = scan(tx.QueryRow(ctx, `SELECT `+columns+` FROM asset a WHERE a.id = $1`, id), &a)
+	err = scanAsset(tx.QueryRow(ctx, `SELECT `+columns+` FROM asset a WHERE a.id = $1`, id), &a)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Asset{}, errNoAsset
 	}
@@ -66,7 +66,7 @@ const liveUploads = `
 
 func scanUpload(row sqldb.Scanner) (u Upload, err error) {
 	var created sqldb.Time
-	err = scan(row, &u.Asset, &u.ID, &u.AccountID, &u.PersonID, &u.Name, &created)
+	err = scanAsset(row, &u.Asset, &u.ID, &u.AccountID, &u.PersonID, &u.Name, &created)
 	u.Created = created.Time
 	return u, err
 }

@@ -34,9 +34,9 @@ var (
 	ErrBadKey   = errors.New("bad blob key")
 )
 
-// leftoverAge is when an unfinished Put counts as abandoned, unless the options
+// defaultUnfinishedMaxAge is when an unfinished Put counts as abandoned, unless the options
 // say otherwise.
-const leftoverAge = time.Hour
+const defaultUnfinishedMaxAge = time.Hour
 
 // Store keeps bytes by key. All methods may be called at the same time.
 type Store interface {
@@ -112,23 +112,23 @@ type Options struct {
 // not exist, or s3://bucket?endpoint=https://host:port&region=name, which has
 // to exist. The region is us-east-1 where none is given. Leftovers are swept.
 func Open(ctx context.Context, address string, o Options) (Store, error) {
-	s, err := open(ctx, address, o)
+	s, err := openAddress(ctx, address, o)
 	if err != nil {
 		return nil, fmt.Errorf("open blob store: %w", err)
 	}
 	if o.ReadOnly {
-		return readOnly{s}, nil
+		return readOnlyStore{s}, nil
 	}
 	if o.Leftovers < 0 { // what others are writing now would be swept
 		return nil, errors.Join(errors.New("open blob store: leftovers cannot have an age below 0"), s.Close())
 	}
-	if err := s.Sweep(ctx, o.Now().Add(-cmp.Or(o.Leftovers, leftoverAge))); err != nil {
+	if err := s.Sweep(ctx, o.Now().Add(-cmp.Or(o.Leftovers, defaultUnfinishedMaxAge))); err != nil {
 		return nil, fmt.Errorf("open blob store: %w", errors.Join(err, s.Close()))
 	}
 	return s, nil
 }
 
-func open(ctx context.Context, address string, o Options) (Store, error) {
+func openAddress(ctx context.Context, address string, o Options) (Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		// The error repeats the address, which may hold a secret by mistake.
@@ -163,14 +163,14 @@ func checkKey(key string) error {
 		return fmt.Errorf("%w: %d bytes", ErrBadKey, len(key))
 	}
 	for segment := range strings.SplitSeq(key, "/") {
-		if segment == "" || segment == "." || segment == ".." || len(segment) > maxSegment || strings.ContainsFunc(segment, foreign) {
+		if segment == "" || segment == "." || segment == ".." || len(segment) > maxSegment || strings.ContainsFunc(segment, isForbiddenRune) {
 			return fmt.Errorf("%w: %q", ErrBadKey, key)
 		}
 	}
 	return nil
 }
 
-func foreign(r rune) bool {
+func isForbiddenRune(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-')
 }
 

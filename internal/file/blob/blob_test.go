@@ -23,7 +23,7 @@ func TestS3(t *testing.T) {
 	blobtest.Run(t, func(t *testing.T) blob.Store { return openS3(t, blobtest.S3(t)) })
 }
 
-func open(t *testing.T, address string, o blob.Options) blob.Store {
+func openAddress(t *testing.T, address string, o blob.Options) blob.Store {
 	t.Helper()
 	s, err := blob.Open(t.Context(), address, o)
 	if err != nil {
@@ -35,12 +35,12 @@ func open(t *testing.T, address string, o blob.Options) blob.Store {
 
 func openDisk(t *testing.T, folder string) blob.Store {
 	t.Helper()
-	return open(t, "file://"+folder, blob.Options{Now: time.Now})
+	return openAddress(t, "file://"+folder, blob.Options{Now: time.Now})
 }
 
 func openS3(t *testing.T, b blobtest.Bucket) blob.Store {
 	t.Helper()
-	return open(t, b.Address(), b.Options())
+	return openAddress(t, b.Address(), b.Options())
 }
 
 func TestAddressesRefused(t *testing.T) {

@@ -45,7 +45,7 @@ func openDisk(folder string, unsynced bool) (*disk, error) {
 			return nil, errors.Join(err, root.Close())
 		}
 	}
-	if err := d.sync("."); err != nil {
+	if err := d.syncFolder("."); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return d, nil
@@ -57,10 +57,10 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 	}
 	tmp := path.Join(tmpDir, rand.Text())
 	source := &sourceReader{from: ReaderWithContext(ctx, r)}
-	n, err := d.write(tmp, source)
+	n, err := d.writeFile(tmp, source)
 	if err == nil {
 		failpoint.Hit("upload.after_tmp")
-		err = d.place(tmp, path.Join(dataDir, key))
+		err = d.moveIntoStore(tmp, path.Join(dataDir, key))
 	}
 	if err != nil {
 		d.root.Remove(tmp)
@@ -75,7 +75,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 	return n, nil
 }
 
-func (d *disk) write(name string, r io.Reader) (int64, error) {
+func (d *disk) writeFile(name string, r io.Reader) (int64, error) {
 	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, err
@@ -102,10 +102,10 @@ func (s *sourceReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// place moves a finished file to its name and makes that durable. A folder
+// moveIntoStore moves a finished file to its name and makes that durable. A folder
 // goes with its last file, so it can vanish while it is made and before the
 // move; os.Root calls the former "file exists".
-func (d *disk) place(tmp, name string) error {
+func (d *disk) moveIntoStore(tmp, name string) error {
 	var err error
 	for range 100 {
 		err = d.root.MkdirAll(path.Dir(name), 0o700)
@@ -121,15 +121,15 @@ func (d *disk) place(tmp, name string) error {
 	}
 	// Another Put may have made a folder above and not have synced it yet.
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if err := d.sync(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.syncFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-// sync makes the names in a folder durable.
-func (d *disk) sync(dir string) error {
+// syncFolder makes the names in a folder durable.
+func (d *disk) syncFolder(dir string) error {
 	if d.unsynced {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (d *disk) Open(ctx context.Context, key string, offset, length int64) (io.R
 	if err != nil {
 		return nil, Info{}, notFound(key, err)
 	}
-	info, err := regular(f.Stat())
+	info, err := requireRegular(f.Stat())
 	if err == nil && offset > 0 {
 		_, err = f.Seek(offset, io.SeekStart)
 	}
@@ -181,7 +181,7 @@ func (d *disk) Stat(ctx context.Context, key string) (Info, error) {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
 		return Info{}, err
 	}
-	info, err := regular(d.root.Stat(path.Join(dataDir, key)))
+	info, err := requireRegular(d.root.Stat(path.Join(dataDir, key)))
 	if err != nil {
 		return Info{}, notFound(key, err)
 	}
@@ -194,17 +194,17 @@ func (d *disk) Delete(ctx context.Context, key string) error {
 		return err
 	}
 	name := path.Join(dataDir, key)
-	if info, err := d.root.Lstat(name); missing(err) || err == nil && info.IsDir() {
+	if info, err := d.root.Lstat(name); isMissing(err) || err == nil && info.IsDir() {
 		return nil
 	}
-	if err := d.root.Remove(name); err != nil && !missing(err) {
+	if err := d.root.Remove(name); err != nil && !isMissing(err) {
 		return storageError("delete "+key, err)
 	}
 	dir := path.Dir(name)
 	for dir != dataDir && d.root.Remove(dir) == nil {
 		dir = path.Dir(dir)
 	}
-	if err := d.sync(dir); err != nil && !missing(err) {
+	if err := d.syncFolder(dir); err != nil && !isMissing(err) {
 		return storageError("delete "+key, err)
 	}
 	return nil
@@ -255,7 +255,7 @@ func (d *disk) Sweep(ctx context.Context, before time.Time) error {
 		if err == nil && info.ModTime().Before(before) {
 			err = d.root.Remove(path.Join(tmpDir, e.Name()))
 		}
-		if err != nil && !missing(err) {
+		if err != nil && !isMissing(err) {
 			return storageError("sweep", err)
 		}
 	}
@@ -268,7 +268,7 @@ func (d *disk) Ping(ctx context.Context) error {
 		return err
 	}
 	tmp := path.Join(tmpDir, rand.Text())
-	_, err := d.write(tmp, strings.NewReader("ping"))
+	_, err := d.writeFile(tmp, strings.NewReader("ping"))
 	if err = errors.Join(err, d.root.Remove(tmp)); err != nil {
 		return storageError("ping", err)
 	}
@@ -277,8 +277,8 @@ func (d *disk) Ping(ctx context.Context) error {
 
 func (d *disk) Close() error { return d.root.Close() }
 
-// regular takes what is no plain file as missing.
-func regular(info fs.FileInfo, err error) (fs.FileInfo, error) {
+// requireRegular takes what is no plain file as missing.
+func requireRegular(info fs.FileInfo, err error) (fs.FileInfo, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fs.ErrNotExist
 	}
@@ -286,23 +286,23 @@ func regular(info fs.FileInfo, err error) (fs.FileInfo, error) {
 }
 
 func infoOf(key string, info fs.FileInfo) Info {
-	return Info{Size: info.Size(), ContentType: typeOf(key), Modified: info.ModTime().UTC()}
+	return Info{Size: info.Size(), ContentType: contentTypeOf(key), Modified: info.ModTime().UTC()}
 }
 
-// missing also means that a folder on the way is a file.
-func missing(err error) bool {
+// isMissing also means that a folder on the way is a file.
+func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func skipMissing(err error) error {
-	if missing(err) {
+	if isMissing(err) {
 		return nil
 	}
 	return err
 }
 
 func notFound(key string, err error) error {
-	if missing(err) {
+	if isMissing(err) {
 		return fmt.Errorf("%w: %s", ErrNotFound, key)
 	}
 	return storageError("read "+key, err)

@@ -38,7 +38,7 @@ func Ext(contentType string) string {
 	return ""
 }
 
-func typeOf(key string) string {
+func contentTypeOf(key string) string {
 	ext := path.Ext(key)
 	for _, m := range mediaTypes {
 		if m.ext == ext {

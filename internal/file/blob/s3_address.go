@@ -61,8 +61,8 @@ func parseS3(u *url.URL) (s3Address, error) {
 	return a, nil
 }
 
-// transport reaches the endpoint, by no proxy, and nothing else.
-func (a s3Address) transport() *http.Transport {
+// newTransport reaches the endpoint, by no proxy, and nothing else.
+func (a s3Address) newTransport() *http.Transport {
 	port := a.endpoint.Port()
 	switch {
 	case port != "":

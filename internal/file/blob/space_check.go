@@ -5,31 +5,31 @@ import (
 	"io"
 )
 
-// spaceStep is how many bytes a Put takes between two looks at the free space.
-const spaceStep = 4 << 20
+// spaceCheckInterval is how many bytes a Put takes between two looks at the free space.
+const spaceCheckInterval = 4 << 20
 
 // WithSpace gives a store whose Put asks check before it stores anything and
 // again every few megabytes, and fails with its error.
-func WithSpace(s Store, check func() error) Store { return &spacious{Store: s, check: check} }
+func WithSpace(s Store, check func() error) Store { return &spaceChecker{Store: s, check: check} }
 
-type spacious struct {
+type spaceChecker struct {
 	Store
 	check func() error
 }
 
-func (s *spacious) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
+func (s *spaceChecker) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
 	if err := s.check(); err != nil {
 		return 0, err
 	}
 
-	left := spaceStep
+	left := spaceCheckInterval
 	return s.Store.Put(ctx, key, readerFunc(func(p []byte) (int, error) {
 		n, err := r.Read(p)
 		left -= n
 		if left > 0 {
 			return n, err
 		}
-		left = spaceStep
+		left = spaceCheckInterval
 		if full := s.check(); full != nil {
 			return 0, full
 		}

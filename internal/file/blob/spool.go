@@ -25,9 +25,9 @@ type spool struct {
 
 func newSpool() *spool { return &spool{buffer: make([]byte, spoolBuffer)} }
 
-// fill reads the next part from r, of at most limit bytes, and says whether it
+// fillPart reads the next part from r, of at most limit bytes, and says whether it
 // is the last one. An error of r comes back as it is.
-func (s *spool) fill(r io.Reader, limit int64) (last bool, err error) {
+func (s *spool) fillPart(r io.Reader, limit int64) (last bool, err error) {
 	s.size = 0
 	s.sum = sha256.New()
 	for s.size < limit {
@@ -41,7 +41,7 @@ func (s *spool) fill(r io.Reader, limit int64) (last bool, err error) {
 			return true, nil // all of it is in the buffer
 		}
 
-		if err := s.write(s.buffer[:n]); err != nil {
+		if err := s.appendToFile(s.buffer[:n]); err != nil {
 			return false, err
 		}
 		s.size += int64(n)
@@ -69,8 +69,8 @@ func readBlock(r io.Reader, p []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// write adds to the file, which the first bytes make.
-func (s *spool) write(p []byte) error {
+// appendToFile adds to the file, which the first bytes make.
+func (s *spool) appendToFile(p []byte) error {
 	if s.file == nil {
 		f, err := os.CreateTemp("", "atelier-upload-")
 		if err != nil {
@@ -87,8 +87,8 @@ func (s *spool) write(p []byte) error {
 	return nil
 }
 
-// reader reads what was collected, as often as it is asked for.
-func (s *spool) reader() io.ReadSeeker {
+// newReader reads what was collected, as often as it is asked for.
+func (s *spool) newReader() io.ReadSeeker {
 	if s.file == nil {
 		return bytes.NewReader(s.buffer[:s.size])
 	}
@@ -98,8 +98,8 @@ func (s *spool) reader() io.ReadSeeker {
 // sha256Hex is the hash of the part.
 func (s *spool) sha256Hex() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
-// close gives the file back.
-func (s *spool) close() {
+// closeFile gives the file back.
+func (s *spool) closeFile() {
 	if s.file != nil {
 		_ = s.file.Close() // it has no name any more, and nobody needs its bytes
 	}

@@ -9,11 +9,11 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// fullErrors mean that there is no room for more.
-var fullErrors = []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}
+// diskFullErrors mean that there is no room for more.
+var diskFullErrors = []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}
 
-// brokenErrors mean that a disk, or what it is mounted over, cannot be used now.
-var brokenErrors = []syscall.Errno{
+// diskFailureErrors mean that a disk, or what it is mounted over, cannot be used now.
+var diskFailureErrors = []syscall.Errno{
 	syscall.EIO, syscall.EROFS, syscall.ENXIO, syscall.ENODEV, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EACCES, syscall.EPERM,
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EFBIG, syscall.ENOTCONN,
 }
@@ -26,9 +26,9 @@ func storageError(doing string, err error) error {
 	switch {
 	case !ok:
 		return wrapped
-	case slices.Contains(fullErrors, number):
+	case slices.Contains(diskFullErrors, number):
 		return fault.New(fault.Unavailable, "The file storage is full.").Because(wrapped)
-	case slices.Contains(brokenErrors, number):
+	case slices.Contains(diskFailureErrors, number):
 		return fault.New(fault.Unavailable, "The service can't use its file storage. Try again shortly.").Because(wrapped)
 	}
 	return wrapped

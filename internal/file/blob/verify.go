@@ -29,8 +29,8 @@ const (
 	// digestOverhead is about what an entry takes besides its digests.
 	digestOverhead = 160
 
-	// verifyTime bounds how long the first check of a file may take.
-	verifyTime = 10 * time.Minute
+	// verifyTimeout bounds how long the first check of a file may take.
+	verifyTimeout = 10 * time.Minute
 )
 
 // File is a stored value as its owner knows it.
@@ -43,7 +43,7 @@ type File struct {
 // OpenVerified reads a whole value. Its last bytes come only after all of it
 // was found to be what it should be: a damaged value never arrives whole.
 func OpenVerified(ctx context.Context, s Store, f File) (io.ReadCloser, error) {
-	return openSequential(ctx, s, f, nil)
+	return openWhole(ctx, s, f, nil)
 }
 
 // Verifier reads values whose SHA-256 is known, in parts too.
@@ -70,7 +70,7 @@ type chunkDigests struct {
 	digests []uint64
 }
 
-func (c *chunkDigests) bytes() int { return digestOverhead + 8*len(c.digests) }
+func (c *chunkDigests) memoryBytes() int { return digestOverhead + 8*len(c.digests) }
 
 // NewVerifier makes a Verifier that knows no file yet.
 func NewVerifier(s Store) *Verifier {
@@ -85,29 +85,29 @@ func (v *Verifier) Open(ctx context.Context, f File, offset, length int64) (io.R
 	}
 	whole := offset == 0 && length == f.Size
 	if f.SHA256 == "" {
-		return openPlain(ctx, v.store, f, offset, length)
+		return openUnverified(ctx, v.store, f, offset, length)
 	}
-	known, ok := v.known(f.SHA256)
+	known, ok := v.cachedDigests(f.SHA256)
 	switch {
 	case ok:
 	case whole:
-		return openSequential(ctx, v.store, f, v)
+		return openWhole(ctx, v.store, f, v)
 	default:
 		var err error
-		if known, err = v.check(ctx, f); err != nil {
+		if known, err = v.verifyWhole(ctx, f); err != nil {
 			return nil, err
 		}
 	}
 	return openChunks(ctx, v, f, known, offset, length)
 }
 
-// check reads the whole file and gives the digests of its chunks. A caller
+// verifyWhole reads the whole file and gives the digests of its chunks. A caller
 // that leaves does not end it for others who wait.
-func (v *Verifier) check(ctx context.Context, f File) ([]uint64, error) {
+func (v *Verifier) verifyWhole(ctx context.Context, f File) ([]uint64, error) {
 	checked := v.checks.DoChan(f.SHA256+" "+f.Key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTimeout)
 		defer cancel()
-		r, err := openSequential(ctx, v.store, f, v)
+		r, err := openWhole(ctx, v.store, f, v)
 		if err != nil {
 			return nil, err
 		}
@@ -128,8 +128,8 @@ func (v *Verifier) check(ctx context.Context, f File) ([]uint64, error) {
 	}
 }
 
-// known gives the digests of a content that was checked.
-func (v *Verifier) known(content string) ([]uint64, bool) {
+// cachedDigests gives the digests of a content that was checked.
+func (v *Verifier) cachedDigests(content string) ([]uint64, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e, ok := v.entries[content]
@@ -140,8 +140,8 @@ func (v *Verifier) known(content string) ([]uint64, bool) {
 	return e.Value.(*chunkDigests).digests, true
 }
 
-// remember keeps the digests of a content that was checked.
-func (v *Verifier) remember(content string, digests []uint64) {
+// cacheDigests keeps the digests of a content that was checked.
+func (v *Verifier) cacheDigests(content string, digests []uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if _, ok := v.entries[content]; ok {
@@ -149,123 +149,123 @@ func (v *Verifier) remember(content string, digests []uint64) {
 	}
 	one := &chunkDigests{content: content, digests: digests}
 	v.entries[content] = v.order.PushFront(one)
-	v.bytes += one.bytes()
+	v.bytes += one.memoryBytes()
 	for v.bytes > maxDigestBytes && v.order.Len() > 1 {
 		oldest := v.order.Remove(v.order.Back()).(*chunkDigests)
 		delete(v.entries, oldest.content)
-		v.bytes -= oldest.bytes()
+		v.bytes -= oldest.memoryBytes()
 	}
 }
 
-// damaged is the error for bytes that are not what was stored. It is an outage:
+// damagedError is the error for bytes that are not what was stored. It is an outage:
 // the file may come back from a backup.
-func damaged(key, how string) error {
+func damagedError(key, how string) error {
 	return fault.New(fault.Unavailable, "The stored file is damaged.").Because(fmt.Errorf("the file %s is damaged: %s", key, how))
 }
 
-// openStore opens a part of a value that has to be as long as its owner says.
-func openStore(ctx context.Context, s Store, f File, offset, length int64) (io.ReadCloser, error) {
+// openSized opens a part of a value that has to be as long as its owner says.
+func openSized(ctx context.Context, s Store, f File, offset, length int64) (io.ReadCloser, error) {
 	r, info, err := s.Open(ctx, f.Key, offset, length)
 	if err != nil {
 		return nil, err
 	}
 	if info.Size != f.Size {
 		r.Close()
-		return nil, damaged(f.Key, fmt.Sprintf("it is %d bytes and should be %d", info.Size, f.Size))
+		return nil, damagedError(f.Key, fmt.Sprintf("it is %d bytes and should be %d", info.Size, f.Size))
 	}
 	return r, nil
 }
 
-// chunked gives the bytes of a file that verify let through, a chunk at a time.
-type chunked struct {
+// chunkReader gives the bytes of a file that verify let through, a chunk at a time.
+type chunkReader struct {
 	io.Closer
-	from   io.Reader
-	key    string
-	buffer []byte
-	ready  []byte // of the buffer, to be given next
-	left   int64  // to be read from the store
-	skip   int64  // to be left out of the next chunk
-	give   int64  // to be given in all
-	verify func(chunk []byte, last bool) error
+	from      io.Reader
+	key       string
+	buffer    []byte
+	ready     []byte // of the buffer, to be given next
+	storeLeft int64  // to be read from the store
+	skipBytes int64  // to be left out of the next chunk
+	remaining int64  // to be given in all
+	verify    func(chunk []byte, last bool) error
 }
 
-func (c *chunked) Read(p []byte) (int, error) {
-	if c.give == 0 {
+func (c *chunkReader) Read(p []byte) (int, error) {
+	if c.remaining == 0 {
 		return 0, io.EOF
 	}
 	if len(c.ready) == 0 {
-		if err := c.next(); err != nil {
+		if err := c.readChunk(); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(p, c.ready[:min(int64(len(c.ready)), c.give)])
+	n := copy(p, c.ready[:min(int64(len(c.ready)), c.remaining)])
 	c.ready = c.ready[n:]
-	c.give -= int64(n)
+	c.remaining -= int64(n)
 	return n, nil
 }
 
-// next reads and checks a chunk.
-func (c *chunked) next() error {
-	chunk := c.buffer[:min(int64(len(c.buffer)), c.left)]
+// readChunk reads and checks a chunk.
+func (c *chunkReader) readChunk() error {
+	chunk := c.buffer[:min(int64(len(c.buffer)), c.storeLeft)]
 	n, err := io.ReadFull(c.from, chunk)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return damaged(c.key, fmt.Sprintf("it ends %d bytes early", c.left-int64(n)))
+		return damagedError(c.key, fmt.Sprintf("it ends %d bytes early", c.storeLeft-int64(n)))
 	}
 	if err != nil {
 		return err
 	}
-	c.left -= int64(n)
-	if err := c.verify(chunk, c.left == 0); err != nil {
+	c.storeLeft -= int64(n)
+	if err := c.verify(chunk, c.storeLeft == 0); err != nil {
 		return err
 	}
-	c.ready = chunk[c.skip:]
-	c.skip = 0
+	c.ready = chunk[c.skipBytes:]
+	c.skipBytes = 0
 	return nil
 }
 
-// openPlain reads a part of a file of which only the length is known.
-func openPlain(ctx context.Context, s Store, f File, offset, length int64) (io.ReadCloser, error) {
-	r, err := openStore(ctx, s, f, offset, length)
+// openUnverified reads a part of a file of which only the length is known.
+func openUnverified(ctx context.Context, s Store, f File, offset, length int64) (io.ReadCloser, error) {
+	r, err := openSized(ctx, s, f, offset, length)
 	if err != nil {
 		return nil, err
 	}
-	return &chunked{
-		Closer: r,
-		from:   r,
-		key:    f.Key,
-		buffer: make([]byte, min(chunkSize, length)),
-		left:   length,
-		give:   length,
-		verify: func([]byte, bool) error { return nil },
+	return &chunkReader{
+		Closer:    r,
+		from:      r,
+		key:       f.Key,
+		buffer:    make([]byte, min(chunkSize, length)),
+		storeLeft: length,
+		remaining: length,
+		verify:    func([]byte, bool) error { return nil },
 	}, nil
 }
 
-// sequential reads a whole file and compares it with its hash.
-type sequential struct {
-	chunked
+// wholeReader reads a whole file and compares it with its hash.
+type wholeReader struct {
+	chunkReader
 	digests []uint64 // of its chunks, for a Verifier
 }
 
-// openSequential reads a whole file. v remembers its digests where it is not nil.
-func openSequential(ctx context.Context, s Store, f File, v *Verifier) (*sequential, error) {
-	r, err := openStore(ctx, s, f, 0, -1)
+// openWhole reads a whole file. v remembers its digests where it is not nil.
+func openWhole(ctx context.Context, s Store, f File, v *Verifier) (*wholeReader, error) {
+	r, err := openSized(ctx, s, f, 0, -1)
 	if err != nil {
 		return nil, err
 	}
-	whole := &sequential{chunked: chunked{
-		Closer: r,
-		from:   r,
-		key:    f.Key,
-		buffer: make([]byte, min(chunkSize, f.Size)),
-		left:   f.Size,
-		give:   f.Size,
+	whole := &wholeReader{chunkReader: chunkReader{
+		Closer:    r,
+		from:      r,
+		key:       f.Key,
+		buffer:    make([]byte, min(chunkSize, f.Size)),
+		storeLeft: f.Size,
+		remaining: f.Size,
 	}}
 	sum := sha256.New()
-	whole.verify = func(chunk []byte, last bool) error { return whole.add(f, v, sum, chunk, last) }
+	whole.verify = func(chunk []byte, last bool) error { return whole.addChunk(f, v, sum, chunk, last) }
 	return whole, nil
 }
 
-func (s *sequential) add(f File, v *Verifier, sum hash.Hash, chunk []byte, last bool) error {
+func (s *wholeReader) addChunk(f File, v *Verifier, sum hash.Hash, chunk []byte, last bool) error {
 	sum.Write(chunk)
 	if v != nil {
 		s.digests = append(s.digests, maphash.Bytes(v.seed, chunk))
@@ -274,10 +274,10 @@ func (s *sequential) add(f File, v *Verifier, sum hash.Hash, chunk []byte, last 
 		return nil
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-		return damaged(f.Key, "its hash is not what it was")
+		return damagedError(f.Key, "its hash is not what it was")
 	}
 	if v != nil {
-		v.remember(f.SHA256, s.digests)
+		v.cacheDigests(f.SHA256, s.digests)
 	}
 	return nil
 }
@@ -287,22 +287,22 @@ func openChunks(ctx context.Context, v *Verifier, f File, known []uint64, offset
 	skip := offset % chunkSize
 	start := offset - skip
 	end := min(f.Size, (offset+length+chunkSize-1)/chunkSize*chunkSize)
-	r, err := openStore(ctx, v.store, f, start, end-start)
+	r, err := openSized(ctx, v.store, f, start, end-start)
 	if err != nil {
 		return nil, err
 	}
 	number := start / chunkSize
-	return &chunked{
-		Closer: r,
-		from:   r,
-		key:    f.Key,
-		buffer: make([]byte, min(chunkSize, end-start)),
-		left:   end - start,
-		skip:   skip,
-		give:   length,
+	return &chunkReader{
+		Closer:    r,
+		from:      r,
+		key:       f.Key,
+		buffer:    make([]byte, min(chunkSize, end-start)),
+		storeLeft: end - start,
+		skipBytes: skip,
+		remaining: length,
 		verify: func(chunk []byte, _ bool) error {
 			if number >= int64(len(known)) || maphash.Bytes(v.seed, chunk) != known[number] {
-				return damaged(f.Key, fmt.Sprintf("chunk %d is not what it was", number))
+				return damagedError(f.Key, fmt.Sprintf("chunk %d is not what it was", number))
 			}
 			number++
 			return nil

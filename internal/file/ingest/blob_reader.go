@@ -57,7 +57,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 		if at >= f.size {
 			return n, io.EOF
 		}
-		b, err := f.block(at / blockSize)
+		b, err := f.readBlock(at / blockSize)
 		if err != nil {
 			return n, err
 		}
@@ -66,8 +66,8 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// block gives one block, from memory where it is there.
-func (f *File) block(number int64) ([]byte, error) {
+// readBlock gives one block, from memory where it is there.
+func (f *File) readBlock(number int64) ([]byte, error) {
 	for i, b := range f.blocks {
 		if b.number == number {
 			copy(f.blocks[i:], f.blocks[i+1:])

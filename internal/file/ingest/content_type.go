@@ -9,10 +9,10 @@ import (
 	"atelier/internal/file/media"
 )
 
-// accepted are the types that a sender may claim: those of our formats, by all
+// acceptedTypes are the types that a sender may claim: those of our formats, by all
 // the names that cameras, browsers and tools have for them, and none in
 // particular.
-var accepted = []string{
+var acceptedTypes = []string{
 	"", "application/octet-stream", "binary/octet-stream",
 	"image/jpeg", "image/jpg", "image/pjpeg",
 	"image/png", "image/apng", "image/x-png",
@@ -26,11 +26,11 @@ var accepted = []string{
 	"model/gltf-binary",
 }
 
-// recognise tells the format from the first bytes and whether it is wanted. A
+// detectFormat tells the format from the first bytes and whether it is wanted. A
 // claim that it is something else altogether is believed; which of our formats
 // it is, the bytes decide.
-func recognise(head []byte, w Want) (media.Format, error) {
-	if claimed, _, _ := mime.ParseMediaType(w.Declared); !slices.Contains(accepted, claimed) {
+func detectFormat(head []byte, w Want) (media.Format, error) {
+	if claimed, _, _ := mime.ParseMediaType(w.Declared); !slices.Contains(acceptedTypes, claimed) {
 		return media.Format{}, fault.New(fault.UnsupportedMediaType, "A file with this Content-Type is not accepted here.")
 	}
 	f, ok := media.Sniff(head)

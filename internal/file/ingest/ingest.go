@@ -30,8 +30,8 @@ import (
 // Folder holds every file in the blob store.
 const Folder = "media"
 
-// dropTime bounds how long tidying up after a failure may take.
-const dropTime = 30 * time.Second
+// discardTimeout bounds how long tidying up after a failure may take.
+const discardTimeout = 30 * time.Second
 
 // Intake takes files in. It may be used by many at once.
 type Intake struct {
@@ -76,8 +76,8 @@ func Key(id, part, ext string) string {
 // behind. Its failures are UploadTooLarge, UnsupportedMediaType, what media
 // says of a broken file, and what r fails with.
 func (in *Intake) Take(ctx context.Context, r io.Reader, w Want) (Taken, error) {
-	raw := &meter{from: r, most: w.MaxBytes, hash: sha256.New()}
-	taken, err := in.take(ctx, raw, w)
+	raw := &meter{from: r, maxBytes: w.MaxBytes, hash: sha256.New()}
+	taken, err := in.runPipeline(ctx, raw, w)
 	if err == nil {
 		return taken, nil
 	}
@@ -91,15 +91,15 @@ func (in *Intake) Take(ctx context.Context, r io.Reader, w Want) (Taken, error) 
 	return Taken{}, fmt.Errorf("take a file: %w", err)
 }
 
-// take gives what may have been stored, on failure too.
-func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err error) {
+// runPipeline gives what may have been stored, on failure too.
+func (in *Intake) runPipeline(ctx context.Context, raw *meter, w Want) (t Taken, err error) {
 	head := make([]byte, media.HeadLength)
 	n, err := io.ReadFull(raw, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return t, err
 	}
 	head = head[:n]
-	format, err := recognise(head, w)
+	format, err := detectFormat(head, w)
 	if err != nil {
 		return t, err
 	}
@@ -107,16 +107,16 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 	a := &t.Asset
 	a.ID = ids.New()
 	a.Blob = Key(a.ID, "", format.Ext)
-	clean := &meter{from: media.Mark(format, media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), w.Mark), most: -1, hash: sha256.New()}
+	clean := &meter{from: media.Mark(format, media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), w.Mark), maxBytes: -1, hash: sha256.New()}
 	if a.Size, err = in.Blobs.Put(ctx, a.Blob, clean); err != nil {
 		return t, err
 	}
 	if _, err := io.Copy(io.Discard, raw); err != nil { // what cleaning left off
 		return t, err
 	}
-	a.SHA256 = clean.sum()
-	t.RawSHA256 = raw.sum()
-	t.RawSize = raw.n
+	a.SHA256 = clean.hexSum()
+	t.RawSHA256 = raw.hexSum()
+	t.RawSize = raw.bytesRead
 
 	file, err := in.File(ctx, a.Blob)
 	if err != nil {
@@ -144,14 +144,14 @@ func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err er
 		}
 	}
 	if w.Frame && format.Type == media.Video {
-		err = in.frame(ctx, w.Turn, a)
+		err = in.storePreview(ctx, w.Turn, a)
 	}
 	return t, err
 }
 
-// frame stores how a video begins: a picture of it, and a small one. A video of
+// storePreview stores how a video begins: a picture of it, and a small one. A video of
 // which there is none is no worse for that.
-func (in *Intake) frame(ctx context.Context, t media.Turn, a *asset.Asset) error {
+func (in *Intake) storePreview(ctx context.Context, t media.Turn, a *asset.Asset) error {
 	if in.Frame == nil {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (in *Intake) frame(ctx context.Context, t media.Turn, a *asset.Asset) error
 // Drop removes what Take stored and nobody will own. It does what it can, even
 // after ctx has ended; the sweep does the rest.
 func (in *Intake) Drop(ctx context.Context, taken ...Taken) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
 	for _, t := range taken {
 		for _, key := range []string{t.Asset.Blob, t.Asset.Thumb, t.Asset.Preview} {
@@ -200,24 +200,24 @@ func (in *Intake) Drop(ctx context.Context, taken ...Taken) {
 // meter counts and hashes what is read through it, and lets no more through
 // than most bytes where that is not below zero.
 type meter struct {
-	from io.Reader
-	most int64
-	hash hash.Hash
-	n    int64
-	err  error // how reading ended, unless well
+	from      io.Reader
+	maxBytes  int64
+	hash      hash.Hash
+	bytesRead int64
+	err       error // how reading ended, unless well
 }
 
 func (m *meter) Read(p []byte) (int, error) {
 	if m.err != nil {
 		return 0, m.err
 	}
-	if room := m.most - m.n; m.most >= 0 && int64(len(p))-1 > room {
+	if room := m.maxBytes - m.bytesRead; m.maxBytes >= 0 && int64(len(p))-1 > room {
 		p = p[:room+1] // one more byte tells that there is more
 	}
 	n, err := m.from.Read(p)
-	m.n += int64(n)
-	if m.most >= 0 && m.n > m.most {
-		m.err = fault.New(fault.UploadTooLarge, "The file is too large.").With("limit_bytes", m.most)
+	m.bytesRead += int64(n)
+	if m.maxBytes >= 0 && m.bytesRead > m.maxBytes {
+		m.err = fault.New(fault.UploadTooLarge, "The file is too large.").With("limit_bytes", m.maxBytes)
 		return 0, m.err
 	}
 	m.hash.Write(p[:n])
@@ -227,4 +227,4 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (m *meter) sum() string { return hex.EncodeToString(m.hash.Sum(nil)) }
+func (m *meter) hexSum() string { return hex.EncodeToString(m.hash.Sum(nil)) }

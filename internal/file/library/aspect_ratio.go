@@ -10,9 +10,9 @@ const OtherShape = "OTHER"
 
 var ratios = []float64{1, 16. / 9, 2, 3. / 2, 4. / 3, 21. / 9, 9. / 16, 2. / 3, 3. / 4}
 
-// maxOff is how far a picture may be from a ratio and still count as it: models
+// maxRatioFactor is how far a picture may be from a ratio and still count as it: models
 // work in multiples of 8, 16 or 64 pixels and so never hit 16:9 exactly.
-const maxOff = 1.05
+const maxRatioFactor = 1.05
 
 // Shape gives the nearest common aspect ratio, OTHER where none is within 5 %,
 // and "" for what has no size. Near is meant as a factor, so that a shape and
@@ -22,7 +22,7 @@ func Shape(width, height int) string {
 		return ""
 	}
 	got := OtherShape
-	off := math.Log(maxOff) + 1e-9 // 5 % exactly is within, either way up
+	off := math.Log(maxRatioFactor) + 1e-9 // 5 % exactly is within, either way up
 	for i, ratio := range ratios {
 		if d := math.Abs(math.Log(float64(width) / float64(height) / ratio)); d <= off {
 			got = Shapes[i]

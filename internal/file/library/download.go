@@ -21,8 +21,8 @@ type File struct {
 	Inline   bool   // a browser may show it; everything else is for saving
 }
 
-// inline are the types that browsers show without running anything in them.
-var inline = map[string]bool{
+// inlineTypes are the types that browsers show without running anything in them.
+var inlineTypes = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/webp": true, "image/gif": true, "image/avif": true,
 	"video/mp4": true, "video/webm": true, "video/quicktime": true,
 	"audio/mpeg": true, "audio/wav": true, "audio/flac": true, "audio/ogg": true,
@@ -32,14 +32,14 @@ var inline = map[string]bool{
 // such variant.
 var errNoFile = fault.New(fault.NotFound, "There is no such file.")
 
-// stored is what an address leads to, as the database has it.
-type stored struct {
-	accountID string
-	suspended bool   // the viewer is
-	dead      bool   // deleted, gone, or not pending any more
-	name      string // of an upload
-	tool      string // slug, of a result
-	asset     asset.Asset
+// storedFile is what an address leads to, as the database has it.
+type storedFile struct {
+	accountID   string
+	suspended   bool   // the viewer is
+	unavailable bool   // deleted, gone, or not pending any more
+	name        string // of an upload
+	tool        string // slug, of a result
+	asset       asset.Asset
 }
 
 // Locate finds the bytes that a grant speaks of. The viewer must still be who
@@ -48,18 +48,18 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 	if !ids.Valid(g.ViewerID) {
 		return File{}, errSignature
 	}
-	s, err := l.stored(ctx, g)
+	s, err := l.findStored(ctx, g)
 	if err != nil {
-		return File{}, orMissing(err, errNoFile)
+		return File{}, orNotFound(err, errNoFile)
 	}
-	if err := l.admit(ctx, g.ViewerID, s); err != nil {
+	if err := l.checkAccess(ctx, g.ViewerID, s); err != nil {
 		return File{}, err
 	}
-	if s.dead {
+	if s.unavailable {
 		return File{}, errNoFile
 	}
 	a := s.asset
-	name := s.names(g).Of(g.Variant)
+	name := s.fileNames(g).Of(g.Variant)
 	switch g.Variant {
 	case Whole:
 		if a.Blob == "" {
@@ -71,21 +71,21 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 			Size:     a.Size,
 			SHA256:   a.SHA256,
 			Name:     name,
-			Inline:   inline[a.MimeType],
+			Inline:   inlineTypes[a.MimeType],
 		}
 		if f.MimeType == "text/plain" {
 			f.MimeType += "; charset=utf-8" // no other text is taken in
 		}
 		return f, nil
 	case Thumb:
-		return l.picture(ctx, a.Thumb, name)
+		return l.findPicture(ctx, a.Thumb, name)
 	case Preview:
-		return l.picture(ctx, a.Preview, name)
+		return l.findPicture(ctx, a.Preview, name)
 	}
 	return File{}, errNoFile
 }
 
-func (l *Library) stored(ctx context.Context, g Grant) (stored, error) {
+func (l *Library) findStored(ctx context.Context, g Grant) (storedFile, error) {
 	switch {
 	case g.Kind == OfUpload && ids.Valid(g.ID):
 		return storedUpload(ctx, l.DB, g.ID, g.ViewerID)
@@ -96,12 +96,12 @@ func (l *Library) stored(ctx context.Context, g Grant) (stored, error) {
 	case g.Kind == OfRun && validUUID(g.ID):
 		return storedRun(ctx, l.DB, g.ID, g.ViewerID)
 	}
-	return stored{}, errNoFile
+	return storedFile{}, errNoFile
 }
 
-// names are what the file behind a grant is called. Its address may end in
+// fileNames are what the file behind a grant is called. Its address may end in
 // another name, or in none: that one is never looked at.
-func (s stored) names(g Grant) Names {
+func (s storedFile) fileNames(g Grant) Names {
 	k := Keys{s.asset.Blob, s.asset.Thumb, s.asset.Preview}
 	switch g.Kind {
 	case OfUpload:
@@ -114,9 +114,9 @@ func (s stored) names(g Grant) Names {
 	return namesOf(inputName, k)
 }
 
-// admit asks whether the viewer may still see things of the account. It tells
+// checkAccess asks whether the viewer may still see things of the account. It tells
 // no more than that the address does not work.
-func (l *Library) admit(ctx context.Context, viewerID string, s stored) error {
+func (l *Library) checkAccess(ctx context.Context, viewerID string, s storedFile) error {
 	if s.suspended {
 		return errSignature
 	}
@@ -130,8 +130,8 @@ func (l *Library) admit(ctx context.Context, viewerID string, s stored) error {
 	return err
 }
 
-// picture is a small file beside the file itself.
-func (l *Library) picture(ctx context.Context, key, name string) (File, error) {
+// findPicture is a small file beside the file itself.
+func (l *Library) findPicture(ctx context.Context, key, name string) (File, error) {
 	if key == "" {
 		return File{}, errNoFile
 	}
@@ -144,6 +144,6 @@ func (l *Library) picture(ctx context.Context, key, name string) (File, error) {
 		MimeType: info.ContentType,
 		Size:     info.Size,
 		Name:     name,
-		Inline:   inline[info.ContentType],
+		Inline:   inlineTypes[info.ContentType],
 	}, err
 }

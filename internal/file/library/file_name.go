@@ -41,14 +41,14 @@ func UploadNames(u asset.Upload) Names {
 	return namesOf(u.Name, Keys{u.Asset.Blob, u.Asset.Thumb, u.Asset.Preview})
 }
 
-// idEnd is how much of its id the name of a result has, so that those of one tool
+// idSuffixLength is how much of its id the name of a result has, so that those of one tool
 // can lie in one folder.
-const idEnd = 8
+const idSuffixLength = 8
 
 // ResultNames are what a result is called: as its tool, and nothing that was asked
 // of it. Addresses are passed on, and prompts are not for everybody.
 func ResultNames(toolSlug, resultID string, k Keys) Names {
-	return namesOf(toolSlug+"-"+resultID[max(0, len(resultID)-idEnd):], k)
+	return namesOf(toolSlug+"-"+resultID[max(0, len(resultID)-idSuffixLength):], k)
 }
 
 // RunNames are what a run that has not ended shows of itself is called.
@@ -63,20 +63,20 @@ func InputNames(a asset.Asset) Names { return namesOf(inputName, Keys{Blob: a.Bl
 func namesOf(base string, k Keys) Names {
 	var n Names
 	if k.Blob != "" {
-		n.Whole = saveAs(base, path.Ext(k.Blob))
+		n.Whole = downloadName(base, path.Ext(k.Blob))
 	}
 	bare := base
 	if ext := path.Ext(base); isMediaExt(ext) {
 		bare = strings.TrimSuffix(base, ext)
 	}
 	if strings.Trim(bare, ". ") == "" {
-		bare = noName
+		bare = defaultName
 	}
 	if k.Thumb != "" {
-		n.Thumb = saveAs(bare+"-"+Thumb, path.Ext(k.Thumb))
+		n.Thumb = downloadName(bare+"-"+Thumb, path.Ext(k.Thumb))
 	}
 	if k.Preview != "" {
-		n.Preview = saveAs(bare+"-"+Preview, path.Ext(k.Preview))
+		n.Preview = downloadName(bare+"-"+Preview, path.Ext(k.Preview))
 	}
 	return n
 }
@@ -87,16 +87,16 @@ func isMediaExt(ext string) bool {
 	return ext == "jpeg" || slices.ContainsFunc(media.Formats(), func(f media.Format) bool { return f.Ext == ext })
 }
 
-// noName is what a file is called that has no name.
-const noName = "file"
+// defaultName is what a file is called that has no name.
+const defaultName = "file"
 
-// maxSaveAs keeps names short enough for every file system, in characters.
-const maxSaveAs = 100
+// maxDownloadName keeps names short enough for every file system, in characters.
+const maxDownloadName = 100
 
-// saveAs makes a name to save a file under: without anything that a file
+// downloadName makes a name to save a file under: without anything that a file
 // system takes for more than a letter, and with the extension that the bytes
 // deserve.
-func saveAs(name, ext string) string {
+func downloadName(name, ext string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, r) || unicode.IsControl(r) {
 			return '_'
@@ -108,11 +108,11 @@ func saveAs(name, ext string) string {
 		name = strings.TrimSuffix(name, given)
 		ext = lower
 	}
-	if letters := []rune(name); len(letters) > maxSaveAs {
-		name = string(letters[:maxSaveAs])
+	if letters := []rune(name); len(letters) > maxDownloadName {
+		name = string(letters[:maxDownloadName])
 	}
 	if name = strings.Trim(name, ". "); name == "" {
-		name = noName
+		name = defaultName
 	}
 	return name + ext
 }

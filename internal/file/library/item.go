@@ -50,7 +50,7 @@ type Filter struct {
 	From, Until time.Time // created from, and before
 }
 
-func (f Filter) check() error {
+func (f Filter) checkValues() error {
 	if f.Shape != "" && f.Shape != OtherShape && !slices.Contains(Shapes, f.Shape) {
 		return fault.New(fault.Invalid, "There is no such aspect ratio.").On("aspect_ratio")
 	}
@@ -67,7 +67,7 @@ var errNoItem = fault.New(fault.NotFound, "There is no such library item.")
 // List gives at most limit items of the viewer's accounts, newest first: those
 // after a place, or the first. Texts are left out.
 func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, limit int) (all []Item, err error) {
-	if err := f.check(); err != nil {
+	if err := f.checkValues(); err != nil {
 		return nil, err
 	}
 	if f.ToolIDs != nil {
@@ -84,7 +84,7 @@ func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, li
 		// Each account has an index in the order of the list; all of them
 		// together would have to be sorted whole.
 		for _, id := range v.AccountIDs {
-			some, err := items(ctx, tx, Viewer{PersonID: v.PersonID, AccountIDs: []string{id}}, f, after, limit)
+			some, err := queryItems(ctx, tx, Viewer{PersonID: v.PersonID, AccountIDs: []string{id}}, f, after, limit)
 			if err != nil {
 				return err
 			}
@@ -99,20 +99,20 @@ func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, li
 // Get finds one item, with the inputs of its run.
 func (l *Library) Get(ctx context.Context, v Viewer, id string) (i Item, err error) {
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		i, err = get(ctx, tx, v, id)
+		i, err = findItem(ctx, tx, v, id)
 		return err
 	})
 	return i, err
 }
 
-func get(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Item, error) {
-	run, result, ok := split(id)
+func findItem(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Item, error) {
+	run, result, ok := splitItemID(id)
 	if !ok || len(v.AccountIDs) == 0 {
 		return Item{}, errNoItem
 	}
-	i, err := item(ctx, tx, v, run, result)
+	i, err := queryItem(ctx, tx, v, run, result)
 	if err != nil {
-		return Item{}, orMissing(err, errNoItem)
+		return Item{}, orNotFound(err, errNoItem)
 	}
 	return i, nil
 }
@@ -124,7 +124,7 @@ func (l *Library) SetFavorite(ctx context.Context, v Viewer, id string, on bool)
 		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
 			return err
 		}
-		i, err := get(ctx, tx, v, id)
+		i, err := findItem(ctx, tx, v, id)
 		if err != nil {
 			return err
 		}
@@ -136,16 +136,16 @@ func (l *Library) SetFavorite(ctx context.Context, v Viewer, id string, on bool)
 // addresses stop working at once.
 func (l *Library) Delete(ctx context.Context, v Viewer, id string) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		i, err := get(ctx, tx, v, id)
+		i, err := findItem(ctx, tx, v, id)
 		if err != nil {
 			return err
 		}
-		if err := v.mayRemove(i.AccountID, i.PersonID); err != nil {
+		if err := v.authorizeRemoval(i.AccountID, i.PersonID); err != nil {
 			return err
 		}
 		assetID, err := deleteResult(ctx, tx, i.ResultID)
 		if err != nil {
-			return orMissing(err, errNoItem) // another was quicker
+			return orNotFound(err, errNoItem) // another was quicker
 		}
 		return releaseFiles(ctx, tx, []string{assetID})
 	})

@@ -57,10 +57,10 @@ type Viewer struct {
 	Manager map[string]bool
 }
 
-func (v Viewer) sees(accountID string) bool { return slices.Contains(v.AccountIDs, accountID) }
+func (v Viewer) canSee(accountID string) bool { return slices.Contains(v.AccountIDs, accountID) }
 
-// mayRemove tells whether the viewer may remove what a person made in an account.
-func (v Viewer) mayRemove(accountID, personID string) error {
+// authorizeRemoval tells whether the viewer may remove what a person made in an account.
+func (v Viewer) authorizeRemoval(accountID, personID string) error {
 	if v.PersonID == personID || v.Manager[accountID] {
 		return nil
 	}
@@ -73,7 +73,7 @@ type Place = asset.Place
 // AddUpload makes what was taken in an upload of an account. Where it fails the
 // bytes are left to Sweep: a commit whose answer got lost may have happened.
 func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name string, taken ingest.Taken) (u asset.Upload, err error) {
-	if !v.sees(accountID) {
+	if !v.canSee(accountID) {
 		return asset.Upload{}, errNoAccount
 	}
 	err = l.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -115,7 +115,7 @@ func (l *Library) Room(ctx context.Context, accountID string, bytes int64) (room
 // releaseFiles counts deleted files as leaving.
 func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 	freed := map[string]int64{}
-	for some := range slices.Chunk(assetIDs, batch) {
+	for some := range slices.Chunk(assetIDs, sweepBatch) {
 		bytes, err := asset.Release(ctx, tx, some)
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ var errNoAccount = fault.New(fault.Forbidden, "You have no access to this accoun
 
 // Uploads gives at most limit uploads of an account, newest first.
 func (l *Library) Uploads(ctx context.Context, v Viewer, accountID string, after *Place, limit int) (all []asset.Upload, err error) {
-	if !v.sees(accountID) {
+	if !v.canSee(accountID) {
 		return nil, errNoAccount
 	}
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -143,7 +143,7 @@ func (l *Library) Uploads(ctx context.Context, v Viewer, accountID string, after
 
 // Upload finds an upload of an account.
 func (l *Library) Upload(ctx context.Context, v Viewer, accountID, id string) (u asset.Upload, err error) {
-	if !v.sees(accountID) {
+	if !v.canSee(accountID) {
 		return asset.Upload{}, asset.ErrNoUpload
 	}
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -156,7 +156,7 @@ func (l *Library) Upload(ctx context.Context, v Viewer, accountID, id string) (u
 // DeleteUpload deletes an upload, for who brought it and for managers of the
 // account.
 func (l *Library) DeleteUpload(ctx context.Context, v Viewer, accountID, id string) error {
-	if !v.sees(accountID) {
+	if !v.canSee(accountID) {
 		return asset.ErrNoUpload
 	}
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -164,7 +164,7 @@ func (l *Library) DeleteUpload(ctx context.Context, v Viewer, accountID, id stri
 		if err != nil {
 			return err
 		}
-		if err := v.mayRemove(accountID, u.PersonID); err != nil {
+		if err := v.authorizeRemoval(accountID, u.PersonID); err != nil {
 			return err
 		}
 		if err := asset.DeleteUpload(ctx, tx, accountID, id); err != nil {
@@ -192,22 +192,22 @@ func Resolve(ctx context.Context, tx *sqldb.Tx, accountID, kind, id string) (ass
 		}
 		return u.Asset, err
 	case LibraryRef:
-		run, result, ok := split(id)
+		run, result, ok := splitItemID(id)
 		if !ok {
 			return asset.Asset{}, errNoItem
 		}
 		assetID, err := resultAsset(ctx, tx, accountID, run, result)
 		if err != nil {
-			return asset.Asset{}, orMissing(err, errNoItem)
+			return asset.Asset{}, orNotFound(err, errNoItem)
 		}
 		return asset.Get(ctx, tx, assetID)
 	}
 	return asset.Asset{}, fault.New(fault.Invalid, "A reference is an UPLOAD_REF or a LIBRARY_REF.")
 }
 
-// split takes the id of a library item apart. Both parts are checked here,
+// splitItemID takes the id of a library item apart. Both parts are checked here,
 // since databases differ in what they do with odd bytes.
-func split(id string) (run, result string, ok bool) {
+func splitItemID(id string) (run, result string, ok bool) {
 	run, result, _ = strings.Cut(id, ":")
 	return run, result, ids.Valid(run) && validUUID(result)
 }

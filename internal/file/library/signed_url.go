@@ -57,7 +57,7 @@ type Grant struct {
 func (l Links) URL(kind Kind, id, variant, viewerID, name string) string {
 	expires := strconv.FormatInt(l.Now().Add(l.Lifetime).Unix(), 10)
 	g := Grant{kind, id, variant, viewerID}
-	q := url.Values{"v": {viewerID}, "e": {expires}, "s": {base64.RawURLEncoding.EncodeToString(l.seal(g, expires))}}
+	q := url.Values{"v": {viewerID}, "e": {expires}, "s": {base64.RawURLEncoding.EncodeToString(l.computeSeal(g, expires))}}
 	return l.BaseURL + "/media/" + url.PathEscape(string(kind)) + "/" + url.PathEscape(id) + "/" + url.PathEscape(variant) + "/" + url.PathEscape(name) + "?" + q.Encode()
 }
 
@@ -77,7 +77,7 @@ func (l Links) Open(kind Kind, id, variant string, query url.Values) (Grant, err
 	text := query.Get("s")
 	// The decoder would skip line ends, and two addresses were one.
 	seal, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(sealLength) || !hmac.Equal(seal, l.seal(g, expires)) {
+	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(sealLength) || !hmac.Equal(seal, l.computeSeal(g, expires)) {
 		return Grant{}, errSignature
 	}
 	// The seal covers the text of the time, so it is one that URL wrote.
@@ -87,8 +87,8 @@ func (l Links) Open(kind Kind, id, variant string, query url.Values) (Grant, err
 	return g, nil
 }
 
-// seal signs the parts, each after its length: none can be taken for another.
-func (l Links) seal(g Grant, expires string) []byte {
+// computeSeal signs the parts, each after its length: none can be taken for another.
+func (l Links) computeSeal(g Grant, expires string) []byte {
 	m := hmac.New(sha256.New, l.Key)
 	for _, part := range []string{string(g.Kind), g.ID, g.Variant, g.ViewerID, expires} {
 		m.Write(binary.AppendUvarint(nil, uint64(len(part))))

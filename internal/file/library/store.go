@@ -13,8 +13,8 @@ import (
 	"atelier/internal/file/asset"
 )
 
-// orMissing makes the answer without a row the fault that it is.
-func orMissing(err error, missing *fault.Error) error {
+// orNotFound makes the answer without a row the fault that it is.
+func orNotFound(err error, missing *fault.Error) error {
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return missing
 	}
@@ -27,44 +27,44 @@ type query struct {
 	args []any
 }
 
-func (q *query) add(parts ...string) {
+func (q *query) appendText(parts ...string) {
 	for _, p := range parts {
 		q.text.WriteString(p)
 	}
 }
 
-// arg gives the placeholder of a value.
-func (q *query) arg(v any) string {
+// addArg gives the placeholder of a value.
+func (q *query) addArg(v any) string {
 	q.args = append(q.args, v)
 	return "$" + strconv.Itoa(len(q.args))
 }
 
-// list gives the placeholders of values, in parentheses. There must be some.
-func (q *query) list(values []string) string {
+// addArgs gives the placeholders of values, in parentheses. There must be some.
+func (q *query) addArgs(values []string) string {
 	places := make([]string, len(values))
 	for i, v := range values {
-		places[i] = q.arg(v)
+		places[i] = q.addArg(v)
 	}
 	return "(" + strings.Join(places, ", ") + ")"
 }
 
 // Items.
 
-// ofAccounts begins a query for the items that a viewer can see; inputs is the
+// selectItems begins a query for the items that a viewer can see; inputs is the
 // expression for the inputs of the run.
-func ofAccounts(v Viewer, inputs string) *query {
+func selectItems(v Viewer, inputs string) *query {
 	q := &query{}
-	q.add(`
+	q.appendText(`
 		SELECT r.id, r.account_id, r.tool_id, r.created, n.library_id, n.id, n.person_id, coalesce(n.team_id, ''), n.prompt, `, inputs, `,
 			a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.sha256, a.blurhash,
-			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, marked(q.arg(v.PersonID)), `
+			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, favoritedBy(q.addArg(v.PersonID)), `
 		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
-		WHERE r.deleted IS NULL AND r.account_id IN `, q.list(v.AccountIDs))
+		WHERE r.deleted IS NULL AND r.account_id IN `, q.addArgs(v.AccountIDs))
 	return q
 }
 
-// marked tells whether the person marked the result.
-func marked(person string) string {
+// favoritedBy tells whether the person marked the result.
+func favoritedBy(person string) string {
 	return `EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id)`
 }
 
@@ -83,41 +83,41 @@ func scanItem(row sqldb.Scanner) (i Item, err error) {
 	return i, err
 }
 
-func items(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Place, limit int) ([]Item, error) {
-	q := ofAccounts(v, `''`)
-	q.add(` AND r.type <> 'TEXT'`)
+func queryItems(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Place, limit int) ([]Item, error) {
+	q := selectItems(v, `''`)
+	q.appendText(` AND r.type <> 'TEXT'`)
 	if len(f.ToolIDs) > 0 {
-		q.add(` AND r.tool_id IN `, q.list(f.ToolIDs))
+		q.appendText(` AND r.tool_id IN `, q.addArgs(f.ToolIDs))
 	}
 	if f.Shape != "" {
-		q.add(` AND r.shape = `, q.arg(f.Shape))
+		q.appendText(` AND r.shape = `, q.addArg(f.Shape))
 	}
 	if f.Resolution != "" {
-		q.add(` AND r.resolution = `, q.arg(f.Resolution))
+		q.appendText(` AND r.resolution = `, q.addArg(f.Resolution))
 	}
 	if f.Favorited != nil {
-		q.add(` AND `)
+		q.appendText(` AND `)
 		if !*f.Favorited {
-			q.add(`NOT `)
+			q.appendText(`NOT `)
 		}
-		q.add(marked("$1"))
+		q.appendText(favoritedBy("$1"))
 	}
 	if !f.From.IsZero() {
-		q.add(` AND r.created >= `, q.arg(f.From.UnixMicro()))
+		q.appendText(` AND r.created >= `, q.addArg(f.From.UnixMicro()))
 	}
 	if !f.Until.IsZero() {
-		q.add(` AND r.created < `, q.arg(f.Until.UnixMicro()))
+		q.appendText(` AND r.created < `, q.addArg(f.Until.UnixMicro()))
 	}
 	if after != nil {
-		q.add(` AND (r.created, r.id) < (`, q.arg(after.Created.UnixMicro()), `, `, q.arg(after.ID), `)`)
+		q.appendText(` AND (r.created, r.id) < (`, q.addArg(after.Created.UnixMicro()), `, `, q.addArg(after.ID), `)`)
 	}
-	q.add(` ORDER BY r.created DESC, r.id DESC LIMIT `, q.arg(limit))
+	q.appendText(` ORDER BY r.created DESC, r.id DESC LIMIT `, q.addArg(limit))
 	return sqldb.All(ctx, tx, q.text.String(), q.args, scanItem)
 }
 
-func item(ctx context.Context, tx *sqldb.Tx, v Viewer, run, result string) (Item, error) {
-	q := ofAccounts(v, `n.inputs`)
-	q.add(` AND n.library_id = `, q.arg(run), ` AND r.id = `, q.arg(result))
+func queryItem(ctx context.Context, tx *sqldb.Tx, v Viewer, run, result string) (Item, error) {
+	q := selectItems(v, `n.inputs`)
+	q.appendText(` AND n.library_id = `, q.addArg(run), ` AND r.id = `, q.addArg(result))
 	return scanItem(tx.QueryRow(ctx, q.text.String(), q.args...))
 }
 
@@ -174,12 +174,12 @@ func eraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, li
 		last = f.id
 	}
 	q := &query{}
-	now := q.arg(sqldb.At(tx.Now))
+	now := q.addArg(sqldb.At(tx.Now))
 	if _, err := tx.Exec(ctx, `
-		UPDATE upload SET name = '', deleted = coalesce(deleted, `+now+`) WHERE (name <> '' OR deleted IS NULL) AND id IN `+q.list(ids), q.args...); err != nil {
+		UPDATE upload SET name = '', deleted = coalesce(deleted, `+now+`) WHERE (name <> '' OR deleted IS NULL) AND id IN `+q.addArgs(ids), q.args...); err != nil {
 		return "", err
 	}
-	if err := plainAssets(ctx, tx, assets); err != nil {
+	if err := eraseBlurhashes(ctx, tx, assets); err != nil {
 		return "", err
 	}
 	return last, releaseFiles(ctx, tx, assets)
@@ -190,7 +190,7 @@ func eraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, li
 func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	q := &query{}
 	type made struct{ id, asset string }
-	found, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+q.list(runIDs), q.args, func(row sqldb.Scanner) (m made, err error) {
+	found, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+q.addArgs(runIDs), q.args, func(row sqldb.Scanner) (m made, err error) {
 		err = row.Scan(&m.id, &m.asset)
 		return m, err
 	})
@@ -198,7 +198,7 @@ func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 		return err
 	}
 	q = &query{}
-	assets, err := sqldb.All(ctx, tx, `SELECT asset_id FROM run_input WHERE run_id IN `+q.list(runIDs), q.args, one[string])
+	assets, err := sqldb.All(ctx, tx, `SELECT asset_id FROM run_input WHERE run_id IN `+q.addArgs(runIDs), q.args, scanOne[string])
 	if err != nil {
 		return err
 	}
@@ -207,29 +207,29 @@ func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 		results = append(results, m.id)
 		files = append(files, m.asset)
 	}
-	for some := range slices.Chunk(results, batch) {
+	for some := range slices.Chunk(results, sweepBatch) {
 		q := &query{}
-		now := q.arg(sqldb.At(tx.Now))
+		now := q.addArg(sqldb.At(tx.Now))
 		if _, err := tx.Exec(ctx, `
-			UPDATE result SET deleted = coalesce(deleted, `+now+`), note = '' WHERE (deleted IS NULL OR note <> '') AND id IN `+q.list(some), q.args...); err != nil {
+			UPDATE result SET deleted = coalesce(deleted, `+now+`), note = '' WHERE (deleted IS NULL OR note <> '') AND id IN `+q.addArgs(some), q.args...); err != nil {
 			return err
 		}
 		q = &query{}
-		if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN `+q.list(some), q.args...); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN `+q.addArgs(some), q.args...); err != nil {
 			return err
 		}
 	}
-	if err := plainAssets(ctx, tx, append(assets, files...)); err != nil {
+	if err := eraseBlurhashes(ctx, tx, append(assets, files...)); err != nil {
 		return err
 	}
 	return releaseFiles(ctx, tx, files)
 }
 
-// plainAssets takes from files what shows what is in them.
-func plainAssets(ctx context.Context, tx *sqldb.Tx, ids []string) error {
-	for some := range slices.Chunk(ids, batch) {
+// eraseBlurhashes takes from files what shows what is in them.
+func eraseBlurhashes(ctx context.Context, tx *sqldb.Tx, ids []string) error {
+	for some := range slices.Chunk(ids, sweepBatch) {
 		q := &query{}
-		if _, err := tx.Exec(ctx, `UPDATE asset SET blurhash = '' WHERE blurhash <> '' AND id IN `+q.list(some), q.args...); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE asset SET blurhash = '' WHERE blurhash <> '' AND id IN `+q.addArgs(some), q.args...); err != nil {
 			return err
 		}
 	}
@@ -269,48 +269,48 @@ func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result strin
 	return assetID, err
 }
 
-const shownColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blob, a.thumb, a.preview`
+const referencedColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blob, a.thumb, a.preview`
 
-func (s *Shown) scan(row sqldb.Scanner, k *Keys, first ...any) error {
+func (s *Shown) scanFile(row sqldb.Scanner, k *Keys, first ...any) error {
 	var ms int64
 	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &k.Blob, &k.Thumb, &k.Preview)...)
 	s.Duration = time.Duration(ms) * time.Millisecond
 	return err
 }
 
-// shownUploads puts those uploads into all that there are.
-func shownUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+// referencedUploads puts those uploads into all that there are.
+func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
 	in, args := sqldb.In(refs, accountID)
 	return tx.Each(ctx, `
-		SELECT u.id, u.name, `+shownColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
+		SELECT u.id, u.name, `+referencedColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
 		WHERE u.account_id = $1 AND a.account_id = $1 AND u.deleted IS NULL AND a.gone IS NULL AND u.id IN `+in, args,
 		func(row sqldb.Scanner) error {
 			s := Shown{Kind: OfUpload}
 			var name string
 			var k Keys
-			err := s.scan(row, &k, &s.ID, &name)
+			err := s.scanFile(row, &k, &s.ID, &name)
 			s.Names = namesOf(name, k)
 			all[s.ID] = s
 			return err
 		})
 }
 
-// shownResults puts those results into all that there are.
-func shownResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+// referencedResults puts those results into all that there are.
+func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
 	ids := make([]string, len(refs))
 	for i, ref := range refs {
-		_, ids[i], _ = split(ref)
+		_, ids[i], _ = splitItemID(ref)
 	}
 	in, args := sqldb.In(ids, accountID)
 	return tx.Each(ctx, `
-		SELECT n.library_id, r.id, coalesce(t.slug, 'result'), `+shownColumns+`
+		SELECT n.library_id, r.id, coalesce(t.slug, 'result'), `+referencedColumns+`
 		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
 		WHERE r.account_id = $1 AND a.account_id = $1 AND r.deleted IS NULL AND a.gone IS NULL AND r.id IN `+in, args,
 		func(row sqldb.Scanner) error {
 			s := Shown{Kind: OfResult}
 			var run, tool string
 			var k Keys
-			err := s.scan(row, &k, &run, &s.ID, &tool)
+			err := s.scanFile(row, &k, &run, &s.ID, &tool)
 			s.Names = ResultNames(tool, s.ID, k)
 			all[run+":"+s.ID] = s
 			return err
@@ -324,53 +324,53 @@ const suspended = `coalesce((SELECT p.suspended FROM person p WHERE p.id = $2), 
 
 const storedColumns = suspended + `, a.mime_type, a.size_bytes, a.sha256, a.blob, a.thumb, a.preview`
 
-func (s *stored) columns(first ...any) []any {
+func (s *storedFile) scanTargets(first ...any) []any {
 	a := &s.asset
 	return append(first, &s.suspended, &a.MimeType, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
 }
 
-func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT u.account_id, u.deleted IS NOT NULL OR a.gone IS NOT NULL, u.name, `+storedColumns+`
-		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead, &s.name)...)
+		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.name)...)
 	return s, err
 }
 
-func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT r.account_id, r.deleted IS NOT NULL OR a.gone IS NOT NULL, coalesce(t.slug, 'result'), `+storedColumns+`
 		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.id = $1`, id, viewerID).
-		Scan(s.columns(&s.accountID, &s.dead, &s.tool)...)
+		Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.tool)...)
 	return s, err
 }
 
 // storedInput is a file that a run works on, for as long as one does.
-func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT a.account_id, a.gone IS NOT NULL OR NOT EXISTS (
 			SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = a.id AND n.status = 'pending'), `+storedColumns+`
-		FROM asset a WHERE a.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead)...)
+		FROM asset a WHERE a.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable)...)
 	return s, err
 }
 
-func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
 	err = db.QueryRow(ctx, `SELECT account_id, status <> 'pending', preview, `+suspended+` FROM run WHERE id = $1`, id, viewerID).
-		Scan(&s.accountID, &s.dead, &s.asset.Preview, &s.suspended)
+		Scan(&s.accountID, &s.unavailable, &s.asset.Preview, &s.suspended)
 	return s, err
 }
 
 // The end of things.
 
-// words are the columns of things that go when the thing is deleted.
-var words = map[string]string{"upload": "", "result": ", note = ''"}
+// textColumns are the columns of things that go when the thing is deleted.
+var textColumns = map[string]string{"upload": "", "result": ", note = ''"}
 
-// expire marks what was created before a time as deleted, some of it, and gives
+// expireRows marks what was created before a time as deleted, some of it, and gives
 // its files.
-func expire(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) ([]string, error) {
+func expireRows(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) ([]string, error) {
 	return sqldb.All(ctx, tx, `
-		UPDATE `+table+` SET deleted = $1`+words[table]+` WHERE deleted IS NULL AND id IN (
+		UPDATE `+table+` SET deleted = $1`+textColumns[table]+` WHERE deleted IS NULL AND id IN (
 			SELECT id FROM `+table+` WHERE deleted IS NULL AND created < $2 ORDER BY created LIMIT $3)
-		RETURNING asset_id`, []any{sqldb.At(tx.Now), before.UnixMicro(), batch}, one[string])
+		RETURNING asset_id`, []any{sqldb.At(tx.Now), before.UnixMicro(), sweepBatch}, scanOne[string])
 }
 
 // unowned are files that have bytes and that nobody has needed since the time $1.
@@ -379,7 +379,7 @@ const unowned = `asset.gone IS NULL AND asset.created < $1
 	AND NOT EXISTS (SELECT 1 FROM result r WHERE r.asset_id = asset.id AND (r.deleted IS NULL OR r.deleted >= $1))
 	AND NOT EXISTS (SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = asset.id AND n.status = 'pending')`
 
-func one[T any](row sqldb.Scanner) (v T, err error) {
+func scanOne[T any](row sqldb.Scanner) (v T, err error) {
 	err = row.Scan(&v)
 	return v, err
 }
@@ -387,13 +387,13 @@ func one[T any](row sqldb.Scanner) (v T, err error) {
 // unownedAfter gives some files without an owner, in the order of their ids.
 func unownedAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id > $2 AND `+unowned+` ORDER BY id LIMIT $3`,
-		[]any{before.UnixMicro(), id, batch}, one[string])
+		[]any{before.UnixMicro(), id, sweepBatch}, scanOne[string])
 }
 
 // stillUnowned gives those of the files that still have no owner.
 func stillUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
 	q := &query{args: []any{before.UnixMicro()}}
-	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id IN `+q.list(ids)+` AND `+unowned+` ORDER BY id`+tx.Dialect.ForUpdate, q.args, one[string])
+	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id IN `+q.addArgs(ids)+` AND `+unowned+` ORDER BY id`+tx.Dialect.ForUpdate, q.args, scanOne[string])
 }
 
 // markGone marks files as gone, and gives the keys of their bytes, and how many
@@ -403,7 +403,7 @@ func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time)
 	var rows [][3]string
 	removed = map[string]int64{}
 	err = tx.Each(ctx, `
-		UPDATE asset SET gone = `+q.arg(sqldb.At(tx.Now))+` WHERE released IS NOT NULL AND id IN `+q.list(ids)+` AND `+unowned+`
+		UPDATE asset SET gone = `+q.addArg(sqldb.At(tx.Now))+` WHERE released IS NOT NULL AND id IN `+q.addArgs(ids)+` AND `+unowned+`
 		RETURNING blob, thumb, preview, account_id, stored_bytes`, q.args, func(row sqldb.Scanner) error {
 		var k [3]string
 		var accountID string
@@ -413,7 +413,7 @@ func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time)
 		removed[accountID] += bytes
 		return err
 	})
-	return flat(rows), removed, err
+	return flattenKeys(rows), removed, err
 }
 
 func scanKeys(row sqldb.Scanner) (k [3]string, err error) {
@@ -421,8 +421,8 @@ func scanKeys(row sqldb.Scanner) (k [3]string, err error) {
 	return k, err
 }
 
-// flat gives the keys that there are.
-func flat(rows [][3]string) (keys []string) {
+// flattenKeys gives the keys that there are.
+func flattenKeys(rows [][3]string) (keys []string) {
 	for _, row := range rows {
 		for _, key := range row {
 			if key != "" {
@@ -433,33 +433,33 @@ func flat(rows [][3]string) (keys []string) {
 	return keys
 }
 
-// keysOf gives the keys of those files that have bytes.
-func keysOf(ctx context.Context, tx *sqldb.Tx, ids []string) ([]string, error) {
+// blobKeysOf gives the keys of those files that have bytes.
+func blobKeysOf(ctx context.Context, tx *sqldb.Tx, ids []string) ([]string, error) {
 	q := &query{}
-	rows, err := sqldb.All(ctx, tx, `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND id IN `+q.list(ids), q.args, scanKeys)
-	return flat(rows), err
+	rows, err := sqldb.All(ctx, tx, `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND id IN `+q.addArgs(ids), q.args, scanKeys)
+	return flattenKeys(rows), err
 }
 
-// namedKeys gives those keys, and perhaps others, that any file names. There
+// referencedKeys gives those keys, and perhaps others, that any file names. There
 // are no indexes for it: it is for the few keys that look left behind.
-func namedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
+func referencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	q := &query{}
-	in := q.list(keys)
+	in := q.addArgs(keys)
 	rows, err := sqldb.All(ctx, tx, `
 		SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND (blob IN `+in+` OR thumb IN `+in+` OR preview IN `+in+`)`, q.args, scanKeys)
-	return flat(rows), err
+	return flattenKeys(rows), err
 }
 
-// shownKeys gives those keys that a pending run shows.
-func shownKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
+// usedPreviewKeys gives those keys that a pending run shows.
+func usedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	q := &query{}
-	return sqldb.All(ctx, tx, `SELECT preview FROM run WHERE status = 'pending' AND preview IN `+q.list(keys), q.args, one[string])
+	return sqldb.All(ctx, tx, `SELECT preview FROM run WHERE status = 'pending' AND preview IN `+q.addArgs(keys), q.args, scanOne[string])
 }
 
 // filesAfter gives some files that have bytes, in the order of their ids.
 func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, error) {
 	return sqldb.All(ctx, tx, `SELECT id, size_bytes, sha256, blob, thumb, preview FROM asset WHERE id > $1 AND gone IS NULL ORDER BY id LIMIT $2`,
-		[]any{id, batch}, func(row sqldb.Scanner) (a asset.Asset, err error) {
+		[]any{id, sweepBatch}, func(row sqldb.Scanner) (a asset.Asset, err error) {
 			err = row.Scan(&a.ID, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
 			return a, err
 		})
@@ -487,8 +487,8 @@ func removeHolds(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// holdsFiles tells whether somebody holds files. Holds that have ended go.
-func holdsFiles(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
+// hasSweepHold tells whether somebody holds files. Holds that have ended go.
+func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
 	if _, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE until <= $1`, sqldb.At(tx.Now)); err != nil {
 		return false, err
 	}

@@ -19,8 +19,8 @@ import (
 // SQLite runs writing transactions one after the other. So a file is marked
 // before the hold begins, and the copy says that it is gone, or after the hold.
 const (
-	holdLasts = 5 * time.Minute
-	holdEvery = time.Minute // renewed
+	holdDuration      = 5 * time.Minute
+	holdRenewInterval = time.Minute // renewed
 )
 
 // Hold keeps Sweep from removing the bytes of files. It is for the embedded
@@ -39,18 +39,18 @@ var ErrHoldLapsed = errors.New("files were not held all the time")
 // HoldFiles begins to hold. Release ends it.
 func HoldFiles(ctx context.Context, db *sqldb.DB) (*Hold, error) {
 	h := &Hold{db: db, id: ids.New()}
-	err := db.Write(ctx, func(tx *sqldb.Tx) error { return insertHold(ctx, tx, h.id, tx.Now.Add(holdLasts)) })
+	err := db.Write(ctx, func(tx *sqldb.Tx) error { return insertHold(ctx, tx, h.id, tx.Now.Add(holdDuration)) })
 	if err != nil {
 		return nil, fmt.Errorf("hold files: %w", err)
 	}
 	ctx, h.stop = context.WithCancel(ctx)
-	h.done.Go(func() { h.keep(ctx) })
+	h.done.Go(func() { h.renewLoop(ctx) })
 	return h, nil
 }
 
-// keep renews the hold until ctx ends or the hold has lapsed.
-func (h *Hold) keep(ctx context.Context) {
-	tick := time.NewTicker(holdEvery)
+// renewLoop renews the hold until ctx ends or the hold has lapsed.
+func (h *Hold) renewLoop(ctx context.Context) {
+	tick := time.NewTicker(holdRenewInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -60,7 +60,7 @@ func (h *Hold) keep(ctx context.Context) {
 		}
 		renewed := false
 		err := h.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			renewed, err = renewHold(ctx, tx, h.id, tx.Now.Add(holdLasts))
+			renewed, err = renewHold(ctx, tx, h.id, tx.Now.Add(holdDuration))
 			return err
 		})
 		if err == nil && !renewed {

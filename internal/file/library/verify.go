@@ -18,7 +18,7 @@ import (
 // one that is not what its row says. It returns an error where it could not
 // look at all.
 func (l *Library) VerifyFiles(ctx context.Context, tell func(problem string)) error {
-	return l.verifyEach(ctx, l.verify, tell)
+	return l.verifyEach(ctx, l.verifyBytes, tell)
 }
 
 // VerifySizes is VerifyFiles without reading the bytes: it tells of those that
@@ -33,7 +33,7 @@ func (l *Library) verifyEach(ctx context.Context, verify func(context.Context, a
 		if err != nil {
 			return err
 		}
-		if problem != "" && !l.gone(ctx, a.ID) { // a sweep may have been by
+		if problem != "" && !l.isGone(ctx, a.ID) { // a sweep may have been by
 			tell("asset " + a.ID + ": " + problem)
 		}
 		return nil
@@ -61,15 +61,15 @@ func (l *Library) EachFile(ctx context.Context, do func(asset.Asset) error) erro
 	}
 }
 
-func (l *Library) verify(ctx context.Context, a asset.Asset) (problem string, err error) {
+func (l *Library) verifyBytes(ctx context.Context, a asset.Asset) (problem string, err error) {
 	r, _, err := l.Blobs.Open(ctx, a.Blob, 0, -1)
 	if err != nil {
-		return ill(err, "no bytes at "+a.Blob)
+		return classifyReadError(err, "no bytes at "+a.Blob)
 	}
 	sum := sha256.New()
 	n, err := io.Copy(sum, r)
 	if err = errors.Join(err, r.Close()); err != nil {
-		return ill(err, "")
+		return classifyReadError(err, "")
 	}
 	if n != a.Size {
 		return fmt.Sprintf("%d bytes at %s, want %d", n, a.Blob, a.Size), nil
@@ -77,36 +77,36 @@ func (l *Library) verify(ctx context.Context, a asset.Asset) (problem string, er
 	if hex.EncodeToString(sum.Sum(nil)) != a.SHA256 {
 		return "other bytes at " + a.Blob + " than were stored", nil
 	}
-	return l.verifyCompanions(ctx, a)
+	return l.verifyPictures(ctx, a)
 }
 
 // verifySize is verify by what the store says about a file.
 func (l *Library) verifySize(ctx context.Context, a asset.Asset) (problem string, err error) {
 	info, err := l.Blobs.Stat(ctx, a.Blob)
 	if err != nil {
-		return ill(err, "no bytes at "+a.Blob)
+		return classifyReadError(err, "no bytes at "+a.Blob)
 	}
 	if info.Size != a.Size {
 		return fmt.Sprintf("%d bytes at %s, want %d", info.Size, a.Blob, a.Size), nil
 	}
-	return l.verifyCompanions(ctx, a)
+	return l.verifyPictures(ctx, a)
 }
 
-// verifyCompanions looks whether the pictures of a file are there.
-func (l *Library) verifyCompanions(ctx context.Context, a asset.Asset) (problem string, err error) {
+// verifyPictures looks whether the pictures of a file are there.
+func (l *Library) verifyPictures(ctx context.Context, a asset.Asset) (problem string, err error) {
 	for _, key := range []string{a.Thumb, a.Preview} {
 		if key == "" {
 			continue
 		}
 		if _, err := l.Blobs.Stat(ctx, key); err != nil {
-			return ill(err, "no bytes at "+key)
+			return classifyReadError(err, "no bytes at "+key)
 		}
 	}
 	return "", nil
 }
 
-// ill tells a file that can't be read from a store that can't be.
-func ill(err error, missing string) (problem string, _ error) {
+// classifyReadError tells a file that can't be read from a store that can't be.
+func classifyReadError(err error, missing string) (problem string, _ error) {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), fault.Is(err, fault.Unavailable):
 		return "", err
@@ -116,8 +116,8 @@ func ill(err error, missing string) (problem string, _ error) {
 	return err.Error(), nil
 }
 
-// gone tells whether the bytes of a file were removed on purpose by now.
-func (l *Library) gone(ctx context.Context, id string) (gone bool) {
+// isGone tells whether the bytes of a file were removed on purpose by now.
+func (l *Library) isGone(ctx context.Context, id string) (gone bool) {
 	err := l.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		a, err := asset.Get(ctx, tx, id)
 		gone = !a.Gone.IsZero()

@@ -25,7 +25,7 @@ type Limits struct {
 	Memory *memory.Budget
 }
 
-func (l Limits) filled() Limits {
+func (l Limits) withDefaults() Limits {
 	fill := func(v *int64, standard int64) {
 		if *v <= 0 {
 			*v = standard
@@ -50,7 +50,7 @@ type Lab struct {
 
 // NewLab makes a lab with these limits.
 func NewLab(l Limits) *Lab {
-	return &Lab{limits: l.filled()}
+	return &Lab{limits: l.withDefaults()}
 }
 
 // Turn says whose file it is, and how long it may wait to be decoded.
@@ -73,7 +73,7 @@ type Facts struct {
 // and duration are held against the limits before anything is decoded. Where
 // its turn does not come in time, the failure is Unavailable.
 func (l *Lab) Examine(ctx context.Context, t Turn, f Format, src io.ReaderAt, size int64) (Facts, error) {
-	return l.look(ctx, t, f, newSource(ctx, src, size), true)
+	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), true)
 }
 
 // Measure is Examine without decoding pictures, which takes far longer than all
@@ -81,11 +81,11 @@ func (l *Lab) Examine(ctx context.Context, t Turn, f Format, src io.ReaderAt, si
 // and makes no thumbnail. Damage inside of compressed pixels is left to whoever
 // decodes them.
 func (l *Lab) Measure(ctx context.Context, t Turn, f Format, src io.ReaderAt, size int64) (Facts, error) {
-	return l.look(ctx, t, f, newSource(ctx, src, size), false)
+	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), false)
 }
 
-func (l *Lab) look(ctx context.Context, t Turn, f Format, s *source, decodes bool) (Facts, error) {
-	facts, err := l.examine(ctx, t, f, s, decodes)
+func (l *Lab) analyzeSource(ctx context.Context, t Turn, f Format, s *source, decodes bool) (Facts, error) {
+	facts, err := l.analyzeFormat(ctx, t, f, s, decodes)
 	if s.err != nil { // what a decoder makes of it says less
 		err = s.err
 	}
@@ -95,38 +95,38 @@ func (l *Lab) look(ctx context.Context, t Turn, f Format, s *source, decodes boo
 	return facts, nil
 }
 
-func (l *Lab) examine(ctx context.Context, t Turn, f Format, s *source, decodes bool) (Facts, error) {
+func (l *Lab) analyzeFormat(ctx context.Context, t Turn, f Format, s *source, decodes bool) (Facts, error) {
 	facts := Facts{Format: f}
 	if f.Type == Text {
 		return facts, checkText(s)
 	}
-	head, err := s.peek(0, int(min(s.size, HeadLength)))
+	head, err := s.peekBytes(0, int(min(s.size, HeadLength)))
 	if err != nil {
-		return facts, early(f.Type, err)
+		return facts, readError(f.Type, err)
 	}
 	if found, ok := Sniff(head); !ok || found.MimeType != f.MimeType {
-		return facts, broken(f.Type, "it is no "+f.MimeType)
+		return facts, damagedError(f.Type, "it is no "+f.MimeType)
 	}
 	switch f.MimeType {
 	case mp4Format.MimeType, movFormat.MimeType:
-		return l.film(facts, s, isoFilm)
+		return l.measureVideo(facts, s, measureMP4)
 	case webmFormat.MimeType:
-		return l.film(facts, s, webmFilm)
+		return l.measureVideo(facts, s, measureWebM)
 	case mp3Format.MimeType:
-		return l.sound(facts, s, mp3Duration)
+		return l.measureAudio(facts, s, mp3Duration)
 	case wavFormat.MimeType:
-		return l.sound(facts, s, wavDuration)
+		return l.measureAudio(facts, s, wavDuration)
 	case flacFormat.MimeType:
-		return l.sound(facts, s, flacDuration)
+		return l.measureAudio(facts, s, flacDuration)
 	case oggFormat.MimeType:
-		return l.sound(facts, s, oggDuration)
+		return l.measureAudio(facts, s, oggDuration)
 	case glbFormat.MimeType:
-		return facts, l.model(ctx, t, s)
+		return facts, l.checkModel(ctx, t, s)
 	}
-	return l.picture(ctx, t, facts, s, decodes)
+	return l.analyzePicture(ctx, t, facts, s, decodes)
 }
 
-func (l *Lab) film(facts Facts, s *source, measure func(*source) (film, error)) (Facts, error) {
+func (l *Lab) measureVideo(facts Facts, s *source, measure func(*source) (videoInfo, error)) (Facts, error) {
 	m, err := measure(s)
 	if err != nil {
 		return facts, err
@@ -140,7 +140,7 @@ func (l *Lab) film(facts Facts, s *source, measure func(*source) (film, error)) 
 	return facts, l.checkDuration(Video, m.duration)
 }
 
-func (l *Lab) sound(facts Facts, s *source, measure func(*source) (time.Duration, error)) (Facts, error) {
+func (l *Lab) measureAudio(facts Facts, s *source, measure func(*source) (time.Duration, error)) (Facts, error) {
 	var err error
 	if facts.Duration, err = measure(s); err != nil {
 		return facts, err
@@ -148,20 +148,20 @@ func (l *Lab) sound(facts Facts, s *source, measure func(*source) (time.Duration
 	return facts, l.checkDuration(Audio, facts.Duration)
 }
 
-func (l *Lab) model(ctx context.Context, t Turn, s *source) error {
-	at, err := scene(s)
+func (l *Lab) checkModel(ctx context.Context, t Turn, s *source) error {
+	at, err := findScene(s)
 	if err != nil {
 		return err
 	}
 	need := sceneMemory * (at.to - at.from)
-	return l.within(ctx, t, Model, need, laneOf(need, 0), func() error { return checkScene(s, at) })
+	return l.runWithMemory(ctx, t, Model, need, memoryLane(need, 0), func() error { return checkScene(s, at) })
 }
 
 // largePixels is from where on a picture counts as large, however few bytes each
 // pixel takes: decoding it takes long.
 const largePixels = 16_000_000
 
-func laneOf(bytes, pixels int64) memory.Lane {
+func memoryLane(bytes, pixels int64) memory.Lane {
 	if bytes > memory.LargeBytes || pixels > largePixels {
 		return memory.Large
 	}
@@ -172,8 +172,8 @@ func laneOf(bytes, pixels int64) memory.Lane {
 // decoded in time.
 const retryAfter = 10 * time.Second
 
-// within does work that needs memory when its turn has come.
-func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane memory.Lane, work func() error) error {
+// runWithMemory does work that needs memory when its turn has come.
+func (l *Lab) runWithMemory(ctx context.Context, t Turn, kind Type, bytes int64, lane memory.Lane, work func() error) error {
 	if lane == memory.Large {
 		large := work
 		work = func() (err error) {
@@ -195,7 +195,7 @@ func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane m
 	switch {
 	case err == nil:
 	case errors.Is(err, memory.ErrNeverFits):
-		return l.neverFits(kind, bytes, lane)
+		return l.memoryError(kind, bytes, lane)
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait for memory: %w", ctx.Err())
 	default:
@@ -205,18 +205,18 @@ func (l *Lab) within(ctx context.Context, t Turn, kind Type, bytes int64, lane m
 	return work()
 }
 
-// neverFits is the fault for a file that takes more memory than the lane ever has.
-func (l *Lab) neverFits(kind Type, bytes int64, lane memory.Lane) error {
+// memoryError is the fault for a file that takes more memory than the lane ever has.
+func (l *Lab) memoryError(kind Type, bytes int64, lane memory.Lane) error {
 	const mega = 1 << 20
 	most := l.limits.Memory.Most(lane)
-	text := fmt.Sprintf("The %s is too large: reading it takes %d MB of memory, and this server has %d MB for that.", kind.noun(), bytes/mega+1, most/mega)
+	text := fmt.Sprintf("The %s is too large: reading it takes %d MB of memory, and this server has %d MB for that.", kind.displayName(), bytes/mega+1, most/mega)
 	return fault.New(fault.Invalid, text).With("limit_memory_bytes", most)
 }
 
 func (l *Lab) checkPixels(t Type, width, height int) error {
 	if int64(width) > l.limits.Pixels/int64(max(height, 1)) {
 		millions := strconv.FormatFloat(float64(l.limits.Pixels)/1e6, 'f', -1, 64)
-		return fault.New(fault.Invalid, "The "+t.noun()+" has more than "+millions+" megapixels.").With("limit_pixels", l.limits.Pixels)
+		return fault.New(fault.Invalid, "The "+t.displayName()+" has more than "+millions+" megapixels.").With("limit_pixels", l.limits.Pixels)
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func (l *Lab) checkDuration(t Type, d time.Duration) error {
 		if l.limits.Duration%time.Minute == 0 {
 			most = fmt.Sprintf("%d minutes", int(l.limits.Duration.Minutes()))
 		}
-		return fault.New(fault.Invalid, "The "+t.noun()+" is longer than "+most+".").With("limit_seconds", l.limits.Duration.Seconds())
+		return fault.New(fault.Invalid, "The "+t.displayName()+" is longer than "+most+".").With("limit_seconds", l.limits.Duration.Seconds())
 	}
 	return nil
 }

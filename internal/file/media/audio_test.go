@@ -80,17 +80,17 @@ func flac(rate, samples int) string {
 	return "fLaC\x00\x00\x00\x22" + info + "\x84\x00\x00\x04text" + "\xff\xf8frame"
 }
 
-func oggPage(flags byte, granule, serial int, body string) string {
+func parseOggPage(flags byte, granule, serial int, body string) string {
 	return "OggS\x00" + string([]byte{flags}) + le64(granule) + le32(serial) + le32(0) + le32(0) + "\x01" + string([]byte{byte(len(body))}) + body
 }
 
 func vorbis(rate, samples int) string {
 	head := "\x01vorbis" + le32(0) + "\x02" + le32(rate) + strings.Repeat("\x00", 14)
-	return oggPage(2, 0, 7, head) + oggPage(0, 0, 7, "comment") + oggPage(0, samples, 7, "sound") + oggPage(4, -1, 7, "OggS\x00")
+	return parseOggPage(2, 0, 7, head) + parseOggPage(0, 0, 7, "comment") + parseOggPage(0, samples, 7, "sound") + parseOggPage(4, -1, 7, "OggS\x00")
 }
 
 func opus(samples int) string {
-	return oggPage(2, 0, 7, "OpusHead\x01\x02"+le16(312)+le32(44100)+"\x00\x00\x00") + oggPage(0, 0, 7, "OpusTags") + oggPage(4, samples+312, 7, "sound")
+	return parseOggPage(2, 0, 7, "OpusHead\x01\x02"+le16(312)+le32(44100)+"\x00\x00\x00") + parseOggPage(0, 0, 7, "OpusTags") + parseOggPage(4, samples+312, 7, "sound")
 }
 
 func glb(scene string) string {
@@ -101,7 +101,7 @@ func glb(scene string) string {
 	return "glTF" + le32(2) + le32(len(body)+12) + body
 }
 
-const scene = `{"asset":{"version":"2.0"},"buffers":[{"uri":"http://127.0.0.1:1/x.bin","byteLength":4}]}`
+const findScene = `{"asset":{"version":"2.0"},"buffers":[{"uri":"http://127.0.0.1:1/x.bin","byteLength":4}]}`
 
 // sample is a good file and what it is.
 type sample struct {
@@ -126,7 +126,7 @@ var samples = sync.OnceValue(func() []sample {
 		{"heic", heif("heic", "mif1", "heic"), "image/heic", media.Image},
 		{"heic as mif1", heif("mif1", "mif1", "heic"), "image/heic", media.Image},
 		{"heif", heif("mif1", "mif1"), "image/heif", media.Image},
-		{"mp4", mp4("isom", 2500, upright), "video/mp4", media.Video},
+		{"mp4", mp4("isom", 2500, applyOrientation), "video/mp4", media.Video},
 		{"quicktime", mp4("qt  ", 2500, turned), "video/quicktime", media.Video},
 		{"webm", webm("webm", 2500), "video/webm", media.Video},
 		{"webm stream", webmStream(2500), "video/webm", media.Video},
@@ -140,6 +140,6 @@ var samples = sync.OnceValue(func() []sample {
 		{"flac", flac(44100, 110250), "audio/flac", media.Audio},
 		{"vorbis", vorbis(44100, 110250), "audio/ogg", media.Audio},
 		{"opus", opus(120000), "audio/ogg", media.Audio},
-		{"glb", glb(scene), "model/gltf-binary", media.Model},
+		{"glb", glb(findScene), "model/gltf-binary", media.Model},
 	}
 })

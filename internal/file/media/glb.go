@@ -18,21 +18,21 @@ const (
 	sceneMemory = 3 // times its length, to check it
 )
 
-// scene finds the JSON part of a GLB file (glTF 2.0, section 4.4) and checks
+// findScene finds the JSON part of a GLB file (glTF 2.0, section 4.4) and checks
 // that the parts fill the file.
-func scene(s *source) (span, error) {
-	b, err := s.peek(0, 20)
+func findScene(s *source) (span, error) {
+	b, err := s.peekBytes(0, 20)
 	if err != nil {
-		return span{}, early(Model, err)
+		return span{}, readError(Model, err)
 	}
 	if string(b[:4]) != "glTF" || binary.LittleEndian.Uint32(b[4:]) != 2 {
-		return span{}, broken(Model, "no GLB of version 2")
+		return span{}, damagedError(Model, "no GLB of version 2")
 	}
 	if int64(binary.LittleEndian.Uint32(b[8:])) != s.size {
-		return span{}, broken(Model, "another length than the file")
+		return span{}, damagedError(Model, "another length than the file")
 	}
 	if string(b[16:]) != sceneChunk {
-		return span{}, broken(Model, "no scene at its start")
+		return span{}, damagedError(Model, "no scene at its start")
 	}
 	json := span{20, 20 + int64(binary.LittleEndian.Uint32(b[12:]))}
 	if json.to-json.from > maxScene {
@@ -43,13 +43,13 @@ func scene(s *source) (span, error) {
 		if at >= s.size {
 			break
 		}
-		if b, err = s.peek(at, 8); err != nil {
-			return span{}, early(Model, err)
+		if b, err = s.peekBytes(at, 8); err != nil {
+			return span{}, readError(Model, err)
 		}
 		at += 8 + int64(binary.LittleEndian.Uint32(b))
 	}
 	if at != s.size {
-		return span{}, broken(Model, "its parts do not fill it")
+		return span{}, damagedError(Model, "its parts do not fill it")
 	}
 	return json, nil
 }
@@ -59,7 +59,7 @@ func scene(s *source) (span, error) {
 func checkScene(s *source, at span) error {
 	b := make([]byte, at.to-at.from)
 	if n, err := s.ReadAt(b, at.from); n < len(b) {
-		return early(Model, err)
+		return readError(Model, err)
 	}
 	var head struct {
 		Asset *struct {
@@ -67,10 +67,10 @@ func checkScene(s *source, at span) error {
 		} `json:"asset"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return spoilt(Model, err)
+		return wrapDamaged(Model, err)
 	}
 	if head.Asset == nil || head.Asset.Version == "" {
-		return broken(Model, "no asset in its scene")
+		return damagedError(Model, "no asset in its scene")
 	}
 	return nil
 }
@@ -80,13 +80,13 @@ func checkText(s *source) error {
 	if s.size > maxText {
 		return fault.New(fault.Invalid, "The text has more than 1 MiB.")
 	}
-	r := bufio.NewReaderSize(s.reader(), 4*maxPeek)
+	r := bufio.NewReaderSize(s.newReader(), 4*maxPeek)
 	for {
 		switch c, n, err := r.ReadRune(); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return early(Text, err)
+			return readError(Text, err)
 		case c == 0, c == utf8.RuneError && n == 1:
 			return fault.New(fault.Invalid, "The text is not plain UTF-8.")
 		}

@@ -10,33 +10,33 @@ import (
 // The most that a description may list. A large picture of a phone has some
 // hundred tiles.
 const (
-	maxItems   = 4096
-	maxExtents = 8192
-	maxLinks   = 1 << 16
+	maxItems        = 4096
+	maxExtents      = 8192
+	maxAssociations = 1 << 16
 )
 
 // What stays of a description and of the items that it names. All other items
 // (Exif, XMP and other text, thumbnails in unknown codings) become zeros.
 var (
-	metaBoxes     = []string{"hdlr", "pitm", "iinf", "iloc", "iprp", "iref", "idat", "grpl", "dinf"}
-	pictureKinds  = []string{"hvc1", "hev1", "lhv1", "avc1", "jpeg", "grid", "iovl", "iden", "tmap"}
-	describing    = []string{"udes", "crtt", "mdft", "altt", "uuid"} // properties: texts and times
-	errMeta       = errors.New("a description that contradicts itself")
-	errMetaExcess = errors.New("a description with too much in it")
+	metaBoxes        = []string{"hdlr", "pitm", "iinf", "iloc", "iprp", "iref", "idat", "grpl", "dinf"}
+	pictureItemTypes = []string{"hvc1", "hev1", "lhv1", "avc1", "jpeg", "grid", "iovl", "iden", "tmap"}
+	textProperties   = []string{"udes", "crtt", "mdft", "altt", "uuid"} // properties: texts and times
+	errMeta          = errors.New("a description that contradicts itself")
+	errMetaExcess    = errors.New("a description with too much in it")
 )
 
 // heifMeta is the meta box of a picture.
 type heifMeta struct {
-	boxWalk
-	bytes   []byte
-	kinds   map[uint32]string // of items
-	primary uint32
-	extents []extent
-	props   []property
-	of      map[uint32][]int // properties of items, counted from 1
-	links   int
-	idat    box
-	rubbish []box // becomes zeros
+	boxReader
+	bytes        []byte
+	itemTypes    map[uint32]string // of items
+	primary      uint32
+	extents      []extent
+	props        []property
+	itemProps    map[uint32][]int // properties of items, counted from 1
+	associations int
+	idat         box
+	zeroedBoxes  []box // becomes zeros
 }
 
 type extent struct {
@@ -52,22 +52,22 @@ type property struct {
 	quarters      int
 }
 
-func (m *heifMeta) read() error {
+func (m *heifMeta) parseBoxes() error {
 	if len(m.bytes) < 4 {
 		return errMeta
 	}
-	return m.each(4, int64(len(m.bytes)), func(b box) error {
+	return m.visitBoxes(4, int64(len(m.bytes)), func(b box) error {
 		switch {
 		case !slices.Contains(metaBoxes, b.kind):
-			m.rubbish = append(m.rubbish, b)
+			m.zeroedBoxes = append(m.zeroedBoxes, b)
 		case b.kind == "pitm":
-			return m.pitm(m.fields(b))
+			return m.parsePitm(m.readFields(b))
 		case b.kind == "iinf":
-			return m.iinf(b)
+			return m.parseIinf(b)
 		case b.kind == "iloc":
-			return m.iloc(m.fields(b))
+			return m.parseIloc(m.readFields(b))
 		case b.kind == "iprp":
-			return m.iprp(b)
+			return m.parseIprp(b)
 		case b.kind == "idat":
 			if m.idat.end != 0 {
 				return errMeta
@@ -78,53 +78,53 @@ func (m *heifMeta) read() error {
 	})
 }
 
-// fields reads a box with a version number field by field.
-func (m *heifMeta) fields(b box) *fields {
-	f := &fields{rest: m.bytes[b.body:b.end]}
-	head := f.uint(4)
+// readFields reads a box with a version number field by field.
+func (m *heifMeta) readFields(b box) *fieldReader {
+	f := &fieldReader{rest: m.bytes[b.body:b.end]}
+	head := f.readUint(4)
 	f.version = int(head >> 24)
 	f.flags = int(head & 0xffffff)
 	return f
 }
 
-func (m *heifMeta) pitm(f *fields) error {
-	m.primary = uint32(f.uint(2 + 2*min(f.version, 1)))
+func (m *heifMeta) parsePitm(f *fieldReader) error {
+	m.primary = uint32(f.readUint(2 + 2*min(f.version, 1)))
 	return f.err
 }
 
-func (m *heifMeta) iinf(b box) error {
-	f := m.fields(b)
-	f.uint(2 + 2*min(f.version, 1)) // the boxes are counted again
+func (m *heifMeta) parseIinf(b box) error {
+	f := m.readFields(b)
+	f.readUint(2 + 2*min(f.version, 1)) // the boxes are counted again
 	if f.err != nil {
 		return f.err
 	}
-	return m.each(b.end-int64(len(f.rest)), b.end, func(b box) error {
+	return m.visitBoxes(b.end-int64(len(f.rest)), b.end, func(b box) error {
 		if b.kind != "infe" {
 			return nil
 		}
-		f := m.fields(b)
+		f := m.readFields(b)
 		if f.version != 2 && f.version != 3 {
 			return nil // has no kind, so it is no picture
 		}
-		id := uint32(f.uint(2 * (f.version - 1)))
-		f.uint(2)
-		kind := string(f.bytes(4))
-		if len(m.kinds) >= maxItems {
+		id := uint32(f.readUint(2 * (f.version - 1)))
+		f.readUint(2)
+		kind := string(f.readBytes(4))
+		if len(m.itemTypes) >= maxItems {
 			return errMetaExcess
 		}
-		if _, twice := m.kinds[id]; twice {
+		if _, twice := m.itemTypes[id]; twice {
 			return errMeta
 		}
-		m.kinds[id] = kind
+		m.itemTypes[id] = kind
 		return f.err
 	})
 }
 
-func (m *heifMeta) iloc(f *fields) error {
+func (m *heifMeta) parseIloc(f *fieldReader) error {
 	if f.version > 2 || len(m.extents) > 0 {
 		return errMeta
 	}
-	sizes := f.uint(2)
+	sizes := f.readUint(2)
 	offset := int(sizes >> 12)
 	length := int(sizes >> 8 & 15)
 	base := int(sizes >> 4 & 15)
@@ -136,17 +136,17 @@ func (m *heifMeta) iloc(f *fields) error {
 	if f.version == 2 {
 		wide = 4
 	}
-	for count := f.uint(wide); count > 0 && f.err == nil; count-- {
-		e := extent{item: uint32(f.uint(wide))}
+	for count := f.readUint(wide); count > 0 && f.err == nil; count-- {
+		e := extent{item: uint32(f.readUint(wide))}
 		if f.version > 0 {
-			e.method = int(f.uint(2) & 15)
+			e.method = int(f.readUint(2) & 15)
 		}
-		elsewhere := f.uint(2) != 0 // data in another file
-		start := f.uint(base)
-		for n := f.uint(2); n > 0 && f.err == nil; n-- {
-			f.uint(index)
-			from := start + f.uint(offset)
-			to := from + f.uint(length)
+		elsewhere := f.readUint(2) != 0 // data in another file
+		start := f.readUint(base)
+		for n := f.readUint(2); n > 0 && f.err == nil; n-- {
+			f.readUint(index)
+			from := start + f.readUint(offset)
+			to := from + f.readUint(length)
 			if elsewhere || e.method > 1 || from > math.MaxInt64/4 || to > math.MaxInt64/4 || to <= from {
 				return errMeta
 			}
@@ -159,27 +159,27 @@ func (m *heifMeta) iloc(f *fields) error {
 	return f.err
 }
 
-func (m *heifMeta) iprp(b box) error {
-	return m.each(b.body, b.end, func(b box) error {
+func (m *heifMeta) parseIprp(b box) error {
+	return m.visitBoxes(b.body, b.end, func(b box) error {
 		switch b.kind {
 		case "ipco":
-			return m.each(b.body, b.end, m.property)
+			return m.visitBoxes(b.body, b.end, m.parseProperty)
 		case "ipma":
-			return m.ipma(m.fields(b))
+			return m.parseIpma(m.readFields(b))
 		}
 		return nil
 	})
 }
 
-func (m *heifMeta) property(b box) error {
+func (m *heifMeta) parseProperty(b box) error {
 	p := property{kind: b.kind}
 	switch {
-	case slices.Contains(describing, b.kind):
-		m.rubbish = append(m.rubbish, b)
+	case slices.Contains(textProperties, b.kind):
+		m.zeroedBoxes = append(m.zeroedBoxes, b)
 	case b.kind == "ispe":
-		f := m.fields(b)
-		p.width = uint32(f.uint(4))
-		p.height = uint32(f.uint(4))
+		f := m.readFields(b)
+		p.width = uint32(f.readUint(4))
+		p.height = uint32(f.readUint(4))
 		if f.err != nil {
 			return f.err
 		}
@@ -190,44 +190,44 @@ func (m *heifMeta) property(b box) error {
 	return nil
 }
 
-func (m *heifMeta) ipma(f *fields) error {
-	for count := f.uint(4); count > 0 && f.err == nil; count-- {
-		id := uint32(f.uint(2 + 2*min(f.version, 1)))
-		for n := f.uint(1); n > 0 && f.err == nil; n-- {
-			if m.links++; m.links > maxLinks {
+func (m *heifMeta) parseIpma(f *fieldReader) error {
+	for count := f.readUint(4); count > 0 && f.err == nil; count-- {
+		id := uint32(f.readUint(2 + 2*min(f.version, 1)))
+		for n := f.readUint(1); n > 0 && f.err == nil; n-- {
+			if m.associations++; m.associations > maxAssociations {
 				return errMetaExcess
 			}
 			if f.flags&1 != 0 {
-				m.of[id] = append(m.of[id], int(f.uint(2)&0x7fff))
+				m.itemProps[id] = append(m.itemProps[id], int(f.readUint(2)&0x7fff))
 			} else {
-				m.of[id] = append(m.of[id], int(f.uint(1)&0x7f))
+				m.itemProps[id] = append(m.itemProps[id], int(f.readUint(1)&0x7f))
 			}
 		}
 	}
 	return f.err
 }
 
-// spans are where the pictures lie, in the file or in the idat box.
-func (m *heifMeta) spans(method int) []span {
+// pictureSpans are where the pictures lie, in the file or in the idat box.
+func (m *heifMeta) pictureSpans(method int) []span {
 	var all []span
 	for _, e := range m.extents {
-		if e.method == method && slices.Contains(pictureKinds, m.kinds[e.item]) {
+		if e.method == method && slices.Contains(pictureItemTypes, m.itemTypes[e.item]) {
 			all = append(all, e.span)
 		}
 	}
 	return all
 }
 
-// blank overwrites what is no part of a picture.
-func (m *heifMeta) blank() {
-	for _, b := range m.rubbish {
+// zeroMetadata overwrites what is no part of a picture.
+func (m *heifMeta) zeroMetadata() {
+	for _, b := range m.zeroedBoxes {
 		copy(m.bytes[b.start+4:], "free")
 		clear(m.bytes[b.body:b.end])
 	}
 	data := m.bytes[m.idat.body:m.idat.end]
 	at := int64(0)
 	end := int64(len(data))
-	for _, s := range append(merged(m.spans(1)), span{end, end}) {
+	for _, s := range append(mergeSpans(m.pictureSpans(1)), span{end, end}) {
 		if from := min(s.from, end); from > at {
 			clear(data[at:from])
 		}
@@ -235,10 +235,10 @@ func (m *heifMeta) blank() {
 	}
 }
 
-// dimensions are those of the primary picture as it is shown.
-func (m *heifMeta) dimensions() (width, height int) {
+// primaryDimensions are those of the primary picture as it is shown.
+func (m *heifMeta) primaryDimensions() (width, height int) {
 	turned := false
-	for _, i := range m.of[m.primary] {
+	for _, i := range m.itemProps[m.primary] {
 		if i < 1 || i > len(m.props) {
 			continue
 		}
@@ -258,14 +258,14 @@ func (m *heifMeta) dimensions() (width, height int) {
 	return width, height
 }
 
-// fields reads numbers and remembers when there were too few bytes.
-type fields struct {
+// fieldReader reads numbers and remembers when there were too few bytes.
+type fieldReader struct {
 	rest           []byte
 	version, flags int
 	err            error
 }
 
-func (f *fields) bytes(n int) []byte {
+func (f *fieldReader) readBytes(n int) []byte {
 	if n > len(f.rest) {
 		f.err = errMeta
 		f.rest = nil
@@ -276,13 +276,13 @@ func (f *fields) bytes(n int) []byte {
 	return b
 }
 
-// uint reads a big-endian number of up to eight bytes.
-func (f *fields) uint(n int) uint64 {
+// readUint reads a big-endian number of up to eight bytes.
+func (f *fieldReader) readUint(n int) uint64 {
 	if n > 8 {
 		f.err = errMeta
 		return 0
 	}
 	var wide [8]byte
-	copy(wide[8-n:], f.bytes(n))
+	copy(wide[8-n:], f.readBytes(n))
 	return binary.BigEndian.Uint64(wide[:])
 }

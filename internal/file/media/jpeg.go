@@ -13,8 +13,8 @@ import (
 // ten.
 const maxScans = 100
 
-// jpegWalk goes through a JPEG file (ITU T.81, annex B).
-type jpegWalk struct {
+// jpegParser goes through a JPEG file (ITU T.81, annex B).
+type jpegParser struct {
 	*cleaner
 	scans       int
 	components  int
@@ -23,36 +23,36 @@ type jpegWalk struct {
 	rgb         bool
 }
 
-func (j *jpegWalk) start() error {
-	b, err := j.take(2)
+func (j *jpegParser) parseSOI() error {
+	b, err := j.keepBytes(2)
 	if err != nil {
 		return err
 	}
 	if b[0] != 0xff || b[1] != 0xd8 {
-		return broken(Image, "no SOI")
+		return damagedError(Image, "no SOI")
 	}
-	j.step = j.segment
+	j.step = j.parseSegment
 	return nil
 }
 
-// segment treats one marker and what belongs to it. Bytes between segments
+// parseSegment treats one marker and what belongs to it. Bytes between segments
 // belong to nothing and are dropped, as decoders skip them.
-func (j *jpegWalk) segment() error {
+func (j *jpegParser) parseSegment() error {
 	if _, err := j.in.Peek(1); err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
 	ready, _ := j.in.Peek(j.in.Buffered())
 	stray := bytes.IndexByte(ready, 0xff)
 	if stray < 0 {
-		return j.drop(int64(len(ready)))
+		return j.skipBytes(int64(len(ready)))
 	}
-	err := j.drop(int64(stray))
+	err := j.skipBytes(int64(stray))
 	if err != nil {
 		return err
 	}
 	b := byte(0xff)
 	for b == 0xff { // the marker's own, and fill bytes
-		if b, err = j.byte(); err != nil {
+		if b, err = j.readByte(); err != nil {
 			return err
 		}
 	}
@@ -61,61 +61,61 @@ func (j *jpegWalk) segment() error {
 		return nil
 	case b == 0xd9:
 		if j.scans == 0 {
-			return broken(Image, "no scan")
+			return damagedError(Image, "no scan")
 		}
-		j.decodes = true
-		j.cost = j.memory
+		j.canDecode = true
+		j.decodeCost = j.decodeMemory
 		j.out = append(j.out, 0xff, 0xd9)
-		j.step = j.rest
+		j.step = j.skipTrailing
 		return nil
 	}
-	length, err := j.next(2)
+	length, err := j.readBytes(2)
 	if err != nil {
 		return err
 	}
 	head := [4]byte{0xff, b, length[0], length[1]}
 	n := int64(binary.BigEndian.Uint16(length)) - 2
 	if n < 0 {
-		return broken(Image, "a segment below its own length")
+		return damagedError(Image, "a segment below its own length")
 	}
 	switch {
 	case b == 0xc0, b == 0xc1, b == 0xc2:
 		j.out = append(j.out, head[:]...)
-		return j.frame(b, int(n))
+		return j.parseFrameHeader(b, int(n))
 	case b == 0xc4, b == 0xdb, b == 0xdd: // tables, restart interval
 		j.out = append(j.out, head[:]...)
-		j.let(n, false)
+		j.copyBytes(n, false)
 		return nil
 	case b == 0xda:
 		if j.scans++; j.scans > maxScans {
 			return fault.New(fault.Invalid, "The picture is built up in too many steps.")
 		}
 		if j.components == 0 {
-			return broken(Image, "a scan before the frame")
+			return damagedError(Image, "a scan before the frame")
 		}
 		j.out = append(j.out, head[:]...)
-		j.step = j.scan
-		_, err := j.take(int(n))
+		j.step = j.copyScan
+		_, err := j.keepBytes(int(n))
 		return err
 	case 0xe0 <= b && b <= 0xef, b == 0xfe:
-		return j.extra(b, head, n)
+		return j.parseAppSegment(b, head, n)
 	case 0xc3 <= b && b <= 0xcf:
 		return fault.New(fault.Invalid, "This kind of JPEG file is not supported.")
 	}
-	return broken(Image, fmt.Sprintf("marker %#x", b))
+	return damagedError(Image, fmt.Sprintf("marker %#x", b))
 }
 
-// frame reads the header that has the picture's size.
-func (j *jpegWalk) frame(marker byte, n int) error {
+// parseFrameHeader reads the header that has the picture's size.
+func (j *jpegParser) parseFrameHeader(marker byte, n int) error {
 	if j.components != 0 {
-		return broken(Image, "two frames")
+		return damagedError(Image, "two frames")
 	}
-	b, err := j.take(n)
+	b, err := j.keepBytes(n)
 	if err != nil {
 		return err
 	}
 	if n < 6 || n != 6+3*int(b[5]) || b[5] == 0 || b[5] > 4 {
-		return broken(Image, "a frame header of the wrong length")
+		return damagedError(Image, "a frame header of the wrong length")
 	}
 	j.height = int(binary.BigEndian.Uint16(b[1:]))
 	j.width = int(binary.BigEndian.Uint16(b[3:]))
@@ -125,42 +125,42 @@ func (j *jpegWalk) frame(marker byte, n int) error {
 	return nil
 }
 
-// extra treats what is not needed to decode, and keeps little of it: what says
+// parseAppSegment treats what is not needed to decode, and keeps little of it: what says
 // how colours are meant, and which side is up.
-func (j *jpegWalk) extra(marker byte, head [4]byte, n int64) error {
+func (j *jpegParser) parseAppSegment(marker byte, head [4]byte, n int64) error {
 	start, err := j.in.Peek(int(min(n, 14)))
 	if err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
 	is := func(name string, least int) bool { return len(start) >= least && string(start[:len(name)]) == name }
 	switch {
 	case marker == 0xe0 && !j.jfif && is("JFIF\x00", 14):
 		j.jfif = true
 		j.out = append(append(append(j.out, 0xff, 0xe0, 0, 16), start[:12]...), 0, 0) // without its thumbnail
-	case marker == 0xe1 && j.turn == 0 && j.scans == 0 && is("Exif\x00\x00", 6):
+	case marker == 0xe1 && j.orientation == 0 && j.scans == 0 && is("Exif\x00\x00", 6):
 		b := make([]byte, n)
-		if err := j.fill(b); err != nil {
+		if err := j.readFull(b); err != nil {
 			return err
 		}
-		if j.turn = orientation(b[6:]); j.turn > 1 {
-			j.out = append(j.out, exifTurn(j.turn)...)
+		if j.orientation = readOrientation(b[6:]); j.orientation > 1 {
+			j.out = append(j.out, exifOrientation(j.orientation)...)
 		}
 		return nil
 	case marker == 0xe2 && is("ICC_PROFILE\x00", 12):
 		j.out = append(j.out, head[:]...)
-		j.let(n, false)
+		j.copyBytes(n, false)
 		return nil
 	case marker == 0xee && !j.adobe && is("Adobe", 12):
 		j.adobe = true
 		j.out = append(append(j.out, 0xff, 0xee, 0, 14), start[:12]...)
 	}
-	return j.drop(n)
+	return j.skipBytes(n)
 }
 
-// scan copies coded data up to the next marker that is no restart.
-func (j *jpegWalk) scan() error {
+// copyScan copies coded data up to the next marker that is no restart.
+func (j *jpegParser) copyScan() error {
 	if _, err := j.in.Peek(1); err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
 	ready, _ := j.in.Peek(j.in.Buffered())
 	i := bytes.IndexByte(ready, 0xff)
@@ -168,27 +168,27 @@ func (j *jpegWalk) scan() error {
 		i = len(ready)
 	}
 	j.out = append(j.out, ready[:i]...)
-	if err := j.drop(int64(i)); err != nil || i == len(ready) {
+	if err := j.skipBytes(int64(i)); err != nil || i == len(ready) {
 		return err
 	}
 	two, err := j.in.Peek(2)
 	if err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
 	switch m := two[1]; {
 	case m == 0xff:
-		return j.drop(1)
+		return j.skipBytes(1)
 	case m == 0x00, 0xd0 <= m && m <= 0xd7:
 		j.out = append(j.out, two...)
-		return j.drop(2)
+		return j.skipBytes(2)
 	}
-	j.step = j.segment
+	j.step = j.parseSegment
 	return nil
 }
 
-// memory estimates what decoding takes at most. It also tells a file that is
+// decodeMemory estimates what decoding takes at most. It also tells a file that is
 // far too short for its size: each block takes a bit at least.
-func (j *jpegWalk) memory(size int64) (int64, string) {
+func (j *jpegParser) decodeMemory(size int64) (int64, string) {
 	pixels := int64(j.width+32) * int64(j.height+32) // whole blocks
 	if blocks := int64(j.width) * int64(j.height) / 64; size*8 < blocks {
 		return 0, "too few bytes for so many pixels"
@@ -203,9 +203,9 @@ func (j *jpegWalk) memory(size int64) (int64, string) {
 	return pixels * each, ""
 }
 
-// orientation reads which side is up from the first directory of TIFF data, 1
+// readOrientation reads which side is up from the first directory of TIFF data, 1
 // where it does not say.
-func orientation(tiff []byte) int {
+func readOrientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 1
 	}
@@ -234,8 +234,8 @@ func orientation(tiff []byte) int {
 	return 1
 }
 
-// exifTurn is an Exif segment that says which side is up and nothing else.
-func exifTurn(turn int) string {
+// exifOrientation is an Exif segment that says which side is up and nothing else.
+func exifOrientation(turn int) string {
 	return "\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08" +
 		"\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(rune(turn)) + "\x00\x00\x00\x00\x00\x00"
 }

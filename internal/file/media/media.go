@@ -72,8 +72,8 @@ func Formats() []Format {
 	}
 }
 
-// noun is the type in a message.
-func (t Type) noun() string {
+// displayName is the type in a message.
+func (t Type) displayName() string {
 	switch t {
 	case Image:
 		return "picture"
@@ -87,19 +87,19 @@ func (t Type) noun() string {
 	return "text"
 }
 
-// broken is the error for a file that breaks its own rules. What exactly is
+// damagedError is the error for a file that breaks its own rules. What exactly is
 // wrong goes to the log.
-func broken(t Type, why string) error { return spoilt(t, errors.New(why)) }
+func damagedError(t Type, why string) error { return wrapDamaged(t, errors.New(why)) }
 
-func spoilt(t Type, cause error) error {
-	return fault.New(fault.Invalid, "The "+t.noun()+" is damaged or incomplete.").Because(cause)
+func wrapDamaged(t Type, cause error) error {
+	return fault.New(fault.Invalid, "The "+t.displayName()+" is damaged or incomplete.").Because(cause)
 }
 
-// early turns the end of a file where more had to come into the file's fault.
+// readError turns the end of a file where more had to come into the file's fault.
 // Any other error is the reader's.
-func early(t Type, err error) error {
+func readError(t Type, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return broken(t, "it ends early")
+		return damagedError(t, "it ends early")
 	}
-	return fmt.Errorf("read the %s: %w", t.noun(), err)
+	return fmt.Errorf("read the %s: %w", t.displayName(), err)
 }

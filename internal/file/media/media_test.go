@@ -75,8 +75,8 @@ func TestOtherFilesAreNot(t *testing.T) {
 		"exe":                   "MZ\x90\x00",
 		"avif":                  heif("avif", "mif1", "miaf"),
 		"avif as mif1":          heif("mif1", "mif1", "avif"),
-		"a sound as M4A":        mp4("M4A ", 1, upright),
-		"3gp":                   mp4("3gp5", 1, upright),
+		"a sound as M4A":        mp4("M4A ", 1, applyOrientation),
+		"3gp":                   mp4("3gp5", 1, applyOrientation),
 		"a raw picture":         ftyp("crx ", "isom"),
 		"an odd ftyp":           "\x00\x00\x00\x11ftypisom\x00\x00\x00\x00x",
 		"an ftyp cut off":       "\x00\x00\x00\x20ftypisom",
@@ -84,8 +84,8 @@ func TestOtherFilesAreNot(t *testing.T) {
 		"matroska":              webm("matroska", 1),
 		"no doctype":            element("\x1a\x45\xdf\xa3", element("\x42\x86", "\x01")),
 		"a doctype cut off":     ebml("webm")[:30],
-		"theora":                oggPage(2, 0, 7, "\x80theora"+strings.Repeat("\x00", 30)),
-		"an ogg without start":  oggPage(0, 0, 7, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)),
+		"theora":                parseOggPage(2, 0, 7, "\x80theora"+strings.Repeat("\x00", 30)),
+		"an ogg without start":  parseOggPage(0, 0, 7, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)),
 		"old glTF":              "glTF" + le32(1) + le32(12),
 		"one frame of mp3":      mp3Frame(""),
 		"frames, then no frame": mp3Frame("") + mp3Frame("") + strings.Repeat("x", 500),
@@ -176,14 +176,14 @@ func TestLimits(t *testing.T) {
 		{"sound at the limit", wav(16000), ""},
 		{"sound below", wav(15999), ""},
 		{"sound above", wav(16001), "The recording is longer than 2s."},
-		{"pixels of a video", mp4("isom", 1000, upright), "The video has more than 0.0008 megapixels."},
+		{"pixels of a video", mp4("isom", 1000, applyOrientation), "The video has more than 0.0008 megapixels."},
 		{"pixels of a heic above", heif("heic"), "The picture has more than 0.0008 megapixels."},
 	} {
 		check(t, tt.name, lab, tt.file, tt.want)
 	}
 	lab = media.NewLab(media.Limits{})
-	check(t, "ten minutes", lab, mp4("isom", 600_000, upright), "")
-	check(t, "ten minutes and a bit", lab, mp4("isom", 600_001, upright), "The video is longer than 10 minutes.")
+	check(t, "ten minutes", lab, mp4("isom", 600_000, applyOrientation), "")
+	check(t, "ten minutes and a bit", lab, mp4("isom", 600_001, applyOrientation), "The video is longer than 10 minutes.")
 	check(t, "a sound of many frames", lab, mp3Counted(1<<31), "The recording is longer than 10 minutes.")
 	check(t, "600 frames", lab, gifOf(600), "")
 	check(t, "601 frames", lab, gifOf(601), "The picture has more than 600 frames.")
@@ -199,7 +199,7 @@ func TestLimitsAreTold(t *testing.T) {
 		want         any
 	}{
 		{pngOf(flag(89, 9)), "limit_pixels", int64(800)},
-		{mp4("isom", 1000, upright), "limit_pixels", int64(800)},
+		{mp4("isom", 1000, applyOrientation), "limit_pixels", int64(800)},
 		{gifOf(4), "limit_frames", 3},
 		{wav(24000), "limit_seconds", 2.5},
 		{pngOf(flag(40, 20)), "limit_memory_bytes", int64(1000)},
@@ -323,7 +323,7 @@ func TestOtherWaysToSayTheSame(t *testing.T) {
 	t.Parallel()
 	lab := media.NewLab(media.Limits{})
 	film := func(parts ...string) string { return ftyp("mp42") + box("moov", parts...) + box("mdat", "x") }
-	video := trak("vide", upright, 640, 360)
+	video := trak("vide", applyOrientation, 640, 360)
 	wide := box("mvhd", "\x01\x00\x00\x00", be64(0), be64(0), be32(1000), be64(2500), strings.Repeat("\x00", 80))
 	wideTrack := box("trak", box("tkhd", "\x01", strings.Repeat("\x00", 51), turned, strings.Repeat("\x00", 16), be16(640), be16(0), be16(360), be16(0)),
 		box("mdia", box("hdlr", be32(0), be32(0), "vide", strings.Repeat("\x00", 13))))

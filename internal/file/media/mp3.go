@@ -22,7 +22,7 @@ type mp3Frame struct {
 	samples int
 	length  int // bytes
 	mono    bool
-	fine    bool // MPEG-1, not its versions with fewer samples
+	isMPEG1 bool // MPEG-1, not its versions with fewer samples
 }
 
 // Indexed by whether it is MPEG-1, and the head's four bits.
@@ -31,7 +31,7 @@ var mp3Bitrates = map[bool][16]int{
 	false: {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 0},
 }
 
-func mp3Head(b []byte) (mp3Frame, bool) {
+func parseMP3Header(b []byte) (mp3Frame, bool) {
 	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // sync, layer III
 		return mp3Frame{}, false
 	}
@@ -40,7 +40,7 @@ func mp3Head(b []byte) (mp3Frame, bool) {
 	if version == 1 || index == 3 {
 		return mp3Frame{}, false
 	}
-	f := mp3Frame{fine: version == 3, mono: b[3]>>6 == 3, samples: 576}
+	f := mp3Frame{isMPEG1: version == 3, mono: b[3]>>6 == 3, samples: 576}
 	f.rate = []int{44100, 48000, 32000}[index]
 	switch version {
 	case 0:
@@ -50,7 +50,7 @@ func mp3Head(b []byte) (mp3Frame, bool) {
 	case 3:
 		f.samples = 1152
 	}
-	f.bitrate = 1000 * mp3Bitrates[f.fine][b[2]>>4]
+	f.bitrate = 1000 * mp3Bitrates[f.isMPEG1][b[2]>>4]
 	if f.bitrate == 0 { // free format, which nobody writes, or none
 		return mp3Frame{}, false
 	}
@@ -58,11 +58,11 @@ func mp3Head(b []byte) (mp3Frame, bool) {
 	return f, true
 }
 
-// mp3Run tells whether the bytes begin with frames that follow each other; all
+// startsWithMP3Frames tells whether the bytes begin with frames that follow each other; all
 // says that they are the whole file.
-func mp3Run(b []byte, all bool) bool {
+func startsWithMP3Frames(b []byte, all bool) bool {
 	for n := 0; ; n++ {
-		f, ok := mp3Head(b)
+		f, ok := parseMP3Header(b)
 		switch {
 		case n == 2 && len(b) < 4:
 			return !all || len(b) == 0
@@ -90,9 +90,9 @@ func id3Length(b []byte) (int64, bool) {
 func mp3Duration(s *source) (time.Duration, error) {
 	var start int64
 	for range maxTags {
-		b, err := s.peek(start, 10)
+		b, err := s.peekBytes(start, 10)
 		if err != nil {
-			return 0, early(Audio, err)
+			return 0, readError(Audio, err)
 		}
 		n, ok := id3Length(b)
 		if !ok {
@@ -100,38 +100,38 @@ func mp3Duration(s *source) (time.Duration, error) {
 		}
 		start += n
 	}
-	first, start, err := mp3First(s, start)
+	first, start, err := findFirstMP3Frame(s, start)
 	if err != nil {
 		return 0, err
 	}
-	if frames, ok := mp3Count(s, first, start); ok {
-		return lasting(float64(frames)*float64(first.samples), float64(first.rate)), nil
+	if frames, ok := readMP3FrameCount(s, first, start); ok {
+		return toDuration(float64(frames)*float64(first.samples), float64(first.rate)), nil
 	}
-	return lasting(float64(s.size-start)*8, float64(first.bitrate)), nil
+	return toDuration(float64(s.size-start)*8, float64(first.bitrate)), nil
 }
 
-// mp3First finds the first of several frames that follow each other.
-func mp3First(s *source, start int64) (mp3Frame, int64, error) {
+// findFirstMP3Frame finds the first of several frames that follow each other.
+func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 	for at := start; at < start+mp3Search; at++ {
-		b, err := s.peek(at, 4)
+		b, err := s.peekBytes(at, 4)
 		if err != nil {
-			return mp3Frame{}, 0, early(Audio, err)
+			return mp3Frame{}, 0, readError(Audio, err)
 		}
-		first, ok := mp3Head(b)
+		first, ok := parseMP3Header(b)
 		if !ok {
 			continue
 		}
-		ok, err = mp3Follow(s, first, at)
+		ok, err = followMP3Frames(s, first, at)
 		if err != nil || ok {
 			return first, at, err
 		}
 	}
-	return mp3Frame{}, 0, broken(Audio, "no frames")
+	return mp3Frame{}, 0, damagedError(Audio, "no frames")
 }
 
-// mp3Follow tells whether enough frames of the same kind follow, or the file
+// followMP3Frames tells whether enough frames of the same kind follow, or the file
 // ends with whole ones.
-func mp3Follow(s *source, first mp3Frame, at int64) (bool, error) {
+func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 	at += int64(first.length)
 	for range mp3Frames - 1 {
 		if at == s.size {
@@ -140,15 +140,15 @@ func mp3Follow(s *source, first mp3Frame, at int64) (bool, error) {
 		if at > s.size-4 {
 			return false, nil
 		}
-		b, err := s.peek(at, 4)
+		b, err := s.peekBytes(at, 4)
 		if err != nil {
-			return false, early(Audio, err)
+			return false, readError(Audio, err)
 		}
-		f, ok := mp3Head(b)
+		f, ok := parseMP3Header(b)
 		if !ok && string(b[:3]) == "TAG" { // the tag that ends a file
 			return at == s.size-128, nil
 		}
-		if !ok || f.rate != first.rate || f.fine != first.fine {
+		if !ok || f.rate != first.rate || f.isMPEG1 != first.isMPEG1 {
 			return false, nil
 		}
 		at += int64(f.length)
@@ -156,17 +156,17 @@ func mp3Follow(s *source, first mp3Frame, at int64) (bool, error) {
 	return at <= s.size, nil
 }
 
-// mp3Count reads how many frames there are, where the first one says so.
-func mp3Count(s *source, first mp3Frame, at int64) (uint32, bool) {
-	b, err := s.peek(at, first.length)
+// readMP3FrameCount reads how many frames there are, where the first one says so.
+func readMP3FrameCount(s *source, first mp3Frame, at int64) (uint32, bool) {
+	b, err := s.peekBytes(at, first.length)
 	if err != nil {
 		return 0, false
 	}
 	side := 32
 	switch {
-	case first.fine && first.mono, !first.fine && !first.mono:
+	case first.isMPEG1 && first.mono, !first.isMPEG1 && !first.mono:
 		side = 17
-	case !first.fine:
+	case !first.isMPEG1:
 		side = 9
 	}
 	if x := 4 + side; len(b) >= x+12 && (string(b[x:x+4]) == "Xing" || string(b[x:x+4]) == "Info") && b[x+7]&1 != 0 {

@@ -19,21 +19,21 @@ type box struct {
 	start, body, end int64
 }
 
-// boxWalk counts the boxes that a walk has seen.
-type boxWalk struct {
+// boxReader counts the boxes that a walk has seen.
+type boxReader struct {
 	*source
-	seen int
+	boxCount int
 }
 
 var errBox = errors.New("a box that does not fit where it lies")
 
-// each visits the boxes between two offsets.
-func (w *boxWalk) each(start, end int64, visit func(box) error) error {
+// visitBoxes visits the boxes between two offsets.
+func (w *boxReader) visitBoxes(start, end int64, visit func(box) error) error {
 	for start < end {
-		if w.seen++; w.seen > maxBoxes {
+		if w.boxCount++; w.boxCount > maxBoxes {
 			return errors.New("too many boxes")
 		}
-		b, err := w.peek(start, 8)
+		b, err := w.peekBytes(start, 8)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (w *boxWalk) each(start, end int64, visit func(box) error) error {
 			}
 			size = uint64(end - start)
 		case 1:
-			if b, err = w.peek(start+8, 8); err != nil {
+			if b, err = w.peekBytes(start+8, 8); err != nil {
 				return err
 			}
 			next.body += 8
@@ -64,78 +64,78 @@ func (w *boxWalk) each(start, end int64, visit func(box) error) error {
 	return nil
 }
 
-// head shows the first n bytes of a box's content.
-func (w *boxWalk) head(b box, n int) ([]byte, error) {
+// peekBody shows the first n bytes of a box's content.
+func (w *boxReader) peekBody(b box, n int) ([]byte, error) {
 	if b.end-b.body < int64(n) {
 		return nil, errBox
 	}
-	return w.peek(b.body, n)
+	return w.peekBytes(b.body, n)
 }
 
-// film is what an MP4 or QuickTime file says about itself.
-type film struct {
-	duration      time.Duration
-	width, height int
-	seen, data    bool
-	video         bool
+// videoInfo is what an MP4 or QuickTime file says about itself.
+type videoInfo struct {
+	duration           time.Duration
+	width, height      int
+	hasHeader, hasData bool
+	hasVideo           bool
 }
 
-// track is one of its tracks.
-type track struct {
+// trackInfo is one of its tracks.
+type trackInfo struct {
 	kind          string
 	width, height int
 }
 
-// isoFilm measures an MP4 or QuickTime file. It never reads the samples.
-func isoFilm(s *source) (film, error) {
-	var f film
-	w := &boxWalk{source: s}
-	err := w.each(0, s.size, func(b box) error {
+// measureMP4 measures an MP4 or QuickTime file. It never reads the samples.
+func measureMP4(s *source) (videoInfo, error) {
+	var f videoInfo
+	w := &boxReader{source: s}
+	err := w.visitBoxes(0, s.size, func(b box) error {
 		switch b.kind {
 		case "moov":
-			if f.seen {
+			if f.hasHeader {
 				return errors.New("two moov boxes")
 			}
-			f.seen = true
-			return w.movie(b, &f)
+			f.hasHeader = true
+			return w.parseMovie(b, &f)
 		case "mdat":
-			f.data = true
+			f.hasData = true
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
-		return f, spoilt(Video, err)
-	case !f.seen || !f.data:
-		return f, broken(Video, "no moov or no mdat")
-	case !f.video:
+		return f, wrapDamaged(Video, err)
+	case !f.hasHeader || !f.hasData:
+		return f, damagedError(Video, "no moov or no mdat")
+	case !f.hasVideo:
 		return f, fault.New(fault.Invalid, "The file has no video in it.")
 	case f.width == 0 || f.height == 0:
-		return f, broken(Video, "a side of no length")
+		return f, damagedError(Video, "a side of no length")
 	}
 	return f, nil
 }
 
-func (w *boxWalk) movie(moov box, f *film) error {
+func (w *boxReader) parseMovie(moov box, f *videoInfo) error {
 	var scale, units, more uint64
-	err := w.each(moov.body, moov.end, func(b box) (err error) {
+	err := w.visitBoxes(moov.body, moov.end, func(b box) (err error) {
 		switch b.kind {
 		case "mvhd":
-			scale, units, err = w.times(b)
+			scale, units, err = w.parseMovieHeader(b)
 		case "mvex":
-			return w.each(b.body, b.end, func(b box) (err error) {
+			return w.visitBoxes(b.body, b.end, func(b box) (err error) {
 				if b.kind == "mehd" {
-					more, err = w.fragments(b)
+					more, err = w.parseFragmentDuration(b)
 				}
 				return err
 			})
 		case "trak":
-			var t track
-			if err := w.track(b, &t); err != nil {
+			var t trackInfo
+			if err := w.parseTrack(b, &t); err != nil {
 				return err
 			}
-			if t.kind == "vide" && (!f.video || f.width == 0) {
-				f.video = true
+			if t.kind == "vide" && (!f.hasVideo || f.width == 0) {
+				f.hasVideo = true
 				f.width = t.width
 				f.height = t.height
 			}
@@ -148,14 +148,14 @@ func (w *boxWalk) movie(moov box, f *film) error {
 	if err != nil {
 		return err
 	}
-	f.duration = lasting(float64(max(units, more)), float64(scale))
+	f.duration = toDuration(float64(max(units, more)), float64(scale))
 	return nil
 }
 
-// times reads the time scale and the duration from mvhd. They lie at other
+// parseMovieHeader reads the time scale and the duration from mvhd. They lie at other
 // offsets in the version with long numbers. A duration of all ones is unknown.
-func (w *boxWalk) times(b box) (scale, units uint64, err error) {
-	p, err := w.head(b, 24)
+func (w *boxReader) parseMovieHeader(b box) (scale, units uint64, err error) {
+	p, err := w.peekBody(b, 24)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -167,7 +167,7 @@ func (w *boxWalk) times(b box) (scale, units uint64, err error) {
 		}
 		return scale, units, nil
 	}
-	if p, err = w.head(b, 32); err != nil {
+	if p, err = w.peekBody(b, 32); err != nil {
 		return 0, 0, err
 	}
 	scale = uint64(binary.BigEndian.Uint32(p[20:]))
@@ -178,30 +178,30 @@ func (w *boxWalk) times(b box) (scale, units uint64, err error) {
 	return scale, units, nil
 }
 
-// fragments reads how long a file is whose samples come in pieces.
-func (w *boxWalk) fragments(b box) (uint64, error) {
-	p, err := w.head(b, 8)
+// parseFragmentDuration reads how long a file is whose samples come in pieces.
+func (w *boxReader) parseFragmentDuration(b box) (uint64, error) {
+	p, err := w.peekBody(b, 8)
 	if err != nil {
 		return 0, err
 	}
 	if p[0] == 0 {
 		return uint64(binary.BigEndian.Uint32(p[4:])), nil
 	}
-	if p, err = w.head(b, 12); err != nil {
+	if p, err = w.peekBody(b, 12); err != nil {
 		return 0, err
 	}
 	return binary.BigEndian.Uint64(p[4:]), nil
 }
 
-func (w *boxWalk) track(trak box, t *track) error {
-	return w.each(trak.body, trak.end, func(b box) error {
+func (w *boxReader) parseTrack(trak box, t *trackInfo) error {
+	return w.visitBoxes(trak.body, trak.end, func(b box) error {
 		switch b.kind {
 		case "tkhd":
-			return w.trackHead(b, t)
+			return w.parseTrackHeader(b, t)
 		case "mdia":
-			return w.each(b.body, b.end, func(b box) error {
+			return w.visitBoxes(b.body, b.end, func(b box) error {
 				if b.kind == "hdlr" {
-					p, err := w.head(b, 12)
+					p, err := w.peekBody(b, 12)
 					if err != nil {
 						return err
 					}
@@ -214,17 +214,17 @@ func (w *boxWalk) track(trak box, t *track) error {
 	})
 }
 
-// trackHead reads the size at which a track is shown, turned as its matrix
+// parseTrackHeader reads the size at which a track is shown, turned as its matrix
 // says.
-func (w *boxWalk) trackHead(b box, t *track) error {
+func (w *boxReader) parseTrackHeader(b box, t *trackInfo) error {
 	n := 84
-	p, err := w.head(b, n)
+	p, err := w.peekBody(b, n)
 	if err != nil {
 		return err
 	}
 	if p[0] == 1 {
 		n = 96
-		if p, err = w.head(b, n); err != nil {
+		if p, err = w.peekBody(b, n); err != nil {
 			return err
 		}
 	}
@@ -238,9 +238,9 @@ func (w *boxWalk) trackHead(b box, t *track) error {
 	return nil
 }
 
-// lasting is a duration of units at so many a second. What is absurd becomes
+// toDuration is a duration of units at so many a second. What is absurd becomes
 // long enough to be refused by every limit.
-func lasting(units, perSecond float64) time.Duration {
+func toDuration(units, perSecond float64) time.Duration {
 	const most = 1e9 // seconds
 	seconds := units / perSecond
 	if !(seconds < most) { // not a number too

@@ -31,19 +31,19 @@ func Sniff(head []byte) (Format, bool) {
 	case has(4, "ftyp"):
 		return sniffISO(head)
 	case has(0, "\x1a\x45\xdf\xa3"):
-		return webmFormat, docType(head) == "webm"
+		return webmFormat, readDocType(head) == "webm"
 	case has(0, "fLaC"):
 		return flacFormat, true
 	case has(0, "OggS"):
-		p, ok := oggPage(head)
-		return oggFormat, ok && p.first && oggCodec(p.packet) != nil
+		p, ok := parseOggPage(head)
+		return oggFormat, ok && p.first && parseOggCodec(p.packet) != nil
 	case has(0, "glTF"):
 		return glbFormat, len(head) >= 12 && binary.LittleEndian.Uint32(head[4:]) == 2
 	case has(0, "ID3"):
 		_, ok := id3Length(head)
 		return mp3Format, ok
 	case has(0, "\xff"):
-		return mp3Format, mp3Run(head, len(head) < HeadLength)
+		return mp3Format, startsWithMP3Frames(head, len(head) < HeadLength)
 	}
 	return Format{}, false
 }
@@ -90,16 +90,16 @@ func sniffISO(head []byte) (Format, bool) {
 	return Format{}, false
 }
 
-// docType reads the kind of document from an EBML header, "" where there is
+// readDocType reads the kind of document from an EBML header, "" where there is
 // none.
-func docType(head []byte) string {
-	id, size, n := ebmlElement(head)
+func readDocType(head []byte) string {
+	id, size, n := parseEBMLHeader(head)
 	if id != ebmlHeader || size < 0 || size > int64(len(head)-n) {
 		return ""
 	}
 	body := head[n : n+int(size)]
 	for len(body) > 0 {
-		id, size, n := ebmlElement(body)
+		id, size, n := parseEBMLHeader(body)
 		if n == 0 || size < 0 || size > int64(len(body)-n) {
 			return ""
 		}

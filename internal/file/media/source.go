@@ -13,40 +13,40 @@ const maxPeek = 4 << 10
 // the block read last, ends with its context, and remembers a failure of the
 // storage, which is not to be taken for damage of the file.
 type source struct {
-	ended func() error
-	from  io.ReaderAt
-	size  int64
-	err   error
+	ctxErr func() error
+	file   io.ReaderAt
+	size   int64
+	err    error
 
 	block []byte
 	start int64
 }
 
 func newSource(ctx context.Context, from io.ReaderAt, size int64) *source {
-	return &source{ended: ctx.Err, from: from, size: size}
+	return &source{ctxErr: ctx.Err, file: from, size: size}
 }
 
 // ReadAt reads like io.ReaderAt says.
 func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 	if s.err == nil {
-		s.err = s.ended()
+		s.err = s.ctxErr()
 	}
 	if s.err != nil {
 		return 0, s.err
 	}
-	n, err := s.from.ReadAt(p, offset)
+	n, err := s.file.ReadAt(p, offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}
 	return n, err
 }
 
-// reader reads the whole file.
-func (s *source) reader() *io.SectionReader { return io.NewSectionReader(s, 0, s.size) }
+// newReader reads the whole file.
+func (s *source) newReader() *io.SectionReader { return io.NewSectionReader(s, 0, s.size) }
 
-// peek shows n bytes at an offset until the next call. Where the file is too
+// peekBytes shows n bytes at an offset until the next call. Where the file is too
 // short it gives io.ErrUnexpectedEOF.
-func (s *source) peek(offset int64, n int) ([]byte, error) {
+func (s *source) peekBytes(offset int64, n int) ([]byte, error) {
 	if offset < 0 || n > maxPeek || offset > s.size-int64(n) {
 		return nil, io.ErrUnexpectedEOF
 	}

@@ -10,9 +10,9 @@ import (
 // tileBytes is about how much of a picture is averaged at once.
 const tileBytes = 256 << 10
 
-// fit is the size of a picture that is made to fit into a square, never larger
+// fitSize is the size of a picture that is made to fit into a square, never larger
 // than it was.
-func fit(width, height, side int) (int, int) {
+func fitSize(width, height, side int) (int, int) {
 	switch {
 	case width <= side && height <= side:
 		return width, height
@@ -24,18 +24,18 @@ func fit(width, height, side int) (int, int) {
 
 // shrinkMemory is what shrink takes beside the picture.
 func shrinkMemory(canvas image.Rectangle, side int) int64 {
-	w, h := fit(canvas.Dx(), canvas.Dy(), side)
+	w, h := fitSize(canvas.Dx(), canvas.Dy(), side)
 	// Averages of up to twice the size each way, a row of four floats for each
 	// pixel of the result and row of those, the result.
 	return int64(w) * int64(h) * (4*4 + 2*4*8 + 4)
 }
 
-// shrink draws a picture that lies somewhere on a canvas so that it fits into
+// shrinkPicture draws a picture that lies somewhere on a canvas so that it fits into
 // a square. Averaging whole pixels comes first: it reads each pixel once and
 // needs little memory; the good filter then has little left to do.
-func shrink(img image.Image, canvas image.Rectangle, side int) *image.RGBA {
-	w, h := fit(canvas.Dx(), canvas.Dy(), side)
-	small := average(img, canvas, canvas.Dx()/w, canvas.Dy()/h)
+func shrinkPicture(img image.Image, canvas image.Rectangle, side int) *image.RGBA {
+	w, h := fitSize(canvas.Dx(), canvas.Dy(), side)
+	small := averagePixels(img, canvas, canvas.Dx()/w, canvas.Dy()/h)
 	if small.Bounds().Dx() == w && small.Bounds().Dy() == h {
 		return small
 	}
@@ -44,9 +44,9 @@ func shrink(img image.Image, canvas image.Rectangle, side int) *image.RGBA {
 	return out
 }
 
-// average makes one pixel out of each across by down pixels. Where the canvas
+// averagePixels makes one pixel out of each across by down pixels. Where the canvas
 // is empty it is transparent.
-func average(img image.Image, canvas image.Rectangle, across, down int) *image.RGBA {
+func averagePixels(img image.Image, canvas image.Rectangle, across, down int) *image.RGBA {
 	width := canvas.Dx()
 	height := canvas.Dy()
 	out := image.NewRGBA(image.Rect(0, 0, (width+across-1)/across, (height+down-1)/down))
@@ -81,8 +81,8 @@ func average(img image.Image, canvas image.Rectangle, across, down int) *image.R
 	return out
 }
 
-// upright turns and mirrors a picture as Exif says that it has to be.
-func upright(img *image.RGBA, turn int) *image.RGBA {
+// applyOrientation turns and mirrors a picture as Exif says that it has to be.
+func applyOrientation(img *image.RGBA, turn int) *image.RGBA {
 	if turn < 2 || turn > 8 {
 		return img
 	}

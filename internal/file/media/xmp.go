@@ -18,37 +18,37 @@ const MaxMark = 65535 - 2 - len(jpegXMP)
 // it may make broken ones. What it does not understand flows through as it is.
 // Sound, text and models stay as they are.
 func Mark(f Format, r io.Reader, packet []byte) io.Reader {
-	mark := map[Format]func(*marker) error{
-		pngFormat: (*marker).png, jpegFormat: (*marker).jpeg, gifFormat: (*marker).gif, webpFormat: (*marker).webp,
-		mp4Format: (*marker).iso, movFormat: (*marker).iso, webmFormat: (*marker).webm,
+	mark := map[Format]func(*xmpWriter) error{
+		pngFormat: (*xmpWriter).writePNG, jpegFormat: (*xmpWriter).writeJPEG, gifFormat: (*xmpWriter).writeGIF, webpFormat: (*xmpWriter).writeWebP,
+		mp4Format: (*xmpWriter).writeMP4, movFormat: (*xmpWriter).writeMP4, webmFormat: (*xmpWriter).writeWebM,
 	}[f]
 	if mark == nil || len(packet) == 0 || len(packet) > MaxMark {
 		return r
 	}
-	m := &marker{in: bufio.NewReaderSize(r, 66<<10), packet: packet}
+	m := &xmpWriter{in: bufio.NewReaderSize(r, 66<<10), packet: packet}
 	m.begin = func() error { return mark(m) }
 	return m
 }
 
-// marker is a file on its way: what goes before the rest of in, and what comes
+// xmpWriter is a file on its way: what goes before the rest of in, and what comes
 // after its end.
-type marker struct {
+type xmpWriter struct {
 	in          *bufio.Reader
 	packet      []byte
 	begin       func() error
 	head        bytes.Buffer
 	finish      func() // once in is at its end
 	tail        bytes.Buffer
-	boxes       *boxes
+	boxes       *boxTracker
 	begun, done bool
 }
 
-func (m *marker) Read(p []byte) (int, error) {
+func (m *xmpWriter) Read(p []byte) (int, error) {
 	if !m.begun {
 		m.begun = true
 		// Where the head is too short for what it says it is, it goes on as it
 		// is, and whoever examines the file finds out.
-		if err := m.begin(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errUnmarked) {
+		if err := m.begin(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errNoRoomForXMP) {
 			return 0, err
 		}
 	}
@@ -58,7 +58,7 @@ func (m *marker) Read(p []byte) (int, error) {
 	if !m.done {
 		n, err := m.in.Read(p)
 		if m.boxes != nil {
-			m.boxes.pass(p[:n])
+			m.boxes.trackBytes(p[:n])
 		}
 		if !errors.Is(err, io.EOF) {
 			return n, err
@@ -74,11 +74,11 @@ func (m *marker) Read(p []byte) (int, error) {
 	return m.tail.Read(p)
 }
 
-// errUnmarked is for files that have no room for a packet.
-var errUnmarked = errors.New("no place for a mark")
+// errNoRoomForXMP is for files that have no room for a packet.
+var errNoRoomForXMP = errors.New("no place for a mark")
 
-// take moves the next bytes of the file into the head, and gives them.
-func (m *marker) take(n int) ([]byte, error) {
+// copyBytes moves the next bytes of the file into the head, and gives them.
+func (m *xmpWriter) copyBytes(n int) ([]byte, error) {
 	b, err := m.in.Peek(n)
 	if err != nil {
 		return nil, err
@@ -89,9 +89,9 @@ func (m *marker) take(n int) ([]byte, error) {
 	return m.head.Bytes()[at:], err
 }
 
-// png puts the packet into a chunk behind the header.
-func (m *marker) png() error {
-	if _, err := m.take(len(pngMagic) + 8 + 13 + 4); err != nil {
+// writePNG puts the packet into a chunk behind the header.
+func (m *xmpWriter) writePNG() error {
+	if _, err := m.copyBytes(len(pngMagic) + 8 + 13 + 4); err != nil {
 		return err
 	}
 	body := append([]byte("iTXtXML:com.adobe.xmp\x00\x00\x00\x00\x00"), m.packet...)
@@ -103,14 +103,14 @@ func (m *marker) png() error {
 
 const jpegXMP = "http://ns.adobe.com/xap/1.0/\x00"
 
-// jpeg puts it into a segment at the start, behind the one that some readers
+// writeJPEG puts it into a segment at the start, behind the one that some readers
 // want first.
-func (m *marker) jpeg() error {
-	if _, err := m.take(2); err != nil {
+func (m *xmpWriter) writeJPEG() error {
+	if _, err := m.copyBytes(2); err != nil {
 		return err
 	}
 	if b, err := m.in.Peek(4); err == nil && b[0] == 0xff && b[1] == 0xe0 {
-		if _, err := m.take(2 + int(binary.BigEndian.Uint16(b[2:]))); err != nil {
+		if _, err := m.copyBytes(2 + int(binary.BigEndian.Uint16(b[2:]))); err != nil {
 			return err
 		}
 	}
@@ -121,16 +121,16 @@ func (m *marker) jpeg() error {
 	return nil
 }
 
-// gif puts it into an application extension behind the colours. A reader that
+// writeGIF puts it into an application extension behind the colours. A reader that
 // takes the packet for blocks is led to its end by bytes that count down.
-func (m *marker) gif() error {
-	b, err := m.take(13)
+func (m *xmpWriter) writeGIF() error {
+	b, err := m.copyBytes(13)
 	if err != nil {
 		return err
 	}
 	copy(b, "GIF89a") // 87a has no extensions
 	if flags := b[10]; flags&0x80 != 0 {
-		if _, err := m.take(3 << (flags&7 + 1)); err != nil {
+		if _, err := m.copyBytes(3 << (flags&7 + 1)); err != nil {
 			return err
 		}
 	}
@@ -144,9 +144,9 @@ func (m *marker) gif() error {
 	return nil
 }
 
-// webp puts it into a chunk at the end. The file's length stands at its start,
+// writeWebP puts it into a chunk at the end. The file's length stands at its start,
 // and a chunk there has to announce the packet (RFC 9649 section 2.7).
-func (m *marker) webp() error {
+func (m *xmpWriter) writeWebP() error {
 	b, err := m.in.Peek(30)
 	if err != nil {
 		return err
@@ -157,23 +157,23 @@ func (m *marker) webp() error {
 	case "VP8X":
 	case "VP8 ", "VP8L":
 		if extended = webpExtended(b[12:]); extended == nil {
-			return errUnmarked
+			return errNoRoomForXMP
 		}
 	default:
-		return errUnmarked
+		return errNoRoomForXMP
 	}
 	odd := size & 1 // the last byte of padding is often forgotten
 	grown := uint64(size) + uint64(odd) + uint64(len(extended)) + 8 + uint64(len(m.packet)+len(m.packet)&1)
 	if grown > 1<<32-2 {
-		return errUnmarked
+		return errNoRoomForXMP
 	}
-	if b, err = m.take(12); err != nil {
+	if b, err = m.copyBytes(12); err != nil {
 		return err
 	}
 	binary.LittleEndian.PutUint32(b[4:], uint32(grown))
 	if extended != nil {
 		m.head.Write(extended)
-	} else if b, err = m.take(9); err != nil {
+	} else if b, err = m.copyBytes(9); err != nil {
 		return err
 	} else {
 		b[8] |= 0x04
@@ -223,12 +223,12 @@ func webpExtended(chunk []byte) []byte {
 // isoXMP names the box that holds a packet.
 const isoXMP = "\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac"
 
-// iso puts it into a box at the end, where it moves nothing that others point
+// writeMP4 puts it into a box at the end, where it moves nothing that others point
 // to. A file whose last box has no end of its own stays as it is.
-func (m *marker) iso() error {
-	m.boxes = &boxes{}
+func (m *xmpWriter) writeMP4() error {
+	m.boxes = &boxTracker{}
 	m.finish = func() {
-		if !m.boxes.whole() {
+		if !m.boxes.isAtBoxEnd() {
 			return
 		}
 		m.tail.Write(binary.BigEndian.AppendUint32(nil, uint32(8+len(isoXMP)+len(m.packet))))
@@ -238,14 +238,14 @@ func (m *marker) iso() error {
 	return nil
 }
 
-// boxes follows the boxes of a file as it flows by.
-type boxes struct {
+// boxTracker follows the boxes of a file as it flows by.
+type boxTracker struct {
 	head []byte
 	left uint64 // of the box
 	open bool   // the box goes on to the end of the file
 }
 
-func (b *boxes) pass(p []byte) {
+func (b *boxTracker) trackBytes(p []byte) {
 	for len(p) > 0 && !b.open {
 		if b.left > 0 {
 			n := min(b.left, uint64(len(p)))
@@ -274,18 +274,18 @@ func (b *boxes) pass(p []byte) {
 	}
 }
 
-// whole tells whether the file ended where a box did.
-func (b *boxes) whole() bool { return !b.open && b.left == 0 && len(b.head) == 0 }
+// isAtBoxEnd tells whether the file ended where a box did.
+func (b *boxTracker) isAtBoxEnd() bool { return !b.open && b.left == 0 && len(b.head) == 0 }
 
-// webm puts it into a tag at the end of the segment (RFC 9559 section 5.1.8),
+// writeWebM puts it into a tag at the end of the segment (RFC 9559 section 5.1.8),
 // whose length, where it has one, grows by as much.
-func (m *marker) webm() error {
+func (m *xmpWriter) writeWebM() error {
 	tags := webmTags(m.packet)
-	header, err := m.element(0x1a45dfa3)
+	header, err := m.copyElementHeader(0x1a45dfa3)
 	if err != nil {
 		return err
 	}
-	if _, err := m.take(int(header)); err != nil {
+	if _, err := m.copyBytes(int(header)); err != nil {
 		return err
 	}
 	b, err := m.in.Peek(12)
@@ -293,14 +293,14 @@ func (m *marker) webm() error {
 		return err
 	}
 	if binary.BigEndian.Uint32(b) != 0x18538067 {
-		return errUnmarked
+		return errNoRoomForXMP
 	}
-	width, value, unknown := vint(b[4:])
+	width, value, unknown := parseVint(b[4:])
 	grown := value + uint64(len(tags))
 	if width == 0 || !unknown && (value > 1<<50 || grown >= 1<<(7*width)-1) {
-		return errUnmarked
+		return errNoRoomForXMP
 	}
-	if b, err = m.take(4 + width); err != nil {
+	if b, err = m.copyBytes(4 + width); err != nil {
 		return err
 	}
 	if !unknown {
@@ -318,24 +318,24 @@ func (m *marker) webm() error {
 	return nil
 }
 
-// element takes the head of an element with an id of four bytes and gives its
+// copyElementHeader takes the head of an element with an id of four bytes and gives its
 // length.
-func (m *marker) element(id uint32) (uint64, error) {
+func (m *xmpWriter) copyElementHeader(id uint32) (uint64, error) {
 	b, err := m.in.Peek(12)
 	if err != nil {
 		return 0, err
 	}
-	width, value, unknown := vint(b[4:])
+	width, value, unknown := parseVint(b[4:])
 	if binary.BigEndian.Uint32(b) != id || width == 0 || unknown || value > 4096 {
-		return 0, errUnmarked
+		return 0, errNoRoomForXMP
 	}
-	_, err = m.take(4 + width)
+	_, err = m.copyBytes(4 + width)
 	return value, err
 }
 
-// vint reads a number of variable length (RFC 8794 section 4): how many bytes it
+// parseVint reads a number of variable length (RFC 8794 section 4): how many bytes it
 // has, 0 for none, and whether it stands for "unknown".
-func vint(b []byte) (width int, value uint64, unknown bool) {
+func parseVint(b []byte) (width int, value uint64, unknown bool) {
 	for width = 1; width <= 8 && b[0]&(0x80>>(width-1)) == 0; width++ {
 	}
 	if width > 8 || len(b) < width {

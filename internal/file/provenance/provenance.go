@@ -28,8 +28,8 @@ type Statement struct {
 
 // Of the IPTC's NewsCodes.
 const (
-	trained     = "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"
-	algorithmic = "http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"
+	trainedMedia     = "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"
+	algorithmicMedia = "http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"
 )
 
 // namespace is where the names of our own properties belong to.
@@ -51,9 +51,9 @@ func (s Statement) Packet() []byte {
 		_ = xml.EscapeText(&b, []byte(value)) // a buffer takes everything
 		b.WriteString("</" + name + ">")
 	}
-	kind := algorithmic
+	kind := algorithmicMedia
 	if s.Trained {
-		kind = trained
+		kind = trainedMedia
 	}
 	property("Iptc4xmpExt:DigitalSourceType", kind)
 	property("xmp:CreatorTool", "Atelier")
@@ -64,15 +64,15 @@ func (s Statement) Packet() []byte {
 	property("atelier:Seed", strconv.FormatUint(uint64(s.Seed), 10))
 	if s.Prompt != "" {
 		b.WriteString(`<dc:description><rdf:Alt><rdf:li xml:lang="x-default">`)
-		_ = xml.EscapeText(&b, []byte(cut(s.Prompt, maxPrompt)))
+		_ = xml.EscapeText(&b, []byte(truncateText(s.Prompt, maxPrompt)))
 		b.WriteString(`</rdf:li></rdf:Alt></dc:description>`)
 	}
 	b.WriteString(`</rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="r"?>`)
 	return b.Bytes()
 }
 
-// cut gives the beginning of a text, whole letters of it.
-func cut(text string, most int) string {
+// truncateText gives the beginning of a text, whole letters of it.
+func truncateText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -17,15 +17,15 @@ func FreeSpace(folder string) (int64, error) {
 	if err := syscall.Statfs(folder, &s); err != nil {
 		return 0, err
 	}
-	free := clamp(s.Bavail, uint64(s.Bsize))
+	free := saturatingMultiply(s.Bavail, uint64(s.Bsize))
 	if s.Files > 0 {
-		free = min(free, clamp(s.Ffree, smallestFile))
+		free = min(free, saturatingMultiply(s.Ffree, smallestFile))
 	}
 	return free, nil
 }
 
-// clamp multiplies without overflow.
-func clamp(n, size uint64) int64 {
+// saturatingMultiply multiplies without overflow.
+func saturatingMultiply(n, size uint64) int64 {
 	if n > math.MaxInt64/size {
 		return math.MaxInt64
 	}

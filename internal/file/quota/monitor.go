@@ -56,7 +56,7 @@ const (
 )
 
 const (
-	lookEvery = 15 * time.Second
+	checkInterval = 15 * time.Second
 	// lowPercent is how much of its limit the installation stores when the log
 	// warns.
 	lowPercent = 90
@@ -86,7 +86,7 @@ func NewMonitor(o Options) *Monitor {
 
 // Run looks until ctx ends.
 func (m *Monitor) Run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		m.Look(ctx)
@@ -109,7 +109,7 @@ func (m *Monitor) Look(ctx context.Context) {
 			continue
 		}
 		m.free.WithLabelValues(name).Set(float64(free))
-		m.noteDisk(name, folder, free)
+		m.updateDisk(name, folder, free)
 	}
 
 	var bytes int64
@@ -124,11 +124,11 @@ func (m *Monitor) Look(ctx context.Context) {
 		return
 	}
 	m.stored.Set(float64(bytes))
-	m.noteTotal(bytes)
+	m.updateTotal(bytes)
 }
 
-// noteDisk logs a disk whose state has changed.
-func (m *Monitor) noteDisk(name, folder string, free int64) {
+// updateDisk logs a disk whose state has changed.
+func (m *Monitor) updateDisk(name, folder string, free int64) {
 	m.mu.Lock()
 	was, seen := m.disks[name]
 	now := diskState(was, free, m.MinFree, m.WarnFree)
@@ -166,8 +166,8 @@ func diskState(was State, free, minFree, warnFree int64) State {
 	return OK
 }
 
-// noteTotal logs the count of the installation when its state has changed.
-func (m *Monitor) noteTotal(bytes int64) {
+// updateTotal logs the count of the installation when its state has changed.
+func (m *Monitor) updateTotal(bytes int64) {
 	limit := m.Limits.Total
 	now := OK
 	switch {
@@ -207,13 +207,13 @@ func (m *Monitor) State() State {
 }
 
 // Check refuses while a disk has less than MinFree.
-func (m *Monitor) Check() error { return m.check(m.MinFree) }
+func (m *Monitor) Check() error { return m.checkFree(m.MinFree) }
 
 // CheckResults refuses results while a disk has less than half of MinFree: runs
 // that were accepted before can end, and the other half is for the database.
-func (m *Monitor) CheckResults() error { return m.check(m.MinFree / 2) }
+func (m *Monitor) CheckResults() error { return m.checkFree(m.MinFree / 2) }
 
-func (m *Monitor) check(least int64) error {
+func (m *Monitor) checkFree(least int64) error {
 	if least <= 0 {
 		return nil
 	}

@@ -41,8 +41,8 @@ type Usage struct {
 	Own     bool  // the limit is the account's own
 }
 
-// room is how many more bytes the account can store, and why no more.
-func (u Usage) room() (room int64, reason string) {
+// availableBytes is how many more bytes the account can store, and why no more.
+func (u Usage) availableBytes() (room int64, reason string) {
 	if u.Limit == 0 {
 		return math.MaxInt64, ""
 	}
@@ -60,9 +60,9 @@ const (
 	reasonTotal   = "installation"
 )
 
-// refuse is the error for bytes that do not fit into an account.
-func (u Usage) refuse(bytes int64) error {
-	_, reason := u.room()
+// quotaError is the error for bytes that do not fit into an account.
+func (u Usage) quotaError(bytes int64) error {
+	_, reason := u.availableBytes()
 	message := "The account has no room for this. Delete files, or ask the operator for more storage."
 	if reason == reasonDeleted {
 		message = "The account has no room for this yet: files that were deleted in the last hours still take up storage. Try again later."
@@ -80,7 +80,7 @@ func (l Limits) Charge(ctx context.Context, tx *sqldb.Tx, accountID string, byte
 		return nil
 	}
 
-	charged, err := charge(ctx, tx, accountID, bytes, l.Account)
+	charged, err := chargeAccount(ctx, tx, accountID, bytes, l.Account)
 	if err != nil || charged {
 		return err
 	}
@@ -89,7 +89,7 @@ func (l Limits) Charge(ctx context.Context, tx *sqldb.Tx, accountID string, byte
 	if err := insertAccount(ctx, tx, accountID); err != nil {
 		return err
 	}
-	charged, err = charge(ctx, tx, accountID, bytes, l.Account)
+	charged, err = chargeAccount(ctx, tx, accountID, bytes, l.Account)
 	if err != nil || charged {
 		return err
 	}
@@ -98,7 +98,7 @@ func (l Limits) Charge(ctx context.Context, tx *sqldb.Tx, accountID string, byte
 	if err != nil {
 		return err
 	}
-	return u.refuse(bytes)
+	return u.quotaError(bytes)
 }
 
 // ChargeTotal counts bytes of an account for the installation, or refuses them.
@@ -116,50 +116,50 @@ func (l Limits) ChargeTotal(ctx context.Context, tx *sqldb.Tx, accountID string,
 		if err != nil {
 			return err
 		}
-		if now > l.share(shard)-bytes {
-			return l.addAll(ctx, tx, bytes)
+		if now > l.shardLimit(shard)-bytes {
+			return l.addToAllShards(ctx, tx, bytes)
 		}
 	}
 
-	added, err := addToShard(ctx, tx, shard, bytes, l.share(shard))
+	added, err := addToShard(ctx, tx, shard, bytes, l.shardLimit(shard))
 	if err != nil || added {
 		return err
 	}
-	return l.addAll(ctx, tx, bytes) // somebody was quicker
+	return l.addToAllShards(ctx, tx, bytes) // somebody was quicker
 }
 
-// shards is how many rows share the count of the installation.
-const shards = 16
+// shardCount is how many rows share the count of the installation.
+const shardCount = 16
 
 // shardOf spreads accounts over the shards. One account has one shard: its own
 // transactions wait for each other at its row anyway.
 func shardOf(accountID string) int64 {
 	h := fnv.New32a()
 	h.Write([]byte(accountID))
-	return int64(h.Sum32() % shards)
+	return int64(h.Sum32() % shardCount)
 }
 
-// share is the part of the installation's limit that one shard can use without
+// shardLimit is the part of the installation's limit that one shard can use without
 // looking at the others.
-func (l Limits) share(shard int64) int64 {
+func (l Limits) shardLimit(shard int64) int64 {
 	if l.Total == 0 {
 		return math.MaxInt64
 	}
-	return part(l.Total, shard)
+	return shardShare(l.Total, shard)
 }
 
-// part divides a sum among the shards.
-func part(sum, shard int64) int64 {
-	share := sum / shards
-	if shard < sum%shards {
+// shardShare divides a sum among the shards.
+func shardShare(sum, shard int64) int64 {
+	share := sum / shardCount
+	if shard < sum%shardCount {
 		share++
 	}
 	return share
 }
 
-// addAll adds bytes to the count of the installation where one shard has no
+// addToAllShards adds bytes to the count of the installation where one shard has no
 // room, and divides the sum evenly.
-func (l Limits) addAll(ctx context.Context, tx *sqldb.Tx, bytes int64) error {
+func (l Limits) addToAllShards(ctx context.Context, tx *sqldb.Tx, bytes int64) error {
 	sum, err := lockShards(ctx, tx)
 	if err != nil {
 		return err
@@ -169,8 +169,8 @@ func (l Limits) addAll(ctx context.Context, tx *sqldb.Tx, bytes int64) error {
 	}
 
 	sum += bytes
-	for shard := range int64(shards) {
-		if err := setShard(ctx, tx, shard, part(sum, shard)); err != nil {
+	for shard := range int64(shardCount) {
+		if err := setShard(ctx, tx, shard, shardShare(sum, shard)); err != nil {
 			return err
 		}
 	}
@@ -181,13 +181,13 @@ func (l Limits) addAll(ctx context.Context, tx *sqldb.Tx, bytes int64) error {
 // is needed once after the limit was changed: an uneven shard may be above its
 // share of a lower one, which the other shards do not see.
 func (l Limits) Rebalance(ctx context.Context, tx *sqldb.Tx) error {
-	return l.addAll(ctx, tx, 0)
+	return l.addToAllShards(ctx, tx, 0)
 }
 
 // Release counts bytes by account as leaving that were used until now.
 func Release(ctx context.Context, tx *sqldb.Tx, freed map[string]int64) error {
 	for _, accountID := range slices.Sorted(maps.Keys(freed)) {
-		if err := release(ctx, tx, accountID, freed[accountID]); err != nil {
+		if err := releaseBytes(ctx, tx, accountID, freed[accountID]); err != nil {
 			return err
 		}
 	}
@@ -199,10 +199,10 @@ func Release(ctx context.Context, tx *sqldb.Tx, freed map[string]int64) error {
 func Remove(ctx context.Context, tx *sqldb.Tx, removed map[string]int64) error {
 	perShard := map[int64]int64{}
 	for _, accountID := range slices.Sorted(maps.Keys(removed)) {
-		if err := remove(ctx, tx, accountID, removed[accountID]); err != nil {
+		if err := removeBytes(ctx, tx, accountID, removed[accountID]); err != nil {
 			return err
 		}
-		if err := dropEmpty(ctx, tx, accountID); err != nil {
+		if err := deleteEmptyAccount(ctx, tx, accountID); err != nil {
 			return err
 		}
 		perShard[shardOf(accountID)] += removed[accountID]
@@ -223,9 +223,9 @@ func (l Limits) Fits(ctx context.Context, tx *sqldb.Tx, accountID string, bytes 
 	if err != nil {
 		return 0, err
 	}
-	room, _ = u.room()
+	room, _ = u.availableBytes()
 	if room < bytes {
-		return max(room, 0), u.refuse(bytes)
+		return max(room, 0), u.quotaError(bytes)
 	}
 	if l.Total == 0 {
 		return room, nil
@@ -254,7 +254,7 @@ func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (m
 	if len(accountIDs) == 0 {
 		return all, nil
 	}
-	rows, err := accounts(ctx, tx, accountIDs)
+	rows, err := accountRows(ctx, tx, accountIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +282,7 @@ func Forget(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	if _, err := SetLimit(ctx, tx, accountID, nil); err != nil {
 		return err
 	}
-	return dropEmpty(ctx, tx, accountID)
+	return deleteEmptyAccount(ctx, tx, accountID)
 }
 
 // SetLimit gives an account a limit of its own, nil to go by the setting again,

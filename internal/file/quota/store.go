@@ -8,9 +8,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// charge adds to an account where it has room. The last condition is the one
+// chargeAccount adds to an account where it has room. The last condition is the one
 // on used and leaving bytes together, written so that it cannot overflow.
-func charge(ctx context.Context, tx *sqldb.Tx, accountID string, bytes, limit int64) (charged bool, err error) {
+func chargeAccount(ctx context.Context, tx *sqldb.Tx, accountID string, bytes, limit int64) (charged bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE storage_account SET used_bytes = used_bytes + $2
 		WHERE account_id = $1 AND (coalesce(limit_bytes, $3) = 0 OR
@@ -24,36 +24,36 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	return err
 }
 
-// release moves bytes from used to leaving. Counts that are wrong must not keep
+// releaseBytes moves bytes from used to leaving. Counts that are wrong must not keep
 // anybody from deleting, so they end at zero; the checks name them.
-func release(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+func releaseBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE storage_account SET used_bytes = CASE WHEN used_bytes > $2 THEN used_bytes - $2 ELSE 0 END, leaving_bytes = leaving_bytes + $2
 		WHERE account_id = $1`, accountID, bytes)
 	return err
 }
 
-func remove(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+func removeBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE storage_account SET leaving_bytes = CASE WHEN leaving_bytes > $2 THEN leaving_bytes - $2 ELSE 0 END
 		WHERE account_id = $1`, accountID, bytes)
 	return err
 }
 
-// dropEmpty removes the row of an account that stores nothing and has no limit
+// deleteEmptyAccount removes the row of an account that stores nothing and has no limit
 // of its own.
-func dropEmpty(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+func deleteEmptyAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM storage_account WHERE account_id = $1 AND used_bytes = 0 AND leaving_bytes = 0 AND limit_bytes IS NULL`, accountID)
 	return err
 }
 
-type account struct {
+type accountRow struct {
 	id            string
 	used, leaving int64
 	limit         *int64
 }
 
-func accounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error) {
+func accountRows(ctx context.Context, tx *sqldb.Tx, ids []string) ([]accountRow, error) {
 	places := make([]string, len(ids))
 	args := make([]any, len(ids))
 	for i, id := range ids {
@@ -62,7 +62,7 @@ func accounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error
 	}
 	return sqldb.All(ctx, tx, `
 		SELECT account_id, used_bytes, leaving_bytes, limit_bytes FROM storage_account WHERE account_id IN (`+strings.Join(places, ", ")+`)`, args,
-		func(row sqldb.Scanner) (a account, err error) {
+		func(row sqldb.Scanner) (a accountRow, err error) {
 			err = row.Scan(&a.id, &a.used, &a.leaving, &a.limit)
 			return a, err
 		})
