@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"atelier/internal/base/sqldb"
@@ -13,7 +12,8 @@ import (
 const columns = `a.id, a.account_id, a.type, a.mime_type, a.size_bytes, a.sha256,
 	coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blurhash, a.blob, a.thumb, a.preview, a.created, a.gone, a.stored_bytes - a.size_bytes`
 
-// scanAsset reads the columns into a, and those before them into others.
+// scanAsset scans the columns into a, after scanning the preceding columns into
+// others.
 func scanAsset(row sqldb.Scanner, a *Asset, others ...any) error {
 	var ms int64
 	var created, gone sqldb.Time
@@ -25,7 +25,7 @@ func scanAsset(row sqldb.Scanner, a *Asset, others ...any) error {
 	return err
 }
 
-// nullIfZero is a number in a column that has NULL for nothing.
+// nullIfZero returns the value for a column that stores 0 as NULL.
 func nullIfZero(n int64) any {
 	if n == 0 {
 		return nil
@@ -58,7 +58,7 @@ func insertUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 	return err
 }
 
-// liveUploads are those of the account $1.
+// liveUploads selects the uploads of account $1 that are not deleted.
 const liveUploads = `
 	SELECT u.id, u.account_id, u.person_id, u.name, u.created, ` + columns + `
 	FROM upload u JOIN asset a ON a.id = u.asset_id
@@ -79,7 +79,9 @@ func uploadByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Upload
 	return u, err
 }
 
-func uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Place, limit int) ([]Upload, error) {
+// Uploads returns at most limit uploads of an account, newest first. If after
+// is nil, it starts with the newest.
+func Uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Place, limit int) ([]Upload, error) {
 	const newest = ` ORDER BY u.created DESC, u.id DESC LIMIT $2`
 	if after == nil {
 		return sqldb.All(ctx, tx, liveUploads+newest, []any{accountID, limit}, scanUpload)
@@ -93,25 +95,24 @@ func deleteUpload(ctx context.Context, tx *sqldb.Tx, accountID, id string) (dele
 	return n == 1, err
 }
 
-func release(ctx context.Context, tx *sqldb.Tx, ids []string) (map[string]int64, error) {
-	args := []any{sqldb.At(tx.Now)}
-	places := make([]string, len(ids))
-	for i, id := range ids {
-		args = append(args, id)
-		places[i] = "$" + strconv.Itoa(len(args))
+// Release marks files as deleted, if they are not yet, and returns the bytes
+// that this releases by account.
+func Release(ctx context.Context, tx *sqldb.Tx, assetIDs []string) (map[string]int64, error) {
+	if len(assetIDs) == 0 {
+		return nil, nil
 	}
 
-	freed := map[string]int64{}
-	err := tx.Each(ctx, `
-		UPDATE asset SET released = $1 WHERE released IS NULL AND id IN (`+strings.Join(places, ", ")+`) RETURNING account_id, stored_bytes`, args,
+	in, args := sqldb.In(assetIDs, sqldb.At(tx.Now))
+	released := map[string]int64{}
+	err := tx.Each(ctx, `UPDATE asset SET released = $1 WHERE released IS NULL AND id IN `+in+` RETURNING account_id, stored_bytes`, args,
 		func(row sqldb.Scanner) error {
 			var accountID string
 			var bytes int64
 			err := row.Scan(&accountID, &bytes)
-			freed[accountID] += bytes
+			released[accountID] += bytes
 			return err
 		})
-	return freed, err
+	return released, err
 }
 
 // Checks are the invariants of this package.

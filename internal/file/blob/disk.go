@@ -17,15 +17,15 @@ import (
 	"atelier/internal/base/failpoint"
 )
 
-// The two folders of a store. Keys live below one of them, so that no key can
-// name an unfinished file.
+// The two folders of a store. Keys are below dataDir, so that no key can name
+// an unfinished file.
 const (
 	dataDir = "data"
 	tmpDir  = "tmp"
 )
 
-// disk is a store in a folder. Everything goes through os.Root: a link that
-// leads out of the folder is an error.
+// disk is a store in a folder. All access goes through os.Root, which rejects
+// symbolic links that lead out of the folder.
 type disk struct {
 	root     *os.Root
 	unsynced bool
@@ -87,8 +87,8 @@ func (d *disk) writeFile(name string, r io.Reader) (int64, error) {
 	return n, errors.Join(err, f.Close())
 }
 
-// sourceReader remembers how reading failed, so that a broken connection of a
-// sender is not taken for a broken disk.
+// sourceReader remembers a read error of the source, so that a broken
+// connection of the sender is not reported as a broken disk.
 type sourceReader struct {
 	from io.Reader
 	err  error
@@ -102,9 +102,10 @@ func (s *sourceReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// moveIntoStore moves a finished file to its name and makes that durable. A folder
-// goes with its last file, so it can vanish while it is made and before the
-// move; os.Root calls the former "file exists".
+// moveIntoStore renames a finished file to its key and makes the new name
+// durable. Delete removes empty folders, so the target folder can vanish
+// between its creation and the rename; os.Root then reports "file exists" or
+// "not found", and the move is retried.
 func (d *disk) moveIntoStore(tmp, name string) error {
 	var err error
 	for range 100 {
@@ -119,7 +120,7 @@ func (d *disk) moveIntoStore(tmp, name string) error {
 	if err != nil {
 		return err
 	}
-	// Another Put may have made a folder above and not have synced it yet.
+	// Another Put may have created a parent folder and not have synced it yet.
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if err := d.syncFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -128,7 +129,7 @@ func (d *disk) moveIntoStore(tmp, name string) error {
 	return nil
 }
 
-// syncFolder makes the names in a folder durable.
+// syncFolder makes the file names in a folder durable.
 func (d *disk) syncFolder(dir string) error {
 	if d.unsynced {
 		return nil
@@ -162,7 +163,7 @@ func (d *disk) Open(ctx context.Context, key string, offset, length int64) (io.R
 	return &section{key: key, part: io.LimitedReader{R: f, N: length}, Closer: f}, infoOf(key, info), nil
 }
 
-// section is a part of a file.
+// section reads a range of a file.
 type section struct {
 	key  string
 	part io.LimitedReader
@@ -188,7 +189,7 @@ func (d *disk) Stat(ctx context.Context, key string) (Info, error) {
 	return infoOf(key, info), nil
 }
 
-// Delete also removes the folders that it empties.
+// Delete also removes the folders that become empty.
 func (d *disk) Delete(ctx context.Context, key string) error {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
 		return err
@@ -262,7 +263,7 @@ func (d *disk) Sweep(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// Ping writes a small file.
+// Ping writes and removes a small file.
 func (d *disk) Ping(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -277,7 +278,7 @@ func (d *disk) Ping(ctx context.Context) error {
 
 func (d *disk) Close() error { return d.root.Close() }
 
-// requireRegular takes what is no plain file as missing.
+// requireRegular reports anything but a regular file as missing.
 func requireRegular(info fs.FileInfo, err error) (fs.FileInfo, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fs.ErrNotExist
@@ -289,7 +290,8 @@ func infoOf(key string, info fs.FileInfo) Info {
 	return Info{Size: info.Size(), ContentType: contentTypeOf(key), Modified: info.ModTime().UTC()}
 }
 
-// isMissing also means that a folder on the way is a file.
+// isMissing reports whether the file does not exist. That includes paths in
+// which a file takes the place of a folder.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

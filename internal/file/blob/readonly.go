@@ -11,10 +11,12 @@ import (
 	"time"
 )
 
-// errReadOnly is the answer of a store that was opened for reading.
-var errReadOnly = errors.New("the blob store was opened for reading")
+// errReadOnly is returned for every change to a store that was opened
+// read-only.
+var errReadOnly = errors.New("the blob store is open for reading only")
 
-// openDiskReadOnly opens a folder as it is. One that is missing holds nothing.
+// openDiskReadOnly opens an existing folder. A missing folder is an empty
+// store.
 func openDiskReadOnly(folder string) (Store, error) {
 	root, err := os.OpenRoot(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -26,7 +28,7 @@ func openDiskReadOnly(folder string) (Store, error) {
 	return &disk{root: root}, nil
 }
 
-// readOnlyStore is a store that refuses changes.
+// readOnlyStore rejects changes to a store.
 type readOnlyStore struct{ Store }
 
 func (readOnlyStore) Put(context.Context, string, io.Reader) (int64, error) { return 0, errReadOnly }
@@ -34,7 +36,8 @@ func (readOnlyStore) Delete(context.Context, string) error                  { re
 func (readOnlyStore) Sweep(context.Context, time.Time) error                { return errReadOnly }
 func (readOnlyStore) Ping(context.Context) error                            { return errReadOnly }
 
-// emptyStore is the store in a folder that was never made. readOnly wraps it.
+// emptyStore is the store of a folder that does not exist. readOnlyStore wraps
+// it.
 type emptyStore struct{ Store }
 
 func (emptyStore) Open(_ context.Context, key string, _, _ int64) (io.ReadCloser, Info, error) {

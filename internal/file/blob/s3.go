@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// partSize is what a Put holds on disk. S3 takes no more than 10,000
-	// parts, so a value ends at 78 GiB.
+	// partSize is the size of a multipart upload's part, which a Put buffers on
+	// disk. S3 allows 10,000 parts, so a value can have at most 78 GiB.
 	partSize = 8 << 20
 
-	// partTimeout is the most that the sending of one part takes.
+	// partTimeout limits the upload of one part.
 	partTimeout = 2 * time.Minute
 
-	// defaultStallTimeout is the most that a reader waits for the next bytes.
+	// defaultStallTimeout limits how long a reader waits for the next bytes.
 	defaultStallTimeout = time.Minute
 
-	// maxAttempts of one request, the first included. They end within some seconds
-	// so that the caller hears of an outage while somebody is still waiting.
+	// maxAttempts includes the first request. Few attempts end within seconds,
+	// so that the caller learns of an outage while its client still waits.
 	maxAttempts = 3
 )
 
-// bucket is a store in S3.
+// bucket is a store in an S3 bucket.
 type bucket struct {
 	name         string
 	core         minio.Core
@@ -61,21 +61,21 @@ func newBucket(a s3Address, accessKey, secretKey string) (*bucket, error) {
 		Creds:        credentials.NewStaticV4(accessKey, secretKey, ""),
 		Secure:       a.endpoint.Scheme == "https",
 		Transport:    transport,
-		Region:       a.region, // never empty, or minio asks for it
+		Region:       a.region, // must not be empty, or minio looks the region up
 		BucketLookup: minio.BucketLookupPath,
 		MaxRetries:   maxAttempts,
 	})
 	if err != nil {
 		return nil, err
 	}
-	client.SetS3EnableDualstack(false) // another host than the endpoint
+	client.SetS3EnableDualstack(false) // dual-stack endpoints have another host
 	return &bucket{name: a.bucket, core: minio.Core{Client: client}, transport: transport, stallTimeout: defaultStallTimeout}, nil
 }
 
-// Put sends a value in one request where it fits into a part, else part by
-// part. Each part is collected before it is sent, so that a slow sender holds
-// no connection to the server, and a request can be tried again. It carries the
-// hash of its bytes, which the server compares.
+// Put sends a value in one request if it fits into one part, else as a
+// multipart upload. Each part is buffered before it is sent, so that a slow
+// sender holds no connection to the server and a request can be retried. Each
+// request carries the SHA-256 of its bytes, which the server verifies.
 func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
 	if err := checkKey(key); err != nil {
 		return 0, err
@@ -90,7 +90,7 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error
 	if !last {
 		return b.putParts(ctx, key, part, r)
 	}
-	opts := minio.PutObjectOptions{ContentType: contentTypeOf(key), DisableContentSha256: true} // its own chunked hashes, as we give one
+	opts := minio.PutObjectOptions{ContentType: contentTypeOf(key), DisableContentSha256: true} // no chunked hashes of minio: the request carries a hash
 	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	if _, err := b.core.PutObject(limited, b.name, key, part.newReader(), part.size, "", part.sha256Hex(), opts); err != nil {
@@ -99,7 +99,8 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error
 	return part.size, nil
 }
 
-// putParts sends the first part and what follows it as a multipart upload.
+// putParts sends a multipart upload: the first part, then the rest of the
+// source.
 func (b *bucket) putParts(ctx context.Context, key string, part *spool, rest io.Reader) (size int64, err error) {
 	upload, err := b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{ContentType: contentTypeOf(key)})
 	if err != nil {
@@ -138,8 +139,8 @@ func (b *bucket) putPart(ctx context.Context, key, upload string, number int, pa
 	return b.core.PutObjectPart(ctx, b.name, key, upload, number, part.newReader(), part.size, opts)
 }
 
-// abortUpload drops the parts of an upload that failed, also when it failed because
-// ctx ended. Where the server does not hear of it, Sweep does it later.
+// abortUpload removes the parts of a failed upload, even if ctx has ended. If
+// the request fails, Sweep removes them later.
 func (b *bucket) abortUpload(ctx context.Context, key, upload string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -178,7 +179,7 @@ func (b *bucket) Open(ctx context.Context, key string, offset, length int64) (io
 	return body, info, nil
 }
 
-// openEmpty is Open for no bytes, which a Range header cannot ask for.
+// openEmpty is Open for zero bytes, which a Range header cannot express.
 func (b *bucket) openEmpty(ctx context.Context, key string) (io.ReadCloser, Info, error) {
 	info, err := b.Stat(ctx, key)
 	if err != nil {
@@ -187,28 +188,30 @@ func (b *bucket) openEmpty(ctx context.Context, key string) (io.ReadCloser, Info
 	return http.NoBody, info, nil
 }
 
-// byteRange asks for length bytes from offset (RFC 9110, section 14.1.2).
+// byteRange returns the Range header for length bytes from offset (RFC 9110,
+// section 14.1.2).
 func byteRange(offset, length int64) string {
 	last := offset + length - 1
-	if length < 0 || last < offset { // to the end, or past what an int64 holds
+	if length < 0 || last < offset { // to the end, or beyond the range of int64
 		return fmt.Sprintf("bytes=%d-", offset)
 	}
 	return fmt.Sprintf("bytes=%d-%d", offset, last)
 }
 
-// totalSize reads the size of the whole value (RFC 9110, section 14.4).
+// totalSize parses the size of the whole value from Content-Range (RFC 9110,
+// section 14.4).
 func totalSize(contentRange string) (int64, error) {
 	_, total, _ := strings.Cut(contentRange, "/")
 	n, err := strconv.ParseInt(total, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("the server answered a range with Content-Range %q", contentRange)
+		return 0, fmt.Errorf("the server sent an invalid Content-Range: %q", contentRange)
 	}
 	return n, nil
 }
 
 var errStalled = errors.New("the server stopped sending")
 
-// objectBody reads a value and gives up when no bytes come for some time.
+// objectBody reads an object and fails if no bytes arrive for stallTimeout.
 type objectBody struct {
 	r            io.ReadCloser
 	cancel       context.CancelFunc
@@ -275,13 +278,14 @@ func (b *bucket) List(ctx context.Context, folder string) iter.Seq2[Item, error]
 				return
 			}
 		}
-		if err := ctx.Err(); err != nil { // minio ends the list without a word
+		if err := ctx.Err(); err != nil { // minio ends the list without an error
 			yield(Item{}, fmt.Errorf("list blobs: %w", err))
 		}
 	}
 }
 
-// Sweep goes by the start of an upload, which is what a list of them tells.
+// Sweep goes by the time at which an upload was initiated: the list of uploads
+// has no other.
 func (b *bucket) Sweep(ctx context.Context, before time.Time) error {
 	var key, upload string
 	for {
@@ -322,14 +326,15 @@ func (b *bucket) Close() error {
 	return nil
 }
 
-// errorCode is what the server called its refusal; "" where it gave no answer.
+// errorCode returns the S3 error code of a response, or "" if there was no
+// response.
 func errorCode(err error) string {
 	answer, _ := errors.AsType[minio.ErrorResponse](err)
 	return answer.Code
 }
 
-// s3Error sorts the errors of minio. ctx is the caller's, so that our own time
-// limits do not look like the caller going away.
+// s3Error classifies an error of minio. ctx must be the caller's context, so
+// that timeouts of this package are not taken for a cancelled request.
 func s3Error(ctx context.Context, doing string, err error) error {
 	answer, answered := errors.AsType[minio.ErrorResponse](err)
 	wrapped := fmt.Errorf("%s: %w", doing, err)
@@ -339,7 +344,7 @@ func s3Error(ctx context.Context, doing string, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return wrapped
 	case !answered, answer.StatusCode >= 500, answer.StatusCode == http.StatusTooManyRequests,
-		answer.StatusCode == http.StatusRequestTimeout, answer.Code == "RequestTimeout": // a 400 at Amazon
+		answer.StatusCode == http.StatusRequestTimeout, answer.Code == "RequestTimeout": // status 400 at Amazon S3
 		return fault.New(fault.Unavailable, "The service can't reach its file storage. Try again shortly.").Because(wrapped)
 	}
 	return wrapped

@@ -13,24 +13,24 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// s3Address is where a bucket is.
+// s3Address locates a bucket.
 type s3Address struct {
 	bucket   string
 	region   string
 	endpoint *url.URL
 }
 
-// parseS3 reads s3://bucket?endpoint=URL&region=name. Its errors never repeat
-// a value, because what is in the wrong field may be a secret.
+// parseS3 parses s3://bucket?endpoint=URL&region=name. Its errors never repeat
+// a value, because a value in the wrong field may be a secret.
 func parseS3(u *url.URL) (s3Address, error) {
 	if u.User != nil {
-		return s3Address{}, errors.New("the S3 address holds credentials; they are settings of their own")
+		return s3Address{}, errors.New("the S3 address must not contain credentials; set the access key and the secret key instead")
 	}
 	if u.Host == "" || u.Port() != "" || strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
-		return s3Address{}, errors.New("an S3 address is s3://bucket?endpoint=https://host:port&region=name")
+		return s3Address{}, errors.New("the S3 address must have the form s3://bucket?endpoint=https://host:port&region=name")
 	}
 	if err := s3utils.CheckValidBucketNameStrict(u.Host); err != nil {
-		return s3Address{}, fmt.Errorf("the S3 address: %w", err)
+		return s3Address{}, fmt.Errorf("invalid S3 address: %w", err)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -38,7 +38,7 @@ func parseS3(u *url.URL) (s3Address, error) {
 	}
 	for name, values := range query {
 		if name != "endpoint" && name != "region" {
-			return s3Address{}, fmt.Errorf("the S3 address has the unknown parameter %q; credentials are settings of their own", name)
+			return s3Address{}, fmt.Errorf("the S3 address has the unknown parameter %q; credentials are separate settings", name)
 		}
 		if len(values) != 1 {
 			return s3Address{}, fmt.Errorf("the S3 address has the parameter %q twice", name)
@@ -46,13 +46,13 @@ func parseS3(u *url.URL) (s3Address, error) {
 	}
 	endpoint, err := url.Parse(query.Get("endpoint"))
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return s3Address{}, errors.New("the S3 address needs endpoint=https://host:port, or http://")
+		return s3Address{}, errors.New("the S3 address needs the parameter endpoint=https://host:port (or http://)")
 	}
 	if endpoint.User != nil {
-		return s3Address{}, errors.New("the S3 endpoint holds credentials; they are settings of their own")
+		return s3Address{}, errors.New("the S3 endpoint must not contain credentials; set the access key and the secret key instead")
 	}
 	if strings.Trim(endpoint.Path, "/") != "" || endpoint.RawQuery != "" || endpoint.Fragment != "" {
-		return s3Address{}, errors.New("the S3 endpoint is a scheme and a host, with nothing after them")
+		return s3Address{}, errors.New("the S3 endpoint must be a scheme and a host, without path, query or fragment")
 	}
 	a := s3Address{bucket: u.Host, region: query.Get("region"), endpoint: endpoint}
 	if a.region == "" {
@@ -61,7 +61,8 @@ func parseS3(u *url.URL) (s3Address, error) {
 	return a, nil
 }
 
-// newTransport reaches the endpoint, by no proxy, and nothing else.
+// newTransport returns a transport that connects only to the endpoint, without
+// a proxy.
 func (a s3Address) newTransport() *http.Transport {
 	port := a.endpoint.Port()
 	switch {
@@ -76,7 +77,7 @@ func (a s3Address) newTransport() *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if !strings.EqualFold(address, only) {
-				return nil, fmt.Errorf("refused to connect to %s: the endpoint is %s", address, only)
+				return nil, fmt.Errorf("connection to %s refused: the configured endpoint is %s", address, only)
 			}
 			return dialer.DialContext(ctx, network, address)
 		},
@@ -85,6 +86,6 @@ func (a s3Address) newTransport() *http.Transport {
 		ExpectContinueTimeout: time.Second,
 		IdleConnTimeout:       time.Minute,
 		MaxIdleConnsPerHost:   64,
-		DisableCompression:    true, // bytes come back as they were put
+		DisableCompression:    true, // the stored bytes must come back unchanged
 	}
 }

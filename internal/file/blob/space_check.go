@@ -5,11 +5,12 @@ import (
 	"io"
 )
 
-// spaceCheckInterval is how many bytes a Put takes between two looks at the free space.
+// spaceCheckInterval is the number of bytes that a Put stores between two
+// checks of the free space.
 const spaceCheckInterval = 4 << 20
 
-// WithSpace gives a store whose Put asks check before it stores anything and
-// again every few megabytes, and fails with its error.
+// WithSpace returns a store whose Put calls check before it stores anything and
+// again every few megabytes, and fails with the error of check.
 func WithSpace(s Store, check func() error) Store { return &spaceChecker{Store: s, check: check} }
 
 type spaceChecker struct {

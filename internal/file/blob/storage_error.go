@@ -9,17 +9,18 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// diskFullErrors mean that there is no room for more.
+// diskFullErrors mean that no space is left.
 var diskFullErrors = []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}
 
-// diskFailureErrors mean that a disk, or what it is mounted over, cannot be used now.
+// diskFailureErrors mean that a disk or a mounted file system is not usable
+// now.
 var diskFailureErrors = []syscall.Errno{
 	syscall.EIO, syscall.EROFS, syscall.ENXIO, syscall.ENODEV, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EACCES, syscall.EPERM,
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EFBIG, syscall.ENOTCONN,
 }
 
-// storageError says what was being done when a file of ours could not be used.
-// Where the disk is the reason it is an outage and no accident.
+// storageError wraps an error of a file operation. If the disk is the cause,
+// the result is a fault with code Unavailable.
 func storageError(doing string, err error) error {
 	wrapped := fmt.Errorf("%s: %w", doing, err)
 	number, ok := errors.AsType[syscall.Errno](err)

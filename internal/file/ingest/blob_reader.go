@@ -13,14 +13,14 @@ const (
 	maxBlocks = 8
 )
 
-// File reads a stored value anywhere, as those must who follow offsets in it.
-// It keeps the blocks that were read last, 2 MiB at most.
+// File gives random access to a stored value, for parsers that follow offsets.
+// It caches the most recently read blocks, at most 2 MiB.
 type File struct {
 	fetch func(offset, length int64) (io.ReadCloser, error)
 	size  int64
 
 	mu     sync.Mutex
-	blocks []block // the last used one at the end
+	blocks []block // most recently used last
 }
 
 type block struct {
@@ -28,8 +28,8 @@ type block struct {
 	bytes  []byte
 }
 
-// File opens stored bytes for random access until ctx ends. The value must not
-// be replaced meanwhile, which no key of ours is.
+// File opens a stored value for random access until ctx ends. The value must
+// not be replaced meanwhile; keys of this program are written once.
 func (in *Intake) File(ctx context.Context, key string) (*File, error) {
 	info, err := in.Blobs.Stat(ctx, key)
 	if err != nil {
@@ -41,13 +41,13 @@ func (in *Intake) File(ctx context.Context, key string) (*File, error) {
 	}}, nil
 }
 
-// Size is how many bytes there are.
+// Size returns the number of bytes.
 func (f *File) Size() int64 { return f.size }
 
-// ReadAt reads like io.ReaderAt says.
+// ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
-		return 0, errors.New("read before the beginning of a file")
+		return 0, errors.New("negative offset")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +66,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// readBlock gives one block, from memory where it is there.
+// readBlock returns one block, from the cache if it is there.
 func (f *File) readBlock(number int64) ([]byte, error) {
 	for i, b := range f.blocks {
 		if b.number == number {
@@ -76,7 +76,7 @@ func (f *File) readBlock(number int64) ([]byte, error) {
 		}
 	}
 	var buf []byte
-	if len(f.blocks) == maxBlocks { // the oldest one's memory serves again
+	if len(f.blocks) == maxBlocks { // reuse the memory of the least recently used block
 		buf = f.blocks[0].bytes[:0]
 		f.blocks = append(f.blocks[:0], f.blocks[1:]...)
 	}
@@ -92,11 +92,11 @@ func (f *File) readBlock(number int64) ([]byte, error) {
 	}
 	got, err := io.ReadFull(r, buf)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		// No EOF may leave here: the reader would take the file for broken.
-		err = fmt.Errorf("%d bytes where %d were stored", got, length)
+		// Never return EOF here: the parser would report the file as truncated.
+		err = fmt.Errorf("the store returned %d bytes, want %d", got, length)
 	}
 	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, fmt.Errorf("read a stored file: %w", err)
+		return nil, fmt.Errorf("read stored file: %w", err)
 	}
 	f.blocks = append(f.blocks, block{number, buf})
 	return buf, nil

@@ -9,9 +9,8 @@ import (
 	"atelier/internal/file/media"
 )
 
-// acceptedTypes are the types that a sender may claim: those of our formats, by all
-// the names that cameras, browsers and tools have for them, and none in
-// particular.
+// acceptedTypes are the Content-Type values that a client may send: all common
+// names of the supported formats, and the generic types.
 var acceptedTypes = []string{
 	"", "application/octet-stream", "binary/octet-stream",
 	"image/jpeg", "image/jpg", "image/pjpeg",
@@ -26,23 +25,23 @@ var acceptedTypes = []string{
 	"model/gltf-binary",
 }
 
-// detectFormat tells the format from the first bytes and whether it is wanted. A
-// claim that it is something else altogether is believed; which of our formats
-// it is, the bytes decide.
+// detectFormat detects the format from the first bytes and checks that it is
+// wanted. A declared type outside acceptedTypes is rejected; among the accepted
+// types the bytes decide.
 func detectFormat(head []byte, w Want) (media.Format, error) {
 	if claimed, _, _ := mime.ParseMediaType(w.Declared); !slices.Contains(acceptedTypes, claimed) {
-		return media.Format{}, fault.New(fault.UnsupportedMediaType, "A file with this Content-Type is not accepted here.")
+		return media.Format{}, fault.New(fault.UnsupportedMediaType, "Files with this Content-Type are not accepted here.")
 	}
 	f, ok := media.Sniff(head)
 	if !ok && w.Text && len(head) > 0 && !bytes.Contains(head, []byte{0}) {
 		f = media.Format{Type: media.Text, MimeType: "text/plain", Ext: "txt"}
-		ok = true // if a closer look finds it plain
+		ok = true // MeasureFile checks later that it is plain text
 	}
 	if !ok {
-		return f, fault.New(fault.UnsupportedMediaType, "The file is of no type that is accepted here.")
+		return f, fault.New(fault.UnsupportedMediaType, "The file type is not supported.")
 	}
 	if len(w.Types) > 0 && !slices.Contains(w.Types, f.Type) {
-		return f, fault.New(fault.UnsupportedMediaType, "A file of this type is not accepted here.").With("mime_type", f.MimeType)
+		return f, fault.New(fault.UnsupportedMediaType, "Files of this type are not accepted here.").With("mime_type", f.MimeType)
 	}
 	return f, nil
 }

@@ -4,5 +4,5 @@ package quota
 
 import "errors"
 
-// FreeSpace is not known here.
+// FreeSpace is not supported on this operating system.
 func FreeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }

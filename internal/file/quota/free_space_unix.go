@@ -7,11 +7,12 @@ import (
 	"syscall"
 )
 
-// smallestFile is what a file takes at least: a disk that can hold no more
-// files is as full as one without bytes.
+// smallestFile is the minimum space of a file. A disk without free inodes
+// counts as full.
 const smallestFile = 4 << 10
 
-// FreeSpace is how many bytes can still be written to a folder's disk.
+// FreeSpace returns how many bytes can still be written to the disk of a
+// folder.
 func FreeSpace(folder string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(folder, &s); err != nil {
@@ -24,7 +25,7 @@ func FreeSpace(folder string) (int64, error) {
 	return free, nil
 }
 
-// saturatingMultiply multiplies without overflow.
+// saturatingMultiply multiplies and returns math.MaxInt64 on overflow.
 func saturatingMultiply(n, size uint64) int64 {
 	if n > math.MaxInt64/size {
 		return math.MaxInt64
