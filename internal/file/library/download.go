@@ -6,44 +6,47 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
+	"atelier/internal/base/sqldb"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
 	"atelier/internal/people/company"
 )
 
-// File is where the bytes of an address are, and how they are to be served.
+// File describes the bytes behind a signed URL and how to serve them.
 type File struct {
 	Key      string
 	MimeType string
 	Size     int64
-	SHA256   string // in hex; of the file itself only
-	Name     string // to save it under
-	Inline   bool   // a browser may show it; everything else is for saving
+	SHA256   string // hex; "" for thumbnails and previews
+	Name     string // file name for saving
+	Inline   bool   // browsers may display it; everything else is served as an attachment
 }
 
-// inlineTypes are the types that browsers show without running anything in them.
+// inlineTypes are the content types that browsers display without running code
+// in them.
 var inlineTypes = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/webp": true, "image/gif": true, "image/avif": true,
 	"video/mp4": true, "video/webm": true, "video/quicktime": true,
 	"audio/mpeg": true, "audio/wav": true, "audio/flac": true, "audio/ogg": true,
 }
 
-// errNoFile is one answer for what was deleted, what was swept and what has no
-// such variant.
+// errNoFile is the same error for deleted files, swept files and missing
+// variants.
 var errNoFile = fault.New(fault.NotFound, "There is no such file.")
 
-// storedFile is what an address leads to, as the database has it.
+// storedFile is the database row behind a signed URL.
 type storedFile struct {
 	accountID   string
-	suspended   bool   // the viewer is
-	unavailable bool   // deleted, gone, or not pending any more
-	name        string // of an upload
-	tool        string // slug, of a result
+	suspended   bool   // the viewer's person is suspended
+	unavailable bool   // deleted, swept, or the run is not pending any more
+	name        string // name of an upload
+	tool        string // slug of the tool of a result
 	asset       asset.Asset
 }
 
-// Locate finds the bytes that a grant speaks of. The viewer must still be who
-// may see them: the owner of a personal account, or a member of the team.
+// Locate returns the bytes behind a verified signed URL. The viewer must still
+// have access: as the owner of the personal account, or as a member of the
+// team.
 func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 	if !ids.Valid(g.ViewerID) {
 		return File{}, errSignature
@@ -74,7 +77,7 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 			Inline:   inlineTypes[a.MimeType],
 		}
 		if f.MimeType == "text/plain" {
-			f.MimeType += "; charset=utf-8" // no other text is taken in
+			f.MimeType += "; charset=utf-8" // ingested text is always UTF-8
 		}
 		return f, nil
 	case Thumb:
@@ -99,8 +102,8 @@ func (l *Library) findStored(ctx context.Context, g Grant) (storedFile, error) {
 	return storedFile{}, errNoFile
 }
 
-// fileNames are what the file behind a grant is called. Its address may end in
-// another name, or in none: that one is never looked at.
+// fileNames returns the names of the file behind a signed URL. The file name in
+// the URL itself is ignored.
 func (s storedFile) fileNames(g Grant) Names {
 	k := Keys{s.asset.Blob, s.asset.Thumb, s.asset.Preview}
 	switch g.Kind {
@@ -114,8 +117,8 @@ func (s storedFile) fileNames(g Grant) Names {
 	return namesOf(inputName, k)
 }
 
-// checkAccess asks whether the viewer may still see things of the account. It tells
-// no more than that the address does not work.
+// checkAccess checks that the viewer still has access to the account. The error
+// does not tell why the URL is refused.
 func (l *Library) checkAccess(ctx context.Context, viewerID string, s storedFile) error {
 	if s.suspended {
 		return errSignature
@@ -130,7 +133,7 @@ func (l *Library) checkAccess(ctx context.Context, viewerID string, s storedFile
 	return err
 }
 
-// findPicture is a small file beside the file itself.
+// findPicture returns the thumbnail or preview of a file.
 func (l *Library) findPicture(ctx context.Context, key, name string) (File, error) {
 	if key == "" {
 		return File{}, errNoFile
@@ -146,4 +149,45 @@ func (l *Library) findPicture(ctx context.Context, key, name string) (File, erro
 		Name:     name,
 		Inline:   inlineTypes[info.ContentType],
 	}, err
+}
+
+// suspended is true if the person $2 is suspended or does not exist.
+const suspended = `coalesce((SELECT p.suspended FROM person p WHERE p.id = $2), TRUE)`
+
+const storedColumns = suspended + `, a.mime_type, a.size_bytes, a.sha256, a.blob, a.thumb, a.preview`
+
+func (s *storedFile) scanTargets(first ...any) []any {
+	a := &s.asset
+	return append(first, &s.suspended, &a.MimeType, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
+}
+
+func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT u.account_id, u.deleted IS NOT NULL OR a.gone IS NOT NULL, u.name, `+storedColumns+`
+		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.name)...)
+	return s, err
+}
+
+func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT r.account_id, r.deleted IS NOT NULL OR a.gone IS NOT NULL, coalesce(t.slug, 'result'), `+storedColumns+`
+		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.id = $1`, id, viewerID).
+		Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.tool)...)
+	return s, err
+}
+
+// storedInput returns an input file of a run. The file is available only while
+// such a run is pending.
+func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT a.account_id, a.gone IS NOT NULL OR NOT EXISTS (
+			SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = a.id AND n.status = 'pending'), `+storedColumns+`
+		FROM asset a WHERE a.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable)...)
+	return s, err
+}
+
+func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
+	err = db.QueryRow(ctx, `SELECT account_id, status <> 'pending', preview, `+suspended+` FROM run WHERE id = $1`, id, viewerID).
+		Scan(&s.accountID, &s.unavailable, &s.asset.Preview, &s.suspended)
+	return s, err
 }

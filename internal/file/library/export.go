@@ -8,61 +8,66 @@ import (
 	"atelier/internal/file/asset"
 )
 
-// Kept is a result of a personal account, for whoever leaves or takes a copy.
+// Kept is a result of a personal account, for the export of a person's data.
 type Kept struct {
 	ID, ResultID string
 	RequestID    string
 	ToolID       string
 	Created      time.Time
-	Asset        asset.Asset // as far as it describes the bytes
-	Expired      bool        // which are gone
-	Note         string      // what its tool said about it
-	Favorited    bool        // by its owner
+	Asset        asset.Asset // only the fields that describe the bytes
+	Expired      bool        // the bytes are removed
+	Note         string      // the tool's note on the result
+	Favorited    bool        // by the owner of the account
 	Place        KeptPlace
 }
 
-// KeptPlace is where a page of AllKept ended. The zero one is the beginning.
+// KeptPlace is the position after a page of AllKept. The zero value is the
+// beginning.
 type KeptPlace struct {
 	created time.Time
 	runID   string
 	place   int64
 }
 
-// AllKept gives at most limit results of a person's own account, texts too, in
-// the order in which their runs began.
-func AllKept(ctx context.Context, tx *sqldb.Tx, personID string, after KeptPlace, limit int) ([]Kept, error) {
-	return kept(ctx, tx, personID, after, limit)
-}
-
-// Favorite is the mark that a person put on a result.
+// Favorite is a person's mark on a result.
 type Favorite struct {
 	ResultID string
 	Created  time.Time
 }
 
-// Favorites gives at most limit marks of a person by the ids of the results:
-// those after one, or the first.
+// AllKept returns at most limit results of a person's own account, including
+// texts, in the order in which their runs were created.
+func AllKept(ctx context.Context, tx *sqldb.Tx, personID string, after KeptPlace, limit int) ([]Kept, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT n.created, n.id, n.library_id, n.tool_id, r.place, r.id, r.created, a.type, a.mime_type, a.size_bytes, a.sha256,
+			coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blob, a.gone IS NOT NULL, r.note,
+			EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = $1 AND f.result_id = r.id)
+		FROM run n JOIN result r ON r.run_id = n.id JOIN asset a ON a.id = r.asset_id
+		WHERE n.account_id = $1 AND r.deleted IS NULL AND (n.created, n.id) >= ($2, $3) AND (n.created, n.id, r.place) > ($2, $3, $4)
+		ORDER BY n.created, n.id, r.place LIMIT $5`,
+		[]any{personID, after.created.UnixMicro(), after.runID, after.place, int64(limit)}, func(row sqldb.Scanner) (k Kept, err error) {
+			var started, created sqldb.Time
+			var library string
+			var ms int64
+			err = row.Scan(&started, &k.RequestID, &library, &k.ToolID, &k.Place.place, &k.ResultID, &created, &k.Asset.Type, &k.Asset.MimeType, &k.Asset.Size, &k.Asset.SHA256,
+				&k.Asset.Width, &k.Asset.Height, &ms, &k.Asset.Blob, &k.Expired, &k.Note, &k.Favorited)
+			k.ID = library + ":" + k.ResultID
+			k.Created = created.Time
+			k.Asset.Duration = time.Duration(ms) * time.Millisecond
+			k.Place.created = started.Time
+			k.Place.runID = k.RequestID
+			return k, err
+		})
+}
+
+// Favorites returns at most limit favorites of a person with result IDs above
+// after, in the order of result IDs.
 func Favorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit int) ([]Favorite, error) {
-	return favorites(ctx, tx, personID, after, limit)
-}
-
-// ForgetFavorites takes all marks of a person away.
-func ForgetFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	return forgetFavorites(ctx, tx, personID)
-}
-
-// EraseUploads deletes at most limit uploads of an account with their names,
-// also of those that were deleted before: those after an id, or the first. It
-// gives the id to go on after, "" where none is left. Sweep removes the bytes.
-func EraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) (last string, err error) {
-	return eraseUploads(ctx, tx, accountID, after, limit)
-}
-
-// EraseResults deletes what runs made, and everybody's marks on it. Sweep
-// removes the bytes, those of files that only these runs worked on too.
-func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
-	if len(runIDs) == 0 {
-		return nil
-	}
-	return eraseResults(ctx, tx, runIDs)
+	return sqldb.All(ctx, tx, `SELECT result_id, created FROM favorite WHERE person_id = $1 AND result_id > $2 ORDER BY result_id LIMIT $3`,
+		[]any{personID, after, int64(limit)}, func(row sqldb.Scanner) (f Favorite, err error) {
+			var created sqldb.Time
+			err = row.Scan(&f.ResultID, &created)
+			f.Created = created.Time
+			return f, err
+		})
 }

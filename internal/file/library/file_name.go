@@ -10,13 +10,13 @@ import (
 	"atelier/internal/file/media"
 )
 
-// Names are what a file and the pictures of it are called, at the end of their
-// addresses and where they are saved. An empty one is for what there is not.
+// Names are the file names of a file, its thumbnail and its preview, for URLs
+// and downloads. A name is "" if there is no such file.
 type Names struct {
 	Whole, Thumb, Preview string
 }
 
-// Of gives the name of a variant.
+// Of returns the name of a variant.
 func (n Names) Of(variant string) string {
 	switch variant {
 	case Whole:
@@ -29,35 +29,36 @@ func (n Names) Of(variant string) string {
 	return ""
 }
 
-// Keys are where the bytes of a file and the pictures of it lie in the blob
-// store, "" for what there is not. The extensions of names are theirs, since they
-// follow from the bytes.
+// Keys are the blob keys of a file, its thumbnail and its preview, "" if there
+// is none. File names get the extensions of the keys, which follow from the
+// content.
 type Keys struct {
 	Blob, Thumb, Preview string
 }
 
-// UploadNames are what an upload is called: as whoever brought it said.
+// UploadNames returns the names of an upload, from the name that its owner gave
+// it.
 func UploadNames(u asset.Upload) Names {
 	return namesOf(u.Name, Keys{u.Asset.Blob, u.Asset.Thumb, u.Asset.Preview})
 }
 
-// idSuffixLength is how much of its id the name of a result has, so that those of one tool
-// can lie in one folder.
+// idSuffixLength is the length of the result ID's suffix in a file name, so
+// that results of one tool can be saved in one folder.
 const idSuffixLength = 8
 
-// ResultNames are what a result is called: as its tool, and nothing that was asked
-// of it. Addresses are passed on, and prompts are not for everybody.
+// ResultNames returns the names of a result, from its tool and ID. Prompts are
+// not part of a name, because URLs are shared.
 func ResultNames(toolSlug, resultID string, k Keys) Names {
 	return namesOf(toolSlug+"-"+resultID[max(0, len(resultID)-idSuffixLength):], k)
 }
 
-// RunNames are what a run that has not ended shows of itself is called.
+// RunNames returns the name of the preview of a pending run.
 func RunNames(preview string) Names { return namesOf("run", Keys{Preview: preview}) }
 
-// inputName is what files that runs work on are called, for model servers.
+// inputName is the name of a run's input files for model servers.
 const inputName = "input"
 
-// InputNames are what a file that a run works on is called.
+// InputNames returns the name of an input file of a run.
 func InputNames(a asset.Asset) Names { return namesOf(inputName, Keys{Blob: a.Blob}) }
 
 func namesOf(base string, k Keys) Names {
@@ -65,37 +66,37 @@ func namesOf(base string, k Keys) Names {
 	if k.Blob != "" {
 		n.Whole = downloadName(base, path.Ext(k.Blob))
 	}
-	bare := base
+	stem := base
 	if ext := path.Ext(base); isMediaExt(ext) {
-		bare = strings.TrimSuffix(base, ext)
+		stem = strings.TrimSuffix(base, ext)
 	}
-	if strings.Trim(bare, ". ") == "" {
-		bare = defaultName
+	if strings.Trim(stem, ". ") == "" {
+		stem = defaultName
 	}
 	if k.Thumb != "" {
-		n.Thumb = downloadName(bare+"-"+Thumb, path.Ext(k.Thumb))
+		n.Thumb = downloadName(stem+"-"+Thumb, path.Ext(k.Thumb))
 	}
 	if k.Preview != "" {
-		n.Preview = downloadName(bare+"-"+Preview, path.Ext(k.Preview))
+		n.Preview = downloadName(stem+"-"+Preview, path.Ext(k.Preview))
 	}
 	return n
 }
 
-// isMediaExt reports whether an extension is one that files here have.
+// isMediaExt reports whether ext is the extension of a supported format.
 func isMediaExt(ext string) bool {
 	ext = strings.TrimPrefix(strings.ToLower(ext), ".")
 	return ext == "jpeg" || slices.ContainsFunc(media.Formats(), func(f media.Format) bool { return f.Ext == ext })
 }
 
-// defaultName is what a file is called that has no name.
+// defaultName is the name of a file without a name.
 const defaultName = "file"
 
-// maxDownloadName keeps names short enough for every file system, in characters.
+// maxDownloadName is the maximum length of a name in characters, short enough
+// for every file system.
 const maxDownloadName = 100
 
-// downloadName makes a name to save a file under: without anything that a file
-// system takes for more than a letter, and with the extension that the bytes
-// deserve.
+// downloadName returns a name for saving a file: without characters that are
+// special in file systems, and with the extension of its content.
 func downloadName(name, ext string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, r) || unicode.IsControl(r) {

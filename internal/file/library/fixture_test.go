@@ -67,8 +67,8 @@ var (
 	noUpload   = fault.New(fault.NotFound, "There is no such upload.")
 	noItem     = fault.New(fault.NotFound, "There is no such library item.")
 	noFile     = fault.New(fault.NotFound, "There is no such file.")
-	noAddress  = fault.New(fault.Forbidden, "This address is not valid any more. Ask for a new one.").With("reason", "signature")
-	permission = fault.New(fault.Forbidden, "Only who made this, or who manages the team, can delete it.").With("reason", "permission")
+	noAddress  = fault.New(fault.Forbidden, "This URL is no longer valid. Request a new one.").With("reason", "signature")
+	permission = fault.New(fault.Forbidden, "Only the person who created this, or a manager of the team, can delete it.").With("reason", "permission")
 )
 
 // People and tools.

@@ -3,7 +3,6 @@ package library
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +12,8 @@ import (
 	"atelier/internal/file/asset"
 )
 
-// orNotFound makes the answer without a row the fault that it is.
+// orNotFound returns missing instead of sqldb.ErrNoRows, and any other error
+// unchanged.
 func orNotFound(err error, missing *fault.Error) error {
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return missing
@@ -21,7 +21,7 @@ func orNotFound(err error, missing *fault.Error) error {
 	return err
 }
 
-// query is text with its arguments.
+// query builds a query text with its arguments.
 type query struct {
 	text strings.Builder
 	args []any
@@ -33,25 +33,24 @@ func (q *query) appendText(parts ...string) {
 	}
 }
 
-// addArg gives the placeholder of a value.
+// addArg adds an argument and returns its placeholder.
 func (q *query) addArg(v any) string {
 	q.args = append(q.args, v)
 	return "$" + strconv.Itoa(len(q.args))
 }
 
-// addArgs gives the placeholders of values, in parentheses. There must be some.
+// addArgs adds arguments and returns their placeholders in parentheses. values
+// must not be empty.
 func (q *query) addArgs(values []string) string {
-	places := make([]string, len(values))
+	placeholders := make([]string, len(values))
 	for i, v := range values {
-		places[i] = q.addArg(v)
+		placeholders[i] = q.addArg(v)
 	}
-	return "(" + strings.Join(places, ", ") + ")"
+	return "(" + strings.Join(placeholders, ", ") + ")"
 }
 
-// Items.
-
-// selectItems begins a query for the items that a viewer can see; inputs is the
-// expression for the inputs of the run.
+// selectItems begins the query for the items in the viewer's accounts. inputs
+// is the SQL expression for the inputs of the run.
 func selectItems(v Viewer, inputs string) *query {
 	q := &query{}
 	q.appendText(`
@@ -63,7 +62,7 @@ func selectItems(v Viewer, inputs string) *query {
 	return q
 }
 
-// favoritedBy tells whether the person marked the result.
+// favoritedBy returns the SQL condition that the person has marked the result.
 func favoritedBy(person string) string {
 	return `EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id)`
 }
@@ -132,240 +131,19 @@ func setFavorite(ctx context.Context, tx *sqldb.Tx, personID, resultID string, o
 	return err
 }
 
-// deleteResult marks a result as deleted that was not, and gives its file.
+// deleteResult marks a result as deleted, if it is not yet, and returns its
+// file.
 func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (assetID string, err error) {
 	err = tx.QueryRow(ctx, `UPDATE result SET deleted = $2, note = '' WHERE id = $1 AND deleted IS NULL RETURNING asset_id`, id, sqldb.At(tx.Now)).Scan(&assetID)
 	return assetID, err
 }
 
-// Leaving.
-
-func forgetFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	_, err := tx.Exec(ctx, `DELETE FROM favorite WHERE person_id = $1`, personID)
-	return err
-}
-
-func favorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit int) ([]Favorite, error) {
-	return sqldb.All(ctx, tx, `SELECT result_id, created FROM favorite WHERE person_id = $1 AND result_id > $2 ORDER BY result_id LIMIT $3`,
-		[]any{personID, after, int64(limit)}, func(row sqldb.Scanner) (f Favorite, err error) {
-			var created sqldb.Time
-			err = row.Scan(&f.ResultID, &created)
-			f.Created = created.Time
-			return f, err
-		})
-}
-
-// eraseUploads goes on after an id and gives the one where it ended, "" where
-// nothing is left.
-func eraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) (last string, err error) {
-	type found struct{ id, asset string }
-	some, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM upload WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
-		[]any{accountID, after, int64(limit)}, func(row sqldb.Scanner) (f found, err error) {
-			err = row.Scan(&f.id, &f.asset)
-			return f, err
-		})
-	if err != nil || len(some) == 0 {
-		return "", err
-	}
-	var ids, assets []string
-	for _, f := range some {
-		ids = append(ids, f.id)
-		assets = append(assets, f.asset)
-		last = f.id
-	}
-	q := &query{}
-	now := q.addArg(sqldb.At(tx.Now))
-	if _, err := tx.Exec(ctx, `
-		UPDATE upload SET name = '', deleted = coalesce(deleted, `+now+`) WHERE (name <> '' OR deleted IS NULL) AND id IN `+q.addArgs(ids), q.args...); err != nil {
-		return "", err
-	}
-	if err := eraseBlurhashes(ctx, tx, assets); err != nil {
-		return "", err
-	}
-	return last, releaseFiles(ctx, tx, assets)
-}
-
-// eraseResults looks ids up first and then names them: a list has its rows found
-// by their keys, whatever the planner knows about the tables.
-func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
-	q := &query{}
-	type made struct{ id, asset string }
-	found, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+q.addArgs(runIDs), q.args, func(row sqldb.Scanner) (m made, err error) {
-		err = row.Scan(&m.id, &m.asset)
-		return m, err
-	})
-	if err != nil {
-		return err
-	}
-	q = &query{}
-	assets, err := sqldb.All(ctx, tx, `SELECT asset_id FROM run_input WHERE run_id IN `+q.addArgs(runIDs), q.args, scanOne[string])
-	if err != nil {
-		return err
-	}
-	var results, files []string
-	for _, m := range found {
-		results = append(results, m.id)
-		files = append(files, m.asset)
-	}
-	for some := range slices.Chunk(results, sweepBatch) {
-		q := &query{}
-		now := q.addArg(sqldb.At(tx.Now))
-		if _, err := tx.Exec(ctx, `
-			UPDATE result SET deleted = coalesce(deleted, `+now+`), note = '' WHERE (deleted IS NULL OR note <> '') AND id IN `+q.addArgs(some), q.args...); err != nil {
-			return err
-		}
-		q = &query{}
-		if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN `+q.addArgs(some), q.args...); err != nil {
-			return err
-		}
-	}
-	if err := eraseBlurhashes(ctx, tx, append(assets, files...)); err != nil {
-		return err
-	}
-	return releaseFiles(ctx, tx, files)
-}
-
-// eraseBlurhashes takes from files what shows what is in them.
-func eraseBlurhashes(ctx context.Context, tx *sqldb.Tx, ids []string) error {
-	for some := range slices.Chunk(ids, sweepBatch) {
-		q := &query{}
-		if _, err := tx.Exec(ctx, `UPDATE asset SET blurhash = '' WHERE blurhash <> '' AND id IN `+q.addArgs(some), q.args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func kept(ctx context.Context, tx *sqldb.Tx, accountID string, after KeptPlace, limit int) ([]Kept, error) {
-	return sqldb.All(ctx, tx, `
-		SELECT n.created, n.id, n.library_id, n.tool_id, r.place, r.id, r.created, a.type, a.mime_type, a.size_bytes, a.sha256,
-			coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blob, a.gone IS NOT NULL, r.note,
-			EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = $1 AND f.result_id = r.id)
-		FROM run n JOIN result r ON r.run_id = n.id JOIN asset a ON a.id = r.asset_id
-		WHERE n.account_id = $1 AND r.deleted IS NULL AND (n.created, n.id) >= ($2, $3) AND (n.created, n.id, r.place) > ($2, $3, $4)
-		ORDER BY n.created, n.id, r.place LIMIT $5`,
-		[]any{accountID, after.created.UnixMicro(), after.runID, after.place, int64(limit)}, func(row sqldb.Scanner) (k Kept, err error) {
-			var started, created sqldb.Time
-			var library string
-			var ms int64
-			err = row.Scan(&started, &k.RequestID, &library, &k.ToolID, &k.Place.place, &k.ResultID, &created, &k.Asset.Type, &k.Asset.MimeType, &k.Asset.Size, &k.Asset.SHA256,
-				&k.Asset.Width, &k.Asset.Height, &ms, &k.Asset.Blob, &k.Expired, &k.Note, &k.Favorited)
-			k.ID = library + ":" + k.ResultID
-			k.Created = created.Time
-			k.Asset.Duration = time.Duration(ms) * time.Millisecond
-			k.Place.created = started.Time
-			k.Place.runID = k.RequestID
-			return k, err
-		})
-}
-
-// References.
-
-func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result string) (assetID string, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT a.id FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id
-		WHERE r.id = $1 AND n.library_id = $2 AND r.account_id = $3 AND a.account_id = $3 AND r.deleted IS NULL AND a.gone IS NULL`,
-		result, run, accountID).Scan(&assetID)
-	return assetID, err
-}
-
-const referencedColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blob, a.thumb, a.preview`
-
-func (s *Shown) scanFile(row sqldb.Scanner, k *Keys, first ...any) error {
-	var ms int64
-	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &k.Blob, &k.Thumb, &k.Preview)...)
-	s.Duration = time.Duration(ms) * time.Millisecond
-	return err
-}
-
-// referencedUploads puts those uploads into all that there are.
-func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
-	in, args := sqldb.In(refs, accountID)
-	return tx.Each(ctx, `
-		SELECT u.id, u.name, `+referencedColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
-		WHERE u.account_id = $1 AND a.account_id = $1 AND u.deleted IS NULL AND a.gone IS NULL AND u.id IN `+in, args,
-		func(row sqldb.Scanner) error {
-			s := Shown{Kind: OfUpload}
-			var name string
-			var k Keys
-			err := s.scanFile(row, &k, &s.ID, &name)
-			s.Names = namesOf(name, k)
-			all[s.ID] = s
-			return err
-		})
-}
-
-// referencedResults puts those results into all that there are.
-func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
-	ids := make([]string, len(refs))
-	for i, ref := range refs {
-		_, ids[i], _ = splitItemID(ref)
-	}
-	in, args := sqldb.In(ids, accountID)
-	return tx.Each(ctx, `
-		SELECT n.library_id, r.id, coalesce(t.slug, 'result'), `+referencedColumns+`
-		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
-		WHERE r.account_id = $1 AND a.account_id = $1 AND r.deleted IS NULL AND a.gone IS NULL AND r.id IN `+in, args,
-		func(row sqldb.Scanner) error {
-			s := Shown{Kind: OfResult}
-			var run, tool string
-			var k Keys
-			err := s.scanFile(row, &k, &run, &s.ID, &tool)
-			s.Names = ResultNames(tool, s.ID, k)
-			all[run+":"+s.ID] = s
-			return err
-		})
-}
-
-// Addresses.
-
-// suspended tells whether the viewer $2 is; who is not there at all is too.
-const suspended = `coalesce((SELECT p.suspended FROM person p WHERE p.id = $2), TRUE)`
-
-const storedColumns = suspended + `, a.mime_type, a.size_bytes, a.sha256, a.blob, a.thumb, a.preview`
-
-func (s *storedFile) scanTargets(first ...any) []any {
-	a := &s.asset
-	return append(first, &s.suspended, &a.MimeType, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
-}
-
-func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
-	err = db.QueryRow(ctx, `
-		SELECT u.account_id, u.deleted IS NOT NULL OR a.gone IS NOT NULL, u.name, `+storedColumns+`
-		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.name)...)
-	return s, err
-}
-
-func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
-	err = db.QueryRow(ctx, `
-		SELECT r.account_id, r.deleted IS NOT NULL OR a.gone IS NOT NULL, coalesce(t.slug, 'result'), `+storedColumns+`
-		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.id = $1`, id, viewerID).
-		Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.tool)...)
-	return s, err
-}
-
-// storedInput is a file that a run works on, for as long as one does.
-func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
-	err = db.QueryRow(ctx, `
-		SELECT a.account_id, a.gone IS NOT NULL OR NOT EXISTS (
-			SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = a.id AND n.status = 'pending'), `+storedColumns+`
-		FROM asset a WHERE a.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable)...)
-	return s, err
-}
-
-func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
-	err = db.QueryRow(ctx, `SELECT account_id, status <> 'pending', preview, `+suspended+` FROM run WHERE id = $1`, id, viewerID).
-		Scan(&s.accountID, &s.unavailable, &s.asset.Preview, &s.suspended)
-	return s, err
-}
-
-// The end of things.
-
-// textColumns are the columns of things that go when the thing is deleted.
+// textColumns are assignments that erase text when a row of the table is
+// deleted.
 var textColumns = map[string]string{"upload": "", "result": ", note = ''"}
 
-// expireRows marks what was created before a time as deleted, some of it, and gives
-// its files.
+// expireRows marks a batch of rows that were created before a time as deleted,
+// and returns their files.
 func expireRows(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) ([]string, error) {
 	return sqldb.All(ctx, tx, `
 		UPDATE `+table+` SET deleted = $1`+textColumns[table]+` WHERE deleted IS NULL AND id IN (
@@ -373,7 +151,8 @@ func expireRows(ctx context.Context, tx *sqldb.Tx, table string, before time.Tim
 		RETURNING asset_id`, []any{sqldb.At(tx.Now), before.UnixMicro(), sweepBatch}, scanOne[string])
 }
 
-// unowned are files that have bytes and that nobody has needed since the time $1.
+// unowned is the condition for files with bytes that nothing has referred to
+// since the time $1.
 const unowned = `asset.gone IS NULL AND asset.created < $1
 	AND NOT EXISTS (SELECT 1 FROM upload u WHERE u.asset_id = asset.id AND (u.deleted IS NULL OR u.deleted >= $1))
 	AND NOT EXISTS (SELECT 1 FROM result r WHERE r.asset_id = asset.id AND (r.deleted IS NULL OR r.deleted >= $1))
@@ -384,27 +163,28 @@ func scanOne[T any](row sqldb.Scanner) (v T, err error) {
 	return v, err
 }
 
-// unownedAfter gives some files without an owner, in the order of their ids.
+// unownedAfter returns a batch of unowned files with IDs above id, in the order
+// of IDs.
 func unownedAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id > $2 AND `+unowned+` ORDER BY id LIMIT $3`,
 		[]any{before.UnixMicro(), id, sweepBatch}, scanOne[string])
 }
 
-// stillUnowned gives those of the files that still have no owner.
+// stillUnowned locks and returns the files among ids that are still unowned.
 func stillUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
-	q := &query{args: []any{before.UnixMicro()}}
-	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id IN `+q.addArgs(ids)+` AND `+unowned+` ORDER BY id`+tx.Dialect.ForUpdate, q.args, scanOne[string])
+	in, args := sqldb.In(ids, before.UnixMicro())
+	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id IN `+in+` AND `+unowned+` ORDER BY id`+tx.Dialect.ForUpdate, args, scanOne[string])
 }
 
-// markGone marks files as gone, and gives the keys of their bytes, and how many
-// bytes by account. They must have been released, and still have no owner.
+// markGone marks files as gone and returns their blob keys and their bytes by
+// account. The files must be released; files with an owner are skipped.
 func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) (keys []string, removed map[string]int64, err error) {
-	q := &query{args: []any{before.UnixMicro()}}
+	in, args := sqldb.In(ids, before.UnixMicro(), sqldb.At(tx.Now))
 	var rows [][3]string
 	removed = map[string]int64{}
 	err = tx.Each(ctx, `
-		UPDATE asset SET gone = `+q.addArg(sqldb.At(tx.Now))+` WHERE released IS NOT NULL AND id IN `+q.addArgs(ids)+` AND `+unowned+`
-		RETURNING blob, thumb, preview, account_id, stored_bytes`, q.args, func(row sqldb.Scanner) error {
+		UPDATE asset SET gone = $2 WHERE released IS NOT NULL AND id IN `+in+` AND `+unowned+`
+		RETURNING blob, thumb, preview, account_id, stored_bytes`, args, func(row sqldb.Scanner) error {
 		var k [3]string
 		var accountID string
 		var bytes int64
@@ -421,7 +201,7 @@ func scanKeys(row sqldb.Scanner) (k [3]string, err error) {
 	return k, err
 }
 
-// flattenKeys gives the keys that there are.
+// flattenKeys returns the keys that are not empty.
 func flattenKeys(rows [][3]string) (keys []string) {
 	for _, row := range rows {
 		for _, key := range row {
@@ -433,67 +213,37 @@ func flattenKeys(rows [][3]string) (keys []string) {
 	return keys
 }
 
-// blobKeysOf gives the keys of those files that have bytes.
+// blobKeysOf returns the blob keys of the files that are not gone.
 func blobKeysOf(ctx context.Context, tx *sqldb.Tx, ids []string) ([]string, error) {
-	q := &query{}
-	rows, err := sqldb.All(ctx, tx, `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND id IN `+q.addArgs(ids), q.args, scanKeys)
+	in, args := sqldb.In(ids)
+	rows, err := sqldb.All(ctx, tx, `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND id IN `+in, args, scanKeys)
 	return flattenKeys(rows), err
 }
 
-// referencedKeys gives those keys, and perhaps others, that any file names. There
-// are no indexes for it: it is for the few keys that look left behind.
+// referencedKeys returns the keys of all files that use one of keys. No index
+// helps, so it is only for the few keys that seem to be orphans.
 func referencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
-	q := &query{}
-	in := q.addArgs(keys)
+	in, args := sqldb.In(keys)
 	rows, err := sqldb.All(ctx, tx, `
-		SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND (blob IN `+in+` OR thumb IN `+in+` OR preview IN `+in+`)`, q.args, scanKeys)
+		SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND (blob IN `+in+` OR thumb IN `+in+` OR preview IN `+in+`)`, args, scanKeys)
 	return flattenKeys(rows), err
 }
 
-// usedPreviewKeys gives those keys that a pending run shows.
+// usedPreviewKeys returns the keys among keys that are previews of pending
+// runs.
 func usedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
-	q := &query{}
-	return sqldb.All(ctx, tx, `SELECT preview FROM run WHERE status = 'pending' AND preview IN `+q.addArgs(keys), q.args, scanOne[string])
+	in, args := sqldb.In(keys)
+	return sqldb.All(ctx, tx, `SELECT preview FROM run WHERE status = 'pending' AND preview IN `+in, args, scanOne[string])
 }
 
-// filesAfter gives some files that have bytes, in the order of their ids.
+// filesAfter returns a batch of files with bytes and IDs above id, in the order
+// of IDs.
 func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, error) {
 	return sqldb.All(ctx, tx, `SELECT id, size_bytes, sha256, blob, thumb, preview FROM asset WHERE id > $1 AND gone IS NULL ORDER BY id LIMIT $2`,
 		[]any{id, sweepBatch}, func(row sqldb.Scanner) (a asset.Asset, err error) {
 			err = row.Scan(&a.ID, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
 			return a, err
 		})
-}
-
-func insertHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) error {
-	_, err := tx.Exec(ctx, `INSERT INTO sweep_hold (id, until) VALUES ($1, $2)`, id, sqldb.At(until))
-	return err
-}
-
-// renewHold moves the end of a hold that has not ended.
-func renewHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) (bool, error) {
-	n, err := tx.Exec(ctx, `UPDATE sweep_hold SET until = $2 WHERE id = $1 AND until > $3`, id, sqldb.At(until), sqldb.At(tx.Now))
-	return n > 0, err
-}
-
-// endHold removes a hold, and tells whether it had lasted until now.
-func endHold(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
-	n, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE id = $1 AND until > $2`, id, sqldb.At(tx.Now))
-	return n > 0, err
-}
-
-func removeHolds(ctx context.Context, tx *sqldb.Tx) error {
-	_, err := tx.Exec(ctx, `DELETE FROM sweep_hold`)
-	return err
-}
-
-// hasSweepHold tells whether somebody holds files. Holds that have ended go.
-func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
-	if _, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE until <= $1`, sqldb.At(tx.Now)); err != nil {
-		return false, err
-	}
-	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM sweep_hold)`).Scan(&is)
-	return is, err
 }
 
 // Checks are the invariants of this package.

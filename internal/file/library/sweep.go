@@ -17,7 +17,7 @@ import (
 	"atelier/internal/file/quota"
 )
 
-// PreviewFolder holds what pending runs show of what they work on.
+// PreviewFolder is the folder of the previews of pending runs.
 const PreviewFolder = "preview"
 
 const (
@@ -25,9 +25,9 @@ const (
 	defaultOrphanAge = time.Hour
 )
 
-// Sweep ends what has lived long enough and removes bytes that nobody needs.
-// It may run on several nodes at once, and may be killed at any point: the next
-// one goes on. Bytes that can't be removed do not keep it from the others.
+// Sweep expires files by retention and removes bytes that are no longer needed.
+// It can run on several nodes at once and can be killed at any point; the next
+// sweep continues. Bytes that cannot be removed do not stop it.
 func (l *Library) Sweep(ctx context.Context) error {
 	if err := l.expireOlderThan(ctx, "upload", l.Retention.Uploads); err != nil {
 		return fmt.Errorf("sweep uploads: %w", err)
@@ -48,15 +48,15 @@ func (l *Library) Sweep(ctx context.Context) error {
 	return d.err
 }
 
-// expireOlderThan marks what is older than the span as deleted.
-func (l *Library) expireOlderThan(ctx context.Context, table string, span time.Duration) error {
-	if span <= 0 {
+// expireOlderThan marks rows older than maxAge as deleted.
+func (l *Library) expireOlderThan(ctx context.Context, table string, maxAge time.Duration) error {
+	if maxAge <= 0 {
 		return nil
 	}
 	for {
 		var files []string
 		err := l.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			files, err = expireRows(ctx, tx, table, tx.Now.Add(-span))
+			files, err = expireRows(ctx, tx, table, tx.Now.Add(-maxAge))
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func (l *Library) expireOlderThan(ctx context.Context, table string, span time.D
 	}
 }
 
-// sweepUnowned removes the bytes of files that nobody has any more.
+// sweepUnowned removes the bytes of files without an owner.
 func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 	before := l.orphanTime()
 	for last := ""; ; {
@@ -91,7 +91,7 @@ func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 			keys, err = removeUnowned(ctx, tx, ids, before)
 			return err
 		})
-		if err != nil || held { // a later sweep comes back to them
+		if err != nil || held { // a later sweep removes them
 			return err
 		}
 		failpoint.Hit("sweep.after_gone")
@@ -101,9 +101,9 @@ func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 	}
 }
 
-// removeUnowned marks those files as gone that still have no owner, stops counting
-// them, and gives the keys of their bytes. Files that came with a run are
-// released here: nobody deletes them.
+// removeUnowned marks the files that are still unowned as gone, subtracts them
+// from the quota, and returns their blob keys. Input files that came with a run
+// are released here, because no request deletes them.
 func removeUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
 	ids, err := stillUnowned(ctx, tx, ids, before)
 	if err != nil || len(ids) == 0 {
@@ -120,9 +120,8 @@ func removeUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.
 	return keys, quota.Remove(ctx, tx, removed)
 }
 
-// sweepOrphans removes bytes in a folder that are old enough and that needless
-// finds nobody to need.
-func (l *Library) sweepOrphans(ctx context.Context, d *blobDeletion, folder string, needless func(context.Context, *sqldb.Tx, []string) ([]string, error)) error {
+// sweepOrphans removes the old blobs of a folder that findOrphans returns.
+func (l *Library) sweepOrphans(ctx context.Context, d *blobDeletion, folder string, findOrphans func(context.Context, *sqldb.Tx, []string) ([]string, error)) error {
 	before := l.orphanTime()
 	var old []string
 	sweep := func() error {
@@ -131,7 +130,7 @@ func (l *Library) sweepOrphans(ctx context.Context, d *blobDeletion, folder stri
 		}
 		var orphans []string
 		err := l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-			orphans, err = needless(ctx, tx, old)
+			orphans, err = findOrphans(ctx, tx, old)
 			return err
 		})
 		if err != nil {
@@ -164,8 +163,8 @@ func (l *Library) orphanTime() time.Time {
 	return l.DB.Now().Add(-age)
 }
 
-// unreferencedKeys gives the keys that no file names. A key tells whose it is, so most
-// are found by the file's id.
+// unreferencedKeys returns the keys that no file refers to. Keys contain the
+// file's ID, so most files are found by the primary key.
 func unreferencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	var fileIDs []string
 	for _, key := range keys {
@@ -189,13 +188,13 @@ func unreferencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]strin
 	return subtractKeys(left, named), err
 }
 
-// unusedPreviewKeys gives the keys that no pending run shows.
+// unusedPreviewKeys returns the keys that are not the preview of a pending run.
 func unusedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	shown, err := usedPreviewKeys(ctx, tx, keys)
 	return subtractKeys(keys, shown), err
 }
 
-// subtractKeys gives the keys that are not among others, in a slice of its own.
+// subtractKeys returns a new slice of the keys that are not in others.
 func subtractKeys(keys, others []string) []string {
 	skip := make(map[string]bool, len(others))
 	for _, key := range others {
@@ -204,13 +203,14 @@ func subtractKeys(keys, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return skip[key] })
 }
 
-// blobDeletion removes bytes and remembers the first failure.
+// blobDeletion deletes blobs and remembers the first error.
 type blobDeletion struct {
 	blobs blob.Store
 	err   error
 }
 
-// deleteKeys removes keys. It gives up only when there is no use in going on.
+// deleteKeys deletes blobs. It stops only if ctx has ended or the store is
+// unavailable.
 func (d *blobDeletion) deleteKeys(ctx context.Context, keys []string) error {
 	for _, key := range keys {
 		err := d.blobs.Delete(ctx, key)

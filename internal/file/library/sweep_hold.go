@@ -11,44 +11,47 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// A backup copies the database first and the files that the copy names after
-// it. Until it has them all, Sweep must not remove any: the backup holds it off
-// with a row that it renews. A backup that dies lets the row end by itself.
+// A backup copies the database first and then the files that the copy refers
+// to. Until it has copied all of them, the sweep must not remove any. The
+// backup stops the sweep with a row in sweep_hold that it renews. If the backup
+// dies, the row expires.
 //
-// Sweep looks for such rows in the transaction that marks files as gone, and
-// SQLite runs writing transactions one after the other. So a file is marked
-// before the hold begins, and the copy says that it is gone, or after the hold.
+// The sweep checks these rows in the transaction that marks files as gone, and
+// SQLite serializes writing transactions. So a file is either marked before the
+// hold begins, and the copy of the database says so, or not before the hold
+// ends.
 const (
 	holdDuration      = 5 * time.Minute
-	holdRenewInterval = time.Minute // renewed
+	holdRenewInterval = time.Minute
 )
 
-// Hold keeps Sweep from removing the bytes of files. It is for the embedded
-// database only.
+// Hold stops the sweep from removing bytes. It works with the embedded database
+// only.
 type Hold struct {
 	db   *sqldb.DB
 	id   string
 	stop context.CancelFunc
 	done sync.WaitGroup
-	err  error // after done: it was not held all the time
+	err  error // set before done: the hold expired in between
 }
 
-// ErrHoldLapsed says that files may have been removed while they were held.
-var ErrHoldLapsed = errors.New("files were not held all the time")
+// ErrHoldLapsed reports that the hold expired for some time, so that files may
+// have been removed.
+var ErrHoldLapsed = errors.New("the sweep hold expired; files may have been removed meanwhile")
 
-// HoldFiles begins to hold. Release ends it.
+// HoldFiles begins a hold. Release ends it.
 func HoldFiles(ctx context.Context, db *sqldb.DB) (*Hold, error) {
 	h := &Hold{db: db, id: ids.New()}
 	err := db.Write(ctx, func(tx *sqldb.Tx) error { return insertHold(ctx, tx, h.id, tx.Now.Add(holdDuration)) })
 	if err != nil {
-		return nil, fmt.Errorf("hold files: %w", err)
+		return nil, fmt.Errorf("hold sweep: %w", err)
 	}
 	ctx, h.stop = context.WithCancel(ctx)
 	h.done.Go(func() { h.renewLoop(ctx) })
 	return h, nil
 }
 
-// renewLoop renews the hold until ctx ends or the hold has lapsed.
+// renewLoop renews the hold until ctx ends or the hold has expired.
 func (h *Hold) renewLoop(ctx context.Context) {
 	tick := time.NewTicker(holdRenewInterval)
 	defer tick.Stop()
@@ -70,13 +73,13 @@ func (h *Hold) renewLoop(ctx context.Context) {
 	}
 }
 
-// Release ends the hold. It fails with ErrHoldLapsed where the hold was not kept
-// all the time, as after a long pause of the process.
+// Release ends the hold. It returns ErrHoldLapsed if the hold expired in
+// between, for example after a long pause of the process.
 func (h *Hold) Release(ctx context.Context) error {
 	h.stop()
 	h.done.Wait()
 	ended := false
-	ctx = context.WithoutCancel(ctx) // others need not wait for its end because we were called off
+	ctx = context.WithoutCancel(ctx) // a cancelled backup must not delay the next sweep
 	err := h.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		ended, err = endHold(ctx, tx, h.id)
 		return err
@@ -87,6 +90,35 @@ func (h *Hold) Release(ctx context.Context) error {
 	return errors.Join(h.err, err)
 }
 
-// ForgetHolds ends all holds, in a copy of a database: those of the original are
-// not its business.
-func ForgetHolds(ctx context.Context, tx *sqldb.Tx) error { return removeHolds(ctx, tx) }
+// ForgetHolds deletes all holds in a copy of a database, because they belong to
+// the original.
+func ForgetHolds(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM sweep_hold`)
+	return err
+}
+
+func insertHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) error {
+	_, err := tx.Exec(ctx, `INSERT INTO sweep_hold (id, until) VALUES ($1, $2)`, id, sqldb.At(until))
+	return err
+}
+
+// renewHold extends a hold that has not expired.
+func renewHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) (bool, error) {
+	n, err := tx.Exec(ctx, `UPDATE sweep_hold SET until = $2 WHERE id = $1 AND until > $3`, id, sqldb.At(until), sqldb.At(tx.Now))
+	return n > 0, err
+}
+
+// endHold deletes a hold and reports whether it had not expired.
+func endHold(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
+	n, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE id = $1 AND until > $2`, id, sqldb.At(tx.Now))
+	return n > 0, err
+}
+
+// hasSweepHold deletes expired holds and reports whether any other exists.
+func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
+	if _, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE until <= $1`, sqldb.At(tx.Now)); err != nil {
+		return false, err
+	}
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM sweep_hold)`).Scan(&is)
+	return is, err
+}
