@@ -10,7 +10,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Change is something that applying did.
+// Change is one change that Apply made to the stored catalog.
 type Change struct {
 	Kind string // tool, tool_tag or kit
 	Slug string
@@ -18,9 +18,9 @@ type Change struct {
 	What string // added, changed or removed
 }
 
-// Apply makes the stored catalog say what the set says, in one transaction.
-// Items of sources that the set does not have are left alone, and so is
-// everything with a problem. The set's assets must be stored before.
+// Apply updates the stored catalog to match the set, in one transaction. Items
+// of sources that are not in the set stay unchanged, and so do items with a
+// problem. The assets of the set must be stored before.
 func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 	var changes []Change
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -63,9 +63,9 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 			have = row{id: ids.New(), slug: slug}
 			what = "added"
 		case !slices.Contains(s.sources, have.source) && !have.removed:
-			continue // another node's directory has it, and goes before our built-in
+			continue // a folder of another node has it, which takes precedence over the built-in tool
 		case !have.removed && have.source != want.source && s.brokenLists[listFile{k, have.source}]:
-			continue // the file that it comes from is broken, which must not bring the built-in back
+			continue // the list file that it comes from is broken, which must not bring the built-in item back
 		case !have.removed && have.definition == want.definition && have.source == want.source:
 			continue
 		case have.removed:
@@ -94,9 +94,9 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 	return changes, nil
 }
 
-// AssetFolder holds the pictures of tools in the blob store. They are never
-// removed.
+// AssetFolder is the folder of the tools' pictures in the blob store. They are
+// never removed.
 const AssetFolder = "catalog"
 
-// AssetKey is where a picture lies in the blob store.
+// AssetKey returns the blob key of a picture.
 func AssetKey(a Asset) string { return AssetFolder + "/" + string(a) + ".png" }

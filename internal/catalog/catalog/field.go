@@ -14,7 +14,7 @@ import (
 // key and a type.
 type Field struct {
 	Label    string
-	Children []Field // of a group
+	Children []Field // only for a group
 
 	Key      string // "" for a group
 	Type     FieldType
@@ -23,12 +23,12 @@ type Field struct {
 	Display  Display
 }
 
-// Display is how a leaf is shown and what bounds its value. Zero values are
-// not shown.
+// Display describes how a leaf is displayed and limits its value. Zero values
+// are omitted.
 type Display struct {
 	Help, Placeholder string
 	Advanced          bool
-	Content           string // of an HTML leaf, sanitized
+	Content           string // sanitized content of an HTML leaf
 
 	Min, Max, Step *float64
 	Integer        bool
@@ -36,7 +36,7 @@ type Display struct {
 	MaxLength int64
 
 	Options []Option
-	ShowAs  string // text, radio or image: how options are laid out
+	ShowAs  string // how options are displayed: text, radio or image
 
 	Sizes      []Size
 	MultipleOf int64
@@ -45,24 +45,24 @@ type Display struct {
 	MaxItems int64
 }
 
-// Option is a choice of a select.
+// Option is a choice of a select field.
 type Option struct {
 	Text  string
 	Value any // string, int64 or float64
 	Image Asset
 }
 
-// Size is a choice of a WIDTH_HEIGHT leaf.
+// Size is a choice of a WIDTH_HEIGHT field.
 type Size struct {
 	Text          string
 	Width, Height int64
 }
 
-// FieldType says what a leaf's value is.
+// FieldType is the type of a leaf's value.
 type FieldType string
 
-// fieldFamily is the family of a type: which display settings it takes and how its
-// value is checked.
+// fieldFamily groups field types that have the same display settings and the
+// same validation.
 type fieldFamily int
 
 const (
@@ -75,10 +75,10 @@ const (
 	sizeFamily
 	mediaFamily
 	mediaListFamily
-	noValueFamily // carries no value
+	noValueFamily // has no value
 )
 
-// fieldTypes are the types of the interface.
+// fieldTypes are the field types of the API.
 var fieldTypes = map[FieldType]fieldFamily{
 	"PROMPT": textFamily, "NEG_PROMPT": textFamily, "TEXT": textFamily, "TEXT_AREA": textFamily,
 	"SLIDER": numberFamily, "UPSCALE_FACTOR_SLIDER": numberFamily, "CFG": numberFamily, "STEPS": numberFamily, "NUM": numberFamily,
@@ -89,7 +89,7 @@ var fieldTypes = map[FieldType]fieldFamily{
 	"HEADER": noValueFamily, "HTML": noValueFamily,
 }
 
-// Integer tells whether the leaf takes whole numbers only.
+// Integer reports whether the field accepts only whole numbers.
 func (f *Field) Integer() bool {
 	return f.Display.Integer || f.Type == "STEPS" || f.Type == "SEED"
 }
@@ -97,9 +97,9 @@ func (f *Field) Integer() bool {
 // maxSeed is the largest seed, 2^32-1.
 const maxSeed = math.MaxUint32
 
-// Problem tells what is wrong with a value for the leaf, "" when nothing is.
-// Values are what YAML or JSON gives: string, bool, int64, float64, []any,
-// map[string]any. References to media are no values of this kind.
+// Problem returns what is wrong with a value for the field, or "" if it is
+// valid. Values have the types of decoded YAML or JSON: string, bool, int64,
+// float64, []any, map[string]any. It does not validate references to media.
 func (f *Field) Problem(value any) string {
 	switch fieldTypes[f.Type] {
 	case textFamily:
@@ -213,10 +213,10 @@ func (f *Field) sizeProblem(value any) string {
 	return ""
 }
 
-// maxListed is how many options and sizes a problem names.
+// maxListed is the maximum number of options or sizes in a message.
 const maxListed = 20
 
-// optionList names the values of the options, as a problem tells them.
+// optionList lists the values of the options for a message.
 func (f *Field) optionList() string {
 	var words []string
 	for _, o := range f.Display.Options {
@@ -225,7 +225,7 @@ func (f *Field) optionList() string {
 	return joinFirst(words)
 }
 
-// sizeList is optionList for sizes.
+// sizeList lists the sizes for a message.
 func (f *Field) sizeList() string {
 	var words []string
 	for _, s := range f.Display.Sizes {
@@ -234,7 +234,7 @@ func (f *Field) sizeList() string {
 	return joinFirst(words)
 }
 
-// joinFirst joins the first words and counts the rest.
+// joinFirst joins the first words and adds the number of the others.
 func joinFirst(words []string) string {
 	text := strings.Join(words[:min(len(words), maxListed)], ", ")
 	if more := len(words) - maxListed; more > 0 {
@@ -243,9 +243,9 @@ func joinFirst(words []string) string {
 	return text
 }
 
-// findOption finds the option that a value stands for and gives the option's own
-// value. The text of a number stands for that number, as forms of web pages
-// send text only; where there is an option with that very text, it is meant.
+// findOption returns the option's own value for a value from a request. A
+// string that is a number matches the option with that number, because web
+// forms send only strings; an option with the same string takes precedence.
 func (f *Field) findOption(value any) (own any, ok bool) {
 	for _, o := range f.Display.Options {
 		if isSameOption(o.Value, value) {
@@ -265,19 +265,19 @@ func (f *Field) findOption(value any) (own any, ok bool) {
 	return nil, false
 }
 
-// isTextOfNumber tells whether a text is a way to write the number n, by the grammar of
-// JSON (RFC 8259 section 6).
+// isTextOfNumber reports whether text is a JSON number with the value n (RFC
+// 8259, section 6).
 func isTextOfNumber(text string, n float64) bool {
-	const longest = 40
-	if len(text) > longest || !json.Valid([]byte(text)) {
+	const maxLength = 40
+	if len(text) > maxLength || !json.Valid([]byte(text)) {
 		return false
 	}
 	read, err := strconv.ParseFloat(text, 64)
 	return err == nil && read == n
 }
 
-// resolveOptions gives a value with every option in it replaced by the option's own
-// value. Problem has found nothing wrong with it.
+// resolveOptions returns the value with every option replaced by the option's
+// own value. The value must be valid.
 func (f *Field) resolveOptions(value any) any {
 	switch fieldTypes[f.Type] {
 	case selectFamily:
@@ -293,7 +293,8 @@ func (f *Field) resolveOptions(value any) any {
 	return value
 }
 
-// formatNumber writes a bound as people do, unless it has more digits than they read.
+// formatNumber formats a limit without an exponent unless it is very large or
+// very small.
 func formatNumber(v float64) string {
 	if size := math.Abs(v); size < 1e15 && (v == 0 || size > 1e-6) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
@@ -301,7 +302,7 @@ func formatNumber(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// isSameOption compares the values of options: 1 and 1.0 are one number, "1" is text.
+// isSameOption compares option values: 1 and 1.0 are equal, 1 and "1" are not.
 func isSameOption(a, b any) bool {
 	if x, ok := toFloat(a); ok {
 		y, ok := toFloat(b)

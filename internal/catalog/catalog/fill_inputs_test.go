@@ -108,7 +108,7 @@ inputs.Prompt: This tool has no such field.
 inputs.` + strings.Repeat("k", 80) + `: This tool has no such field.
 inputs.line�break�: This tool has no such field.
 inputs.zebra: This tool has no such field.
-files.0: No input names this file.`)
+files.0: No input refers to this file.`)
 	for range 5 { // in the same order each time
 		got, problems := tool.Fill(in, catalog.FillOptions{Files: 2})
 		if lines(problems) != want {
@@ -132,15 +132,15 @@ func TestFileParts(t *testing.T) {
 		{"none", `{}`, catalog.FillOptions{}, 0, ""},
 		{"each once, in any order", `{"one":` + part(2) + `,"many":[` + part(1) + `],"film":` + part(0) + `}`, catalog.FillOptions{Files: 3}, 3, ""},
 		{"index as a fraction that is whole", `{"one":{"kind":"MULTIPART","file_index":0.0}}`, catalog.FillOptions{Files: 1}, 1, ""},
-		{"the one after the last", `{"one":` + part(1) + `}`, catalog.FillOptions{Files: 1}, 0, "inputs.one: There is no such file part.\nfiles.0: No input names this file."},
+		{"the one after the last", `{"one":` + part(1) + `}`, catalog.FillOptions{Files: 1}, 0, "inputs.one: There is no such file part.\nfiles.0: No input refers to this file."},
 		{"before the first", `{"one":` + part(-1) + `}`, catalog.FillOptions{}, 0, "inputs.one: There is no such file part."},
-		{"far away", `{"one":{"kind":"MULTIPART","file_index":9223372036854775807}}`, catalog.FillOptions{Files: 1}, 0, "inputs.one: There is no such file part.\nfiles.0: No input names this file."},
+		{"far away", `{"one":{"kind":"MULTIPART","file_index":9223372036854775807}}`, catalog.FillOptions{Files: 1}, 0, "inputs.one: There is no such file part.\nfiles.0: No input refers to this file."},
 		{"twice in a list", `{"many":[` + part(0) + `,` + part(0) + `]}`, catalog.FillOptions{Files: 1}, 1, "inputs.many.1: This file part is used twice."},
 		{"twice in two fields", `{"film":` + part(0) + `,"one":` + part(0) + `}`, catalog.FillOptions{Files: 1}, 1, "inputs.film: This file part is used twice."},
-		{"never", `{"one":` + anUpload + `}`, catalog.FillOptions{Files: 2}, 1, "files.0: No input names this file.\nfiles.1: No input names this file."},
-		{"one of three never", `{"many":[` + part(2) + `,` + part(0) + `]}`, catalog.FillOptions{Files: 3}, 2, "files.1: No input names this file."},
-		{"only in an unknown field", `{"two":` + part(0) + `}`, catalog.FillOptions{Files: 1}, 0, "inputs.two: This tool has no such field.\nfiles.0: No input names this file."},
-		{"with a strange name", `{"one":{"kind":"MULTIPART","file_index":0,"id":"x"}}`, catalog.FillOptions{Files: 1}, 1, "inputs.one.id: A reference of this kind has no such name."},
+		{"never", `{"one":` + anUpload + `}`, catalog.FillOptions{Files: 2}, 1, "files.0: No input refers to this file.\nfiles.1: No input refers to this file."},
+		{"one of three never", `{"many":[` + part(2) + `,` + part(0) + `]}`, catalog.FillOptions{Files: 3}, 2, "files.1: No input refers to this file."},
+		{"only in an unknown field", `{"two":` + part(0) + `}`, catalog.FillOptions{Files: 1}, 0, "inputs.two: This tool has no such field.\nfiles.0: No input refers to this file."},
+		{"with a strange name", `{"one":{"kind":"MULTIPART","file_index":0,"id":"x"}}`, catalog.FillOptions{Files: 1}, 1, "inputs.one.id: A reference of this kind does not have this property."},
 		{"an upload twice", `{"one":` + anUpload + `,"many":[` + anUpload + `,` + anUpload + `]}`, catalog.FillOptions{}, 3, ""},
 		{"twelve in a list", `{"many":[` + strings.Repeat(anUpload+`,`, 11) + anItem + `]}`, catalog.FillOptions{}, 12, ""},
 		{"thirteen in a list", `{"many":[` + strings.Repeat(anUpload+`,`, 12) + anItem + `]}`, catalog.FillOptions{}, 13, "inputs.many: Must have at most 12 references."},

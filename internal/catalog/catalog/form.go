@@ -8,7 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// formReader reads the tree of fields. Keys are unique in the whole tree.
+// formReader reads the tree of fields of a manifest. Keys are unique in the
+// whole tree.
 type formReader struct {
 	r    *manifestReader
 	keys map[string]bool
@@ -63,7 +64,7 @@ func (f *formReader) readLeaf(o *mapping) Field {
 		o.addProblem("type", "%s is not a field type", l.Type)
 		o.knownKeys = map[string]bool{}
 		for _, k := range o.keys {
-			o.knownKeys[k.Value] = true // what else it may have depends on the type
+			o.knownKeys[k.Value] = true // the other keys depend on the type, so none is reported as unknown
 		}
 		return l
 	}
@@ -72,8 +73,8 @@ func (f *formReader) readLeaf(o *mapping) Field {
 	return l
 }
 
-// readDisplay reads the display settings that the type takes. Others are reported
-// as unknown by the object's end.
+// readDisplay reads the display settings of the field's type. Other settings
+// are reported as unknown later.
 func (f *formReader) readDisplay(o *mapping, l *Field, kind fieldFamily) {
 	d := &l.Display
 	switch kind {
@@ -95,7 +96,7 @@ func (f *formReader) readDisplay(o *mapping, l *Field, kind fieldFamily) {
 		if l.Integer() {
 			for key, v := range map[string]*float64{"min": d.Min, "max": d.Max, "step": d.Step} {
 				if v != nil && *v != math.Trunc(*v) {
-					o.addProblem(key, "must be a whole number, as the field takes only those")
+					o.addProblem(key, "must be a whole number, because the field accepts only whole numbers")
 				}
 			}
 		}
@@ -186,8 +187,9 @@ func (f *formReader) readSizes(o *mapping, d *Display) {
 	}
 }
 
-// readDefault reads the default, which must be a value the field would take. Sizes
-// are made up where the manifest has none, as many forms can only offer a list.
+// readDefault reads the default, which must be a valid value of the field. It
+// adds suggested sizes if the manifest lists none, because many clients can
+// only show a list.
 func (f *formReader) readDefault(o *mapping, l *Field, kind fieldFamily) {
 	if kind == sizeFamily && len(l.Display.Sizes) == 0 {
 		defer func() { l.Display.Sizes = suggestSizes(l) }()

@@ -8,33 +8,34 @@ import (
 	"golang.org/x/net/html"
 )
 
-// keptElements are the elements that an HTML leaf may have: those of running
-// text. None of them loads, runs or submits anything.
+// keptElements are the allowed elements of an HTML leaf: text elements, which
+// load, run and submit nothing.
 var keptElements = strings.Fields(`a b blockquote br code dd dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s small span strong
 	sub sup table tbody td th thead tr u ul`)
 
-// voidElements are those of them that have no end (HTML section 13.1.2).
+// voidElements are the allowed elements without an end tag (HTML, section
+// 13.1.2).
 var voidElements = []string{"br", "hr"}
 
-// droppedElements go with all that is in them; of others that are not kept, the
-// text stays.
+// droppedElements are removed with their content. Of all other elements that
+// are not allowed, the text is kept.
 var droppedElements = strings.Fields(`applet audio button canvas datalist form frameset iframe math noembed noframes noscript object
 	plaintext script select style svg template textarea title video xmp`)
 
-// sanitizeHTML makes HTML safe to be put into a page as it is: pages of clients
-// show what a manifest says, and a manifest may come from anywhere. The result
-// is written anew from tokens, well nested, with escaped text and no attributes
-// but the address of a link. Sanitizing it again changes nothing.
+// sanitizeHTML makes HTML from a manifest safe for web pages: clients insert it
+// into their pages, and a manifest may come from anywhere. The result is
+// rebuilt from tokens: well nested, with escaped text and no attributes except
+// the address of a link. Sanitizing it again changes nothing.
 func sanitizeHTML(text string) string {
 	var b strings.Builder
-	var open []string // elements that wait for their end
-	dropped := ""     // the element that is being left out
-	depth := 0        // of elements with that name
+	var open []string // open elements
+	dropped := ""     // the dropped element that contains the current token
+	depth := 0        // nested elements with that name
 
 	tokens := html.NewTokenizer(strings.NewReader(text))
 	for {
 		kind := tokens.Next()
-		if kind == html.ErrorToken { // the end: a reader of a string has no other error
+		if kind == html.ErrorToken { // the end; reading a string has no other error
 			break
 		}
 		token := tokens.Token()
@@ -61,7 +62,7 @@ func sanitizeHTML(text string) string {
 			if kind != html.EndTagToken {
 				b.WriteString("<" + token.Data + ">")
 			}
-		case kind == html.StartTagToken || kind == html.SelfClosingTagToken: // only void elements close themselves
+		case kind == html.StartTagToken || kind == html.SelfClosingTagToken: // only void elements are self-closing
 			b.WriteString("<" + token.Data + linkAttributes(token) + ">")
 			open = append(open, token.Data)
 		case kind == html.EndTagToken && slices.Contains(open, token.Data):
@@ -74,7 +75,8 @@ func sanitizeHTML(text string) string {
 	return b.String()
 }
 
-// closeElements ends the newest open element of a name and those within it.
+// closeElements closes the innermost open element with a name, and the elements
+// in it.
 func closeElements(b *strings.Builder, open []string, name string) []string {
 	for {
 		last := open[len(open)-1]
@@ -86,8 +88,8 @@ func closeElements(b *strings.Builder, open []string, name string) []string {
 	}
 }
 
-// linkAttributes writes the attributes of a link to somewhere on the web, ""
-// for everything else.
+// linkAttributes returns the attributes of a link with an https, http or mailto
+// address, "" for everything else.
 func linkAttributes(token html.Token) string {
 	if token.Data != "a" {
 		return ""

@@ -12,44 +12,45 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// FillOptions says what the inputs came with.
+// FillOptions describe the request that the inputs came with.
 type FillOptions struct {
-	// Draft lets required inputs be missing and takes no MULTIPART references:
-	// for pricing a run.
+	// Draft allows required inputs to be missing and rejects MULTIPART
+	// references. It is set when a run is only priced.
 	Draft bool
-	// Files is how many file parts came with the request; each must be named
-	// exactly once.
+	// Files is the number of file parts in the request; inputs must refer to
+	// each of them exactly once.
 	Files int
 }
 
-// Filled is a form that somebody filled in.
+// Filled are the validated inputs of a run.
 type Filled struct {
-	// Values are what the fields got, by key: string, bool, int64, float64,
-	// []any or map[string]any. Defaults are filled in; what was left out and
-	// has none is absent, and so are media.
+	// Values are the values by field key: string, bool, int64, float64, []any
+	// or map[string]any. Defaults are included. Fields without a value or
+	// default are missing, and so are media.
 	Values map[string]any
-	// Refs name the files to work on, in the form's order. There they are also
-	// when something else is wrong, as far as each is well-formed itself.
+	// Refs are the referenced files in the order of the form. After a problem,
+	// they contain the references that are valid themselves.
 	Refs []Ref
-	// Texts are what a person wrote, defaults not among them.
+	// Texts are the texts that a person wrote, without defaults.
 	Texts []TextInput
-	// Prompt is what the first PROMPT leaf got, "" where there is none.
+	// Prompt is the value of the first PROMPT field, "" if there is none.
 	Prompt string
-	// Seed is what the first SEED leaf got, nil where that was left out.
+	// Seed is the value of the first SEED field, nil if it is missing.
 	Seed *int64
 }
 
-// TextInput is something a person wrote in a field.
+// TextInput is a text that a person wrote in a field.
 type TextInput struct{ Path, Value string }
 
-// maxProblems bounds what one request is told.
+// maxProblems is the maximum number of problems in one response.
 const maxProblems = 100
 
-// Fill checks the inputs of a request against the tool's form. Values are what
-// JSON gives: string, bool, nil, int64, float64, []any, map[string]any.
+// Fill validates the inputs of a request against the tool's form. Values have
+// the types of decoded JSON: string, bool, nil, int64, float64, []any,
+// map[string]any.
 //
-// All problems come at once, first the form's in its order, then unknown keys,
-// then files. Where there is one, what was filled is good for counting only.
+// It returns all problems at once: those of the form in its order, then unknown
+// keys, then files. After a problem, the inputs may only be used for counting.
 func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field) {
 	f := inputParser{FillOptions: o, inputs: inputs, knownKeys: map[string]bool{}, claimedParts: map[int64]bool{}}
 	f.Values = map[string]any{}
@@ -61,7 +62,7 @@ func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field
 	}
 	for i := range int64(o.Files) {
 		if !f.claimedParts[i] {
-			f.addProblem("files."+strconv.FormatInt(i, 10), "No input names this file.")
+			f.addProblem("files."+strconv.FormatInt(i, 10), "No input refers to this file.")
 		}
 	}
 	if f.prompt != nil {
@@ -75,28 +76,28 @@ func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field
 	return f.Filled, f.problems
 }
 
-// inputParser walks a form with the inputs in hand.
+// inputParser validates inputs while it visits the fields of a form.
 type inputParser struct {
 	FillOptions
 	Filled
 
 	inputs       map[string]any
 	knownKeys    map[string]bool
-	claimedParts map[int64]bool // file parts
-	prompt, seed *Field         // the first of each
+	claimedParts map[int64]bool // file parts that an input refers to
+	prompt, seed *Field         // the first field of each type
 	problems     []fault.Field
 }
 
-func (f *inputParser) addProblem(path, sentence string) {
+func (f *inputParser) addProblem(path, message string) {
 	if len(f.problems) < maxProblems {
-		f.problems = append(f.problems, fault.Field{Path: path, Message: sentence})
+		f.problems = append(f.problems, fault.Field{Path: path, Message: message})
 	}
 }
 
-// printableName is a name that the caller made up, fit to be told back.
+// printableName sanitizes a name from the request for a message.
 func printableName(name string) string { return sanitize.Line(name, 80) }
 
-// toSentence makes one of a problem's text.
+// toSentence turns a problem into a sentence.
 func toSentence(problem string) string { return strings.ToUpper(problem[:1]) + problem[1:] + "." }
 
 func (f *inputParser) parseFields(all []Field) {
@@ -129,20 +130,20 @@ func (f *inputParser) parseLeaf(l *Field) {
 	case kind == mediaListFamily:
 		f.parseReferences(l, path, value)
 	default:
-		taken, problem := l.convertValue(value)
+		converted, problem := l.convertValue(value)
 		if problem != "" {
 			f.addProblem(path, toSentence(problem))
 			return
 		}
-		f.Values[l.Key] = taken
+		f.Values[l.Key] = converted
 		if kind == textFamily {
-			f.Texts = append(f.Texts, TextInput{path, taken.(string)})
+			f.Texts = append(f.Texts, TextInput{path, converted.(string)})
 		}
 	}
 }
 
-// applyDefault fills in the default. One that is itself as good as nothing does not
-// help a required field; an empty option is something.
+// applyDefault sets the default of a field without a value. An empty default
+// does not satisfy a required field, except an empty option.
 func (f *inputParser) applyDefault(l *Field, path string) {
 	if l.Required && !f.Draft && (l.Default == nil || l.isEmptyValue(l.Default) && fieldTypes[l.Type] != selectFamily) {
 		f.addProblem(path, "This field is required.")
@@ -151,14 +152,14 @@ func (f *inputParser) applyDefault(l *Field, path string) {
 	if l.Default == nil {
 		return
 	}
-	taken, problem := l.convertValue(l.Default)
-	if problem != "" { // the manifest's rules are a little wider than a request's
-		taken = l.Default
+	converted, problem := l.convertValue(l.Default)
+	if problem != "" { // a manifest allows slightly more values than a request
+		converted = l.Default
 	}
-	f.Values[l.Key] = taken
+	f.Values[l.Key] = converted
 }
 
-// isEmptyValue tells whether a value stands for none.
+// isEmptyValue reports whether a value counts as missing.
 func (f *Field) isEmptyValue(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -172,9 +173,9 @@ func (f *Field) isEmptyValue(value any) bool {
 	return false
 }
 
-// convertValue gives a value as engines get it, or says what is wrong with it. What it
-// gives shares nothing with the tool.
-func (f *Field) convertValue(value any) (taken any, problem string) {
+// convertValue validates a value and converts it to the form that engines get.
+// The result shares no memory with the tool.
+func (f *Field) convertValue(value any) (converted any, problem string) {
 	if p := f.Problem(value); p != "" {
 		return nil, p
 	}
@@ -208,7 +209,7 @@ func (f *Field) convertValue(value any) (taken any, problem string) {
 	return value, ""
 }
 
-// toInteger gives a number as a whole one, if it is one and fits.
+// toInteger converts a whole number to int64, if it fits.
 func toInteger(v any) (n int64, ok bool) {
 	switch v := v.(type) {
 	case int64:

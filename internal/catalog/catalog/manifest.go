@@ -10,16 +10,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a manifest.
+// Limits of a manifest.
 const (
 	maxFields   = 200
-	maxGroups   = 4 // groups inside groups
+	maxGroups   = 4 // nesting depth
 	maxOptions  = 500
 	maxTokens   = 1_000_000
-	maxResults  = 64 // of the interface
+	maxResults  = 64 // maximum of the API
 	maxPosition = 1_000_000
 	maxTextLen  = 100_000
-	maxSide     = 100_000 // of a size to choose, in pixels
+	maxSide     = 100_000 // pixels
 
 	defaultPosition = 1000
 	defaultTimeout  = 10 * time.Minute
@@ -33,11 +33,12 @@ var (
 	mimePattern    = regexp.MustCompile(`^[a-z]+/[a-z0-9.+-]+$`)
 )
 
-// outputTypes are what runs can give, each with the start of its mime types.
+// outputTypes are the types of results, each with the prefix of its mime types.
 var outputTypes = map[string]string{"IMG": "image/", "VID": "video/", "AUDIO": "audio/", "ASSET_3D": "model/", "TEXT": "text/"}
 
-// readTool reads a manifest. knows tells which tags there are; nil allows any.
-func (r *manifestReader) readTool(root *yaml.Node, knows func(tag string) bool) *Tool {
+// readTool reads a manifest. knowsTag reports whether a tag exists; nil accepts
+// every tag.
+func (r *manifestReader) readTool(root *yaml.Node, knowsTag func(slug string) bool) *Tool {
 	o := r.openMapping(root, "")
 	defer o.reportUnknownKeys()
 	t := &Tool{
@@ -57,7 +58,7 @@ func (r *manifestReader) readTool(root *yaml.Node, knows func(tag string) bool) 
 		o.addProblem("name", "must not be blank")
 	}
 	for i, tag := range t.Tags {
-		if knows != nil && !knows(tag) {
+		if knowsTag != nil && !knowsTag(tag) {
 			r.addProblem(o.readList("tags")[i], "tags: there is no tag %s in tags.yaml", tag)
 		}
 	}
@@ -135,7 +136,7 @@ func (r *manifestReader) readEngine(o *mapping) Engine {
 	defer p.reportUnknownKeys()
 	e := Engine{Name: p.readText("name", 64), With: "{}"}
 	if !slugPattern.MatchString(e.Name) {
-		p.addProblem("name", "must be the name of an engine: small letters, digits and dashes")
+		p.addProblem("name", "must be the name of an engine: lower-case letters, digits and dashes")
 	}
 	if include := p.lookupKey("include"); include != nil {
 		r.mergeIncludes(p, include)
@@ -162,17 +163,18 @@ func (r *manifestReader) readVisibility(o *mapping) Visibility {
 	defer p.reportUnknownKeys()
 	v := Visibility{Companies: p.readWords("companies"), Teams: p.readWords("teams"), Roles: p.readWords("roles")}
 	if !v.isRestricted() {
-		// Reading this as "everyone" would show a tool that was to be hidden.
-		o.addProblem("visibility", "names nobody; write everyone to show the tool to all")
+		// An empty list must not mean "everyone": it would show a tool that
+		// should be hidden.
+		o.addProblem("visibility", "lists no company, team or role; write everyone to show the tool to all")
 	}
 	return v
 }
 
-// digestPrefix marks an asset that has been taken in.
+// digestPrefix marks an asset that is replaced by its digest.
 const digestPrefix = "sha256:"
 
-// readAsset reads the name of a picture and replaces it by its digest, so that the
-// stored manifest changes when the picture does.
+// readAsset reads the name of a picture and replaces it by the picture's
+// digest, so that the stored manifest changes with the picture.
 func (o *mapping) readAsset(key string) Asset {
 	name := o.readText(key, 200)
 	if name == "" {
@@ -194,7 +196,7 @@ func (o *mapping) readAsset(key string) Asset {
 	return a
 }
 
-// readTags reads the vocabulary.
+// readTags reads tags.yaml.
 func (r *manifestReader) readTags(root *yaml.Node) []Tag {
 	var all []Tag
 	o := r.openMapping(root, "")
@@ -208,7 +210,7 @@ func (r *manifestReader) readTags(root *yaml.Node) []Tag {
 		t := Tag{Slug: k.Value, Type: p.readText("type", 32), Label: p.readText("label", 60), Internal: p.readBoolean("internal")}
 		p.reportUnknownKeys()
 		if !slugPattern.MatchString(t.Slug) {
-			r.addProblem(k, "%s: a tag's name has small letters, digits and dashes", k.Value)
+			r.addProblem(k, "%s: the name of a tag may contain only lower-case letters, digits and dashes", k.Value)
 		}
 		if p.requireKey("type") != nil && !tagTypePattern.MatchString(t.Type) {
 			p.addProblem("type", "must be a word such as MEDIA or MODEL_FAMILY")
@@ -219,25 +221,26 @@ func (r *manifestReader) readTags(root *yaml.Node) []Tag {
 	return all
 }
 
-// readKits reads the shortlists. knows tells which tools there are; nil allows any.
-func (r *manifestReader) readKits(root *yaml.Node, knows func(tool string) bool) []Kit {
+// readKits reads kits.yaml. knowsTool reports whether a tool exists; nil
+// accepts every tool.
+func (r *manifestReader) readKits(root *yaml.Node, knowsTool func(slug string) bool) []Kit {
 	var all []Kit
 	o := r.openMapping(root, "")
 	for _, k := range o.keys {
 		if !slugPattern.MatchString(k.Value) {
-			r.addProblem(k, "%s: a kit's name has small letters, digits and dashes", k.Value)
+			r.addProblem(k, "%s: the name of a kit may contain only lower-case letters, digits and dashes", k.Value)
 		}
 		n := o.lookupKey(k.Value)
 		if n == nil {
 			r.addProblem(k, "%s: must be a mapping", k.Value)
 			continue
 		}
-		all = append(all, r.readKit(n, k.Value, knows))
+		all = append(all, r.readKit(n, k.Value, knowsTool))
 	}
 	return all
 }
 
-func (r *manifestReader) readKit(n *yaml.Node, slug string, knows func(tool string) bool) Kit {
+func (r *manifestReader) readKit(n *yaml.Node, slug string, knowsTool func(slug string) bool) Kit {
 	p := r.openMapping(n, slug+".")
 	defer p.reportUnknownKeys()
 	k := Kit{
@@ -251,7 +254,7 @@ func (r *manifestReader) readKit(n *yaml.Node, slug string, knows func(tool stri
 	for i, item := range p.readList("tools") {
 		e := r.openMapping(item, fmt.Sprintf("%s.tools[%d].", slug, i))
 		entry := KitEntry{Tool: e.readText("tool", 100), Tags: e.readWords("tags")}
-		if e.requireKey("tool") != nil && knows != nil && !knows(entry.Tool) {
+		if e.requireKey("tool") != nil && knowsTool != nil && !knowsTool(entry.Tool) {
 			e.addProblem("tool", "there is no tool %s", entry.Tool)
 		}
 		for j, l := range e.readList("labels") {

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Problem is something wrong in a manifest.
+// Problem is an error in a manifest, with its position.
 type Problem struct {
 	File         string
 	Line, Column int
@@ -23,16 +23,18 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// manifestReader walks one YAML file and collects every problem instead of stopping at
-// the first.
+// manifestReader reads one YAML file and collects all problems instead of
+// stopping at the first.
 type manifestReader struct {
 	file      string
 	problems  []Problem
-	nodeCount int // looked at by plain
-	// asset takes a picture that the manifest names and gives its digest. It
-	// is nil for what comes from the database, which has digests already.
+	nodeCount int // visited by plainValue
+	// storeAsset reads a picture that the manifest names and returns its
+	// digest. It is nil for manifests from the database, which contain digests
+	// already.
 	storeAsset func(name string) (Asset, error)
-	// include reads a JSON file that the manifest names; nil like asset.
+	// readInclude reads a JSON file that the manifest names. It is nil for
+	// manifests from the database.
 	readInclude func(name string) ([]byte, error)
 }
 
@@ -46,15 +48,15 @@ func (r *manifestReader) addProblem(n *yaml.Node, format string, args ...any) {
 	r.problems = append(r.problems, Problem{r.file, line, column, fmt.Sprintf(format, args...)})
 }
 
-// locateRemark says where in a file something is remarked on.
+// locateRemark returns the problem for a remark, with its position in the file.
 func (r *manifestReader) locateRemark(root *yaml.Node, remark Remark) Problem {
 	n := root
 	where := ""
 	for _, step := range remark.Path {
-		if place, err := strconv.Atoi(step); err == nil {
+		if index, err := strconv.Atoi(step); err == nil {
 			where += "[" + step + "]"
-			if n.Kind == yaml.SequenceNode && place < len(n.Content) {
-				n = resolveAlias(n.Content[place])
+			if n.Kind == yaml.SequenceNode && index < len(n.Content) {
+				n = resolveAlias(n.Content[index])
 			}
 			continue
 		}
@@ -69,7 +71,8 @@ func (r *manifestReader) locateRemark(root *yaml.Node, remark Remark) Problem {
 	return Problem{r.file, max(n.Line, 1), max(n.Column, 1), pathLabel(where) + remark.Message}
 }
 
-// parseDocument gives the root of a file with one document, nil after a problem.
+// parseDocument returns the root node of a file with one document, nil after a
+// problem.
 func (r *manifestReader) parseDocument(text []byte) *yaml.Node {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -88,14 +91,14 @@ func (r *manifestReader) parseDocument(text []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// Bounds of one file, aliases followed: a few lines of YAML can stand for more
-// than any memory holds.
+// Limits of one file after resolving aliases: with aliases, a few lines of YAML
+// can expand to more than the memory holds.
 const (
 	maxDepth = 20
 	maxNodes = 50_000
 )
 
-// resolveAlias gives the node an alias stands for.
+// resolveAlias returns the node that an alias refers to.
 func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -103,8 +106,8 @@ func resolveAlias(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// mapping is a mapping whose keys are read one by one; end reports those that
-// nobody asked for.
+// mapping is a YAML mapping whose keys are read one by one. reportUnknownKeys
+// reports the keys that were not read.
 type mapping struct {
 	r         *manifestReader
 	node      *yaml.Node
@@ -114,7 +117,8 @@ type mapping struct {
 	knownKeys map[string]bool
 }
 
-// openMapping opens a mapping. Something else is a problem and reads as empty.
+// openMapping returns the mapping of a node. Any other node is a problem and
+// becomes an empty mapping.
 func (r *manifestReader) openMapping(n *yaml.Node, path string) *mapping {
 	n = resolveAlias(n)
 	o := &mapping{
@@ -131,7 +135,7 @@ func (r *manifestReader) openMapping(n *yaml.Node, path string) *mapping {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if _, twice := o.values[k.Value]; twice {
-			r.addProblem(k, "%s%s stands here twice", path, k.Value)
+			r.addProblem(k, "%s%s is given twice", path, k.Value)
 			continue
 		}
 		o.keys = append(o.keys, k)
@@ -140,7 +144,7 @@ func (r *manifestReader) openMapping(n *yaml.Node, path string) *mapping {
 	return o
 }
 
-// pathLabel names a path at the start of a message.
+// pathLabel returns the prefix of a message about a path.
 func pathLabel(path string) string {
 	if path == "" {
 		return ""
@@ -156,7 +160,7 @@ func (o *mapping) reportUnknownKeys() {
 	}
 }
 
-// lookupKey gives the value of a key, nil where it is absent or null.
+// lookupKey returns the value of a key, nil if it is missing or null.
 func (o *mapping) lookupKey(key string) *yaml.Node {
 	o.knownKeys[key] = true
 	n := o.values[key]
@@ -166,8 +170,8 @@ func (o *mapping) lookupKey(key string) *yaml.Node {
 	return n
 }
 
-// addProblem reports one with the value of key, or with the whole where the key
-// is absent.
+// addProblem adds a problem at the value of key, or at the mapping if the key
+// is missing.
 func (o *mapping) addProblem(key, format string, args ...any) {
 	n := o.values[key]
 	if n == nil {
@@ -178,7 +182,7 @@ func (o *mapping) addProblem(key, format string, args ...any) {
 
 func (o *mapping) hasKey(key string) bool { return o.lookupKey(key) != nil }
 
-// requireKey is get for a key that must be there.
+// requireKey is lookupKey for a required key: a missing one is a problem.
 func (o *mapping) requireKey(key string) *yaml.Node {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -187,7 +191,7 @@ func (o *mapping) requireKey(key string) *yaml.Node {
 	return n
 }
 
-// readText reads text of at most limit characters on one line.
+// readText reads a single line of at most limit characters.
 func (o *mapping) readText(key string, limit int) string {
 	s := o.readLongText(key, limit)
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -196,7 +200,7 @@ func (o *mapping) readText(key string, limit int) string {
 	return s
 }
 
-// readLongText reads text that may have lines.
+// readLongText reads text that may have several lines.
 func (o *mapping) readLongText(key string, limit int) string {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -212,7 +216,7 @@ func (o *mapping) readLongText(key string, limit int) string {
 	return n.Value
 }
 
-// readInteger reads a whole number within bounds, def where it is absent.
+// readInteger reads a whole number within limits, def if it is missing.
 func (o *mapping) readInteger(key string, def, low, high int64) int64 {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -230,7 +234,7 @@ func (o *mapping) readInteger(key string, def, low, high int64) int64 {
 	return v
 }
 
-// readFloat reads a number, nil where it is absent.
+// readFloat reads a number, nil if it is missing.
 func (o *mapping) readFloat(key string) *float64 {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -256,7 +260,7 @@ func (o *mapping) readBoolean(key string) bool {
 	return v
 }
 
-// readDuration reads a length of time: 90s, 10m or plain seconds.
+// readDuration reads a duration: 90s, 10m, or a number of seconds.
 func (o *mapping) readDuration(key string, def, low, high time.Duration) time.Duration {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -268,7 +272,7 @@ func (o *mapping) readDuration(key string, def, low, high time.Duration) time.Du
 		err = nil
 	}
 	if err != nil {
-		o.addProblem(key, "must be a length of time such as 90s or 10m")
+		o.addProblem(key, "must be a duration such as 90s or 10m")
 		return def
 	}
 	if d < low || d > high {
@@ -278,7 +282,7 @@ func (o *mapping) readDuration(key string, def, low, high time.Duration) time.Du
 	return d
 }
 
-// readOneOf reads one of some words.
+// readOneOf reads one of the given words.
 func (o *mapping) readOneOf(key, def string, words ...string) string {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -291,7 +295,7 @@ func (o *mapping) readOneOf(key, def string, words ...string) string {
 	return n.Value
 }
 
-// readList gives the items of a list, none where it is absent.
+// readList returns the items of a list, nil if it is missing.
 func (o *mapping) readList(key string) []*yaml.Node {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -304,16 +308,16 @@ func (o *mapping) readList(key string) []*yaml.Node {
 	return n.Content
 }
 
-// readWords reads a list of texts without repeats.
+// readWords reads a list of strings without duplicates.
 func (o *mapping) readWords(key string) []string {
 	var all []string
 	for _, n := range o.readList(key) {
 		n = resolveAlias(n)
 		switch {
 		case n.Kind != yaml.ScalarNode || n.Tag != "!!str" || n.Value == "":
-			o.r.addProblem(n, "%s%s: must hold words only", o.path, key)
+			o.r.addProblem(n, "%s%s: must contain only words", o.path, key)
 		case slices.Contains(all, n.Value):
-			o.r.addProblem(n, "%s%s: %s stands here twice", o.path, key, n.Value)
+			o.r.addProblem(n, "%s%s: %s is given twice", o.path, key, n.Value)
 		default:
 			all = append(all, n.Value)
 		}
@@ -321,8 +325,9 @@ func (o *mapping) readWords(key string) []string {
 	return all
 }
 
-// scalarValue gives a single value as string, bool, int64, uint64 where that is too
-// small, or float64; nil for null and for what is no single value.
+// scalarValue returns a scalar as string, bool, int64, uint64 if int64 is too
+// small, or float64. It returns nil for null and for nodes that are not
+// scalars.
 func scalarValue(n *yaml.Node) any {
 	n = resolveAlias(n)
 	if n.Kind != yaml.ScalarNode {
@@ -334,7 +339,7 @@ func scalarValue(n *yaml.Node) any {
 		if n.Decode(&v) == nil {
 			return v
 		}
-		var u uint64 // seeds of some models are
+		var u uint64 // seeds of some models need it
 		if n.Decode(&u) == nil {
 			return u
 		}
@@ -345,8 +350,8 @@ func scalarValue(n *yaml.Node) any {
 	case "!!float":
 		var v float64
 		if n.Decode(&v) == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			// 2.0 is 2, here and after it was stored. Beyond 2^53 a float is
-			// no longer one certain whole number.
+			// 2.0 is stored as 2. From 2^53 on, a float does not identify one
+			// integer.
 			if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 				return int64(v)
 			}
@@ -363,7 +368,7 @@ func scalarValue(n *yaml.Node) any {
 	return n.Value
 }
 
-// plainValue gives any value as scalar, []any and map[string]any.
+// plainValue returns any node as scalar, []any and map[string]any.
 func (r *manifestReader) plainValue(n *yaml.Node) any { return r.plainValueAt(n, 0) }
 
 func (r *manifestReader) plainValueAt(n *yaml.Node, depth int) any {
@@ -386,7 +391,7 @@ func (r *manifestReader) plainValueAt(n *yaml.Node, depth int) any {
 		m := make(map[string]any, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if _, twice := m[n.Content[i].Value]; twice {
-				r.addProblem(n.Content[i], "%s stands here twice", n.Content[i].Value)
+				r.addProblem(n.Content[i], "%s is given twice", n.Content[i].Value)
 			}
 			m[n.Content[i].Value] = r.plainValueAt(n.Content[i+1], depth+1)
 		}

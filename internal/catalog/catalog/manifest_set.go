@@ -19,80 +19,82 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Source is where manifests come from.
+// Source is the origin of manifests.
 type Source string
 
-// The sources. Where both have a slug, the directory's is the one that counts.
+// If both have a manifest with the same slug, the one of the operator's folder
+// is used.
 const (
 	Builtin   Source = "builtin"
 	Directory Source = "directory"
 )
 
-// From is a place to read manifests from.
+// From is a folder of manifests.
 type From struct {
 	Source Source
 	Files  fs.FS
-	// Name is put before file names in problems.
+	// Name is the prefix of file names in problems.
 	Name string
-	// Offer says what becomes of tools that need an engine; nil offers all.
+	// Offer reports whether tools of an engine can run; nil means that all can.
 	Offer func(engine string) Offer
-	// Inspect finds what a tool could not run with although its manifest is well
-	// formed; nil finds nothing.
+	// Inspect returns what keeps a tool with a valid manifest from running; nil
+	// inspects nothing.
 	Inspect func(t *Tool) []Remark
 }
 
-// Remark is something in a tool's manifest that keeps it from running.
+// Remark is a reason in a tool's manifest that keeps the tool from running.
 type Remark struct {
-	// Path is where, by keys and places in lists: fields, 2, accept. What is not
-	// in the manifest is remarked on at what it would be in.
+	// Path is the position as keys and list indexes, for example fields, 2,
+	// accept. For a missing key it is the position of the parent.
 	Path    []string
 	Message string
 }
 
-// Offer is what becomes of a tool.
+// Offer says whether a tool can run.
 type Offer int
 
-// The ways to offer a tool, or not.
+// The values of Availability.
 const (
 	Offered Offer = iota
-	LeftOut       // nothing here can run it
-	AsItWas       // others know whether something can
+	LeftOut       // no engine or program of this node can run it
+	AsItWas       // only other nodes know; the stored state of the tool stays
 )
 
-// The files of a source that are no tools.
+// Files of a source that are not tools.
 const (
 	tagsFile = "tags.yaml"
 	kitsFile = "kits.yaml"
 )
 
-// Bounds of a source.
+// Limits of a source.
 const (
 	maxManifest = 1 << 20
 	maxAsset    = 1 << 20
-	maxPixels   = 2048 // each way
+	maxPixels   = 2048 // width and height
 )
 
-// Set is what some sources say the catalog is.
+// Set is the desired content of the catalog from some sources.
 type Set struct {
 	Problems []Problem
-	// Warnings are what is not as it was probably meant: remarks on tools, and
-	// files that are not read. They change nothing.
+	// Warnings are probable mistakes: remarks on tools, and files that are
+	// ignored. They do not change what is applied.
 	Warnings []Problem
 	Assets   map[Asset][]byte
 
 	tools, tags, kits map[string]entry
 	sources           []Source
-	// broken are the slugs of tools whose manifest had a problem: they stay as
-	// they are.
+	// brokenTools are the slugs of tools whose manifest has a problem. Their
+	// stored tools stay unchanged.
 	brokenTools map[string]bool
-	// kept are lists with a problem: all that came from them stays.
+	// brokenLists are list files with a problem. All stored items of them stay
+	// unchanged.
 	brokenLists map[listFile]bool
-	// left are the slugs of tools that are not offered, and same of those about
-	// which others decide.
+	// unavailable are the slugs of tools that cannot run here. unknown are the
+	// slugs of tools about which other nodes decide.
 	unavailable, unknown map[string]bool
 }
 
-// entry is a manifest that is fit to be stored.
+// entry is a valid manifest.
 type entry struct {
 	source     Source
 	definition string // canonical JSON
@@ -106,16 +108,16 @@ const (
 	kitKind  kind = "kit"
 )
 
-// listFile is a source's list of one kind.
+// listFile identifies the list file of a kind in a source.
 type listFile struct {
 	kind   kind
 	source Source
 }
 
-// Len says how many tools the set has.
+// Len returns the number of tools.
 func (s *Set) Len() int { return len(s.tools) }
 
-// LenOf says how many of them come from a source.
+// LenOf returns the number of tools of a source.
 func (s *Set) LenOf(source Source) (n int) {
 	for _, e := range s.tools {
 		if e.source == source {
@@ -125,20 +127,21 @@ func (s *Set) LenOf(source Source) (n int) {
 	return n
 }
 
-// Tools gives the set's tools by slug, in order, as their manifests say.
+// Tools returns the tools in the order of their slugs, as their manifests
+// describe them.
 func (s *Set) Tools() iter.Seq2[string, *Tool] {
 	return func(yield func(string, *Tool) bool) {
 		for _, slug := range sortedKeys(s.tools) {
 			t, err := decodeTool(s.tools[slug].definition)
-			if err == nil && !yield(slug, t) { // it was read before it was stored
+			if err == nil && !yield(slug, t) { // valid: it was encoded by Read
 				return
 			}
 		}
 	}
 }
 
-// Read reads manifests and reports every problem with file and line. It fails
-// only when a source cannot be read at all.
+// Read reads manifests and collects all problems with file and line. It returns
+// an error only if a source cannot be read at all.
 func Read(from ...From) (*Set, error) {
 	s := &Set{
 		Assets:      map[Asset][]byte{},
@@ -164,7 +167,8 @@ func Read(from ...From) (*Set, error) {
 		}
 		s.warnUnread(f, all, len(names[i]) > 0)
 	}
-	// Tools name tags and kits name tools, so they are read in that order.
+	// Tools refer to tags and kits refer to tools, so they are read in that
+	// order.
 	for _, f := range from {
 		s.readList(f, tagsFile, tagKind, func(r *manifestReader, root *yaml.Node) { r.readTags(root) })
 	}
@@ -183,16 +187,16 @@ func Read(from ...From) (*Set, error) {
 	return s, nil
 }
 
-// SortProblems orders problems by where they are.
+// SortProblems sorts problems by file, line and column.
 func SortProblems(all []Problem) {
 	slices.SortStableFunc(all, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }
 
-// warnUnread tells of what looks like a manifest and is not read, and of a source
-// that has none.
-func (s *Set) warnUnread(f From, all []fs.DirEntry, some bool) {
+// warnUnread warns about files that look like manifests but are ignored, and
+// about a source without manifests.
+func (s *Set) warnUnread(f From, all []fs.DirEntry, hasAny bool) {
 	warn := func(name, message string) {
 		s.Warnings = append(s.Warnings, Problem{path.Join(f.Name, name), 1, 1, message})
 	}
@@ -201,27 +205,27 @@ func (s *Set) warnUnread(f From, all []fs.DirEntry, some bool) {
 		switch suffix := strings.ToLower(path.Ext(name)); {
 		case strings.HasPrefix(name, "."):
 		case e.IsDir() && hasManifests(f.Files, name):
-			warn(name, "manifests in folders are not read: move them up")
+			warn(name, "manifests in subfolders are not read; move them to the main folder")
 		case !e.IsDir() && (suffix == ".yml" || suffix == ".yaml") && path.Ext(name) != ".yaml":
-			warn(name, "is not read: the names of manifests end in .yaml")
+			warn(name, "is not read: the name of a manifest must end in .yaml")
 		}
 	}
-	if !some {
-		warn("", "there is no manifest in this folder: files whose names end in .yaml")
+	if !hasAny {
+		warn("", "this folder has no manifest (a file whose name ends in .yaml)")
 	}
 }
 
-// hasManifests tells whether a folder holds files that look like manifests.
+// hasManifests reports whether a folder has files that look like manifests.
 func hasManifests(files fs.FS, folder string) bool {
-	all, _ := fs.ReadDir(files, folder) // one that cannot be read shows none
+	all, _ := fs.ReadDir(files, folder) // an unreadable folder counts as empty
 	return slices.ContainsFunc(all, func(e fs.DirEntry) bool {
 		suffix := strings.ToLower(path.Ext(e.Name()))
 		return !e.IsDir() && (suffix == ".yml" || suffix == ".yaml")
 	})
 }
 
-// knowsTag tells whether a tool may name the tag. With a broken vocabulary any
-// may be: the tags in force are those of the last good one.
+// knowsTag reports whether a tool may use the tag. If tags.yaml has a problem,
+// every tag is accepted, because the stored tags stay in use.
 func (s *Set) knowsTag(slug string) bool {
 	_, ok := s.tags[slug]
 	return ok || s.brokenLists[listFile{tagKind, Builtin}] || s.brokenLists[listFile{tagKind, Directory}]
@@ -236,7 +240,7 @@ func (s *Set) readTool(f From, name string) {
 	r := &manifestReader{file: path.Join(f.Name, name), storeAsset: s.newAssetReader(f.Files), readInclude: newIncludeReader(f.Files)}
 	slug := strings.TrimSuffix(name, ".yaml")
 	if !slugPattern.MatchString(slug) || len(slug) > 64 {
-		r.addProblem(nil, "a manifest's file name has small letters, digits and dashes, such as my-tool.yaml")
+		r.addProblem(nil, "the file name of a manifest may contain only lower-case letters, digits and dashes, such as my-tool.yaml")
 	}
 	if root := s.readRoot(r, f.Files, name); root != nil {
 		t := r.readTool(root, s.knowsTag)
@@ -252,17 +256,17 @@ func (s *Set) readTool(f From, name string) {
 	if len(r.problems) > 0 {
 		s.Problems = append(s.Problems, r.problems...)
 		s.brokenTools[slug] = true
-		delete(s.tools, slug) // an operator's broken override must not bring the built-in back
+		delete(s.tools, slug) // a broken override must not bring the built-in tool back
 	}
 }
 
-// addTool takes a good manifest in, unless nothing can run its tool.
+// addTool adds a valid manifest to the set, unless its tool cannot run.
 func (s *Set) addTool(f From, slug string, t *Tool, definition string) {
-	offer := Offered
+	availability := Offered
 	if f.Offer != nil {
-		offer = f.Offer(t.Engine.Name)
+		availability = f.Offer(t.Engine.Name)
 	}
-	switch offer {
+	switch availability {
 	case LeftOut:
 		s.unavailable[slug] = true
 	case AsItWas:
@@ -272,7 +276,7 @@ func (s *Set) addTool(f From, slug string, t *Tool, definition string) {
 	}
 }
 
-// Left gives the slugs of the tools that nothing here can run, in order.
+// Left returns the slugs of the tools that cannot run here, in order.
 func (s *Set) Left() []string { return sortedKeys(s.unavailable) }
 
 // readList reads a file that maps slugs to items, if the source has it.
@@ -290,14 +294,15 @@ func (s *Set) readList(f From, name string, k kind, check func(*manifestReader, 
 		s.brokenLists[listFile{k, f.Source}] = true
 		return
 	}
-	items, _ := r.plainValue(root).(map[string]any) // a mapping, or check had found a problem
+	items, _ := r.plainValue(root).(map[string]any) // always a mapping: check reports everything else
 	for slug, item := range items {
 		s.entriesOf(k)[slug] = entry{f.Source, canonicalJSON(item)}
 	}
 }
 
-// readRoot reads a file and gives its first node, nil after a problem. What is too
-// large to walk is found here, before anything walks it.
+// readRoot reads a file and returns its root node, nil after a problem. It
+// rejects files that are too large before any other function visits their
+// nodes.
 func (s *Set) readRoot(r *manifestReader, files fs.FS, name string) *yaml.Node {
 	text, err := readFile(files, name, maxManifest)
 	if err != nil {
@@ -331,11 +336,12 @@ func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// newAssetReader takes in pictures that lie beside the manifests.
+// newAssetReader returns a function that reads pictures from the manifests'
+// folder.
 func (s *Set) newAssetReader(files fs.FS) func(name string) (Asset, error) {
 	return func(name string) (Asset, error) {
 		if !fs.ValidPath(name) || path.Ext(name) != ".png" {
-			return "", fmt.Errorf("%q must be the name of a .png file beside the manifest", name)
+			return "", fmt.Errorf("%q must be the name of a .png file in the manifest's folder", name)
 		}
 		data, err := readFile(files, name, maxAsset)
 		if err != nil {
@@ -352,13 +358,13 @@ func (s *Set) newAssetReader(files fs.FS) func(name string) (Asset, error) {
 	}
 }
 
-// hashOf is the fingerprint of everything in a manifest that a person can edit.
+// hashOf returns the hash of a manifest's definition.
 func hashOf(definition string) string {
 	sum := sha256.Sum256([]byte(definition))
 	return "v1:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// decodeStored reads a stored item with the same rules as a manifest.
+// decodeStored decodes a stored item with the rules of manifests.
 func decodeStored[T any](definition string, read func(*manifestReader, *yaml.Node) T) (item T, err error) {
 	r := &manifestReader{file: "stored definition"}
 	root := r.parseDocument([]byte(definition))
@@ -371,7 +377,7 @@ func decodeStored[T any](definition string, read func(*manifestReader, *yaml.Nod
 	return item, nil
 }
 
-// entriesOf gives the set's items of a kind.
+// entriesOf returns the entries of a kind.
 func (s *Set) entriesOf(k kind) map[string]entry {
 	switch k {
 	case toolKind:
@@ -382,11 +388,11 @@ func (s *Set) entriesOf(k kind) map[string]entry {
 	return s.kits
 }
 
-// sortedKeys gives the slugs of a list in order, so that applying twice does the
-// same in the same order.
+// sortedKeys returns the keys in order, so that every run applies the same
+// changes in the same order.
 func sortedKeys[T any](bySlug map[string]T) []string { return slices.Sorted(maps.Keys(bySlug)) }
 
-// decodeTag and decodeKit read an item of a list, whose slug is its name there.
+// decodeTag decodes a stored tag.
 func decodeTag(r row) (Tag, error) {
 	list, err := decodeStored(namedDefinition(r), (*manifestReader).readTags)
 	if err != nil {

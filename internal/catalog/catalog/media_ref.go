@@ -8,45 +8,44 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// RefKind is how a media input names its file.
+// RefKind is the way in which a media input refers to its file.
 type RefKind string
 
-// The kinds of the interface.
+// The kinds of the API.
 const (
 	Multipart  RefKind = "MULTIPART"
 	UploadRef  RefKind = "UPLOAD_REF"
 	LibraryRef RefKind = "LIBRARY_REF"
 )
 
-// refDetail is what each kind has beside its kind.
+// refDetail is the second property of a reference of each kind.
 var refDetail = map[RefKind]string{Multipart: "file_index", UploadRef: "id", LibraryRef: "id"}
 
-// What is said of a reference to nothing. Whoever looks for the file says the
-// same, so that nobody learns which ids have the shape of real ones, or which
-// are somebody else's.
+// Messages for references to missing files. The library uses the same texts, so
+// that clients cannot find out which IDs exist in other accounts.
 const (
 	NoSuchUpload      = "There is no such upload."
 	NoSuchLibraryItem = "There is no such library item."
 )
 
-// Ref is a file that an input names.
+// Ref is a reference of an input to a file.
 type Ref struct {
 	Kind      RefKind
-	ID        string // of UPLOAD_REF and LIBRARY_REF
-	FileIndex int    // of MULTIPART
+	ID        string // for UPLOAD_REF and LIBRARY_REF
+	FileIndex int    // for MULTIPART
 
-	Field  string   // key of the leaf
-	List   bool     // the leaf takes several
-	Place  int      // within the list
-	Path   string   // "inputs.pictures.2", for problems found later
-	Accept []string // mime types the leaf takes; empty: all of its Media
-	Media  string   // what the leaf takes, as one of the output types
+	Field  string   // key of the field
+	List   bool     // the field accepts several files
+	Place  int      // index in the list
+	Path   string   // position for problems, for example "inputs.pictures.2"
+	Accept []string // accepted mime types; empty: all of Media
+	Media  string   // accepted type of media, one of the output types
 }
 
-// mediaOf is what each type of leaf takes.
+// mediaOf is the accepted type of media by field type.
 var mediaOf = map[FieldType]string{"IMG": "IMG", "IMGS": "IMG", "VIDEO": "VID", "AUDIO": "AUDIO", "ASSET_3D": "ASSET_3D"}
 
-// libraryIDPattern is the shape of a result's id: its run's, then its own.
+// libraryIDPattern matches the ID of a result: the ID of its run, then its own.
 var libraryIDPattern = regexp.MustCompile(`^[0-9A-Za-z]{20}:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 func (f *inputParser) parseReferences(l *Field, path string, value any) {
@@ -63,7 +62,7 @@ func (f *inputParser) parseReferences(l *Field, path string, value any) {
 	}
 }
 
-func (f *inputParser) parseReference(l *Field, path string, place int, value any) {
+func (f *inputParser) parseReference(l *Field, path string, index int, value any) {
 	given, ok := value.(map[string]any)
 	if !ok {
 		f.addProblem(path, toSentence(l.Problem(value)))
@@ -74,7 +73,7 @@ func (f *inputParser) parseReference(l *Field, path string, place int, value any
 		Kind:   RefKind(kind),
 		Field:  l.Key,
 		List:   l.Type == "IMGS",
-		Place:  place,
+		Place:  index,
 		Path:   path,
 		Accept: l.Display.Accept,
 		Media:  mediaOf[l.Type],
@@ -86,24 +85,24 @@ func (f *inputParser) parseReference(l *Field, path string, place int, value any
 	}
 	for _, name := range sortedKeys(given) {
 		if name != "kind" && name != detail {
-			f.addProblem(path+"."+printableName(name), "A reference of this kind has no such name.")
+			f.addProblem(path+"."+printableName(name), "A reference of this kind does not have this property.")
 		}
 	}
-	var wrong string
+	var problem string
 	if r.Kind == Multipart {
-		r.FileIndex, wrong = f.claimFilePart(given[detail])
+		r.FileIndex, problem = f.claimFilePart(given[detail])
 	} else {
-		r.ID, wrong = refID(r.Kind, given[detail])
+		r.ID, problem = refID(r.Kind, given[detail])
 	}
-	if wrong != "" {
-		f.addProblem(path, wrong)
+	if problem != "" {
+		f.addProblem(path, problem)
 		return
 	}
 	f.Refs = append(f.Refs, r)
 }
 
-// claimFilePart takes a file part, which is taken once.
-func (f *inputParser) claimFilePart(index any) (i int, wrong string) {
+// claimFilePart returns the index of a file part. Each part can be used once.
+func (f *inputParser) claimFilePart(index any) (i int, problem string) {
 	if f.Draft {
 		return 0, "Files are sent with the run itself; leave this input out here."
 	}
@@ -120,7 +119,7 @@ func (f *inputParser) claimFilePart(index any) (i int, wrong string) {
 	return int(n), ""
 }
 
-func refID(kind RefKind, id any) (s, wrong string) {
+func refID(kind RefKind, id any) (s, problem string) {
 	s, _ = id.(string)
 	switch {
 	case kind == UploadRef && !ids.Valid(s):

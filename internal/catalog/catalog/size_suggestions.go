@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// defaultSide is the longer side of a suggested size where the form has no default.
+// defaultSide is the longer side of suggested sizes if the field has no
+// default.
 const defaultSide = 1024
 
-// suggestedRatios are the shapes that sizes are suggested in, width to height.
+// suggestedRatios are the aspect ratios of suggested sizes.
 var suggestedRatios = []struct{ width, height float64 }{{1, 1}, {4, 3}, {3, 4}, {16, 9}, {9, 16}}
 
-// suggestSizes makes a list to choose from for a field that takes free sizes:
-// the default, then usual shapes that are as large. It is empty only where no
-// size fits the bounds.
+// suggestSizes returns sizes to choose from for a field with free sizes: the
+// default, then common aspect ratios with the same longer side. The list is
+// empty only if no size is within the limits.
 func suggestSizes(f *Field) []Size {
 	low := f.Display.Min
 	high := f.Display.Max
@@ -22,9 +23,9 @@ func suggestSizes(f *Field) []Size {
 		return nil
 	}
 	grid := max(1, float64(f.Display.MultipleOf))
-	least := math.Ceil(max(*low, 1)/grid) * grid
-	most := math.Floor(min(*high, maxSide)/grid) * grid
-	if least > most {
+	minSide := math.Ceil(max(*low, 1)/grid) * grid
+	maxAllowed := math.Floor(min(*high, maxSide)/grid) * grid
+	if minSide > maxAllowed {
 		return nil
 	}
 
@@ -39,7 +40,7 @@ func suggestSizes(f *Field) []Size {
 			sizes = append(sizes, s)
 		}
 	}
-	fit := func(side float64) float64 { return min(max(math.Round(side/grid)*grid, least), most) }
+	fit := func(side float64) float64 { return min(max(math.Round(side/grid)*grid, minSide), maxAllowed) }
 
 	side := float64(defaultSide)
 	if chosen, ok := f.Default.(map[string]any); ok && f.sizeProblem(chosen) == "" {

@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// row is an item as it is stored.
+// row is a stored item.
 type row struct {
 	id, slug   string
 	source     Source
@@ -24,7 +24,7 @@ type row struct {
 
 const versionQuery = `SELECT version FROM catalog WHERE id = 1`
 
-// lockCatalog lets one transaction at a time change the catalog.
+// lockCatalog locks the catalog, so that one transaction at a time changes it.
 func lockCatalog(ctx context.Context, tx *sqldb.Tx) error {
 	var version int64
 	return tx.QueryRow(ctx, versionQuery+tx.Dialect.ForUpdate).Scan(&version)
@@ -35,7 +35,7 @@ func incrementVersion(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// readRows gives every item of a kind by slug, removed ones included.
+// readRows returns all items of a kind by slug, including removed ones.
 func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	columns := `id, slug, source, definition, removed`
 	if k == toolKind {
@@ -63,8 +63,8 @@ func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error)
 	return all, err
 }
 
-// upsertRow writes an item, new or not. A tool's version is there before the tool is,
-// and stays.
+// upsertRow inserts or updates an item. The version of a tool is inserted first
+// and never deleted.
 func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	if k == toolKind {
 		hash := hashOf(r.definition)
@@ -88,14 +88,14 @@ func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	return err
 }
 
-// versionDefinition gives the definition that has a hash.
+// versionDefinition returns the definition with a hash.
 func versionDefinition(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
 	err = db.QueryRow(ctx, `SELECT definition FROM tool_version WHERE hash = $1`, hash).Scan(&definition)
 	return definition, err
 }
 
-// Live gives the hash of a tool as it is at this moment; ok is false where it is
-// no longer offered. What this node has in memory may be a moment older.
+// Live returns the current hash of a tool in the database; ok is false if the
+// tool was removed. The snapshot in memory may be slightly older.
 func Live(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT hash FROM tool WHERE id = $1 AND NOT removed`, toolID).Scan(&hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -105,23 +105,25 @@ func Live(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok boo
 }
 
 const (
-	// durationsKept is how many finished runs of a tool its average is made of.
+	// durationsKept is the number of finished runs that make up the average of
+	// a tool.
 	durationsKept = 100
-	// durationsRecent is how many of them count as recent: few enough that a
-	// server that became faster is noticed within minutes.
+	// durationsRecent is the number of runs that count as recent: few enough to
+	// notice within minutes that a server became faster.
 	durationsRecent = 15
 )
 
-// RecordDuration adds a finished run to the tool's history. What takes less than
-// a millisecond takes one: zero is for tools without a history.
+// RecordDuration adds a finished run to the tool's durations. The minimum is
+// one millisecond, because zero means no durations.
 func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult time.Duration) error {
 	_, err := tx.Exec(ctx, `INSERT INTO tool_duration (id, tool_id, ms_per_result, finished) VALUES ($1, $2, $3, $4)`,
 		ids.New(), toolID, max(perResult.Milliseconds(), 1), sqldb.At(tx.Now))
 	return err
 }
 
-// UpdateAverages forgets all but the newest runs of each tool and makes the
-// averages anew. The catalog moves on only if one has changed.
+// UpdateAverages deletes all but the newest durations of each tool and
+// recalculates the averages. It increments the catalog's version only if an
+// average has changed.
 func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := lockCatalog(ctx, tx); err != nil {

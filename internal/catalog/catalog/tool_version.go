@@ -12,10 +12,11 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// maxVersions bounds the memory of versions: when it is full all are dropped.
+// maxVersions is the maximum number of cached versions. When it is reached, the
+// cache is emptied.
 const maxVersions = 1000
 
-// versionCache are tools as they were, decoded, by hash.
+// versionCache caches decoded versions of tools by hash.
 type versionCache struct {
 	mu     sync.RWMutex
 	byHash map[string]*Tool
@@ -28,7 +29,8 @@ func (v *versionCache) findVersion(hash string) (*Tool, bool) {
 	return t, ok
 }
 
-// addVersion gives the version that counts: another may have been quicker.
+// addVersion caches a version and returns the cached one, which a concurrent
+// call may have added before.
 func (v *versionCache) addVersion(t *Tool) *Tool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -42,16 +44,17 @@ func (v *versionCache) addVersion(t *Tool) *Tool {
 	return t
 }
 
-// Version gives the tool that had a hash, whatever became of it since. It says
-// what the manifest said: id, slug, times and average are not of a version. The
-// tool is shared and must not be changed.
+// Version returns the tool as it was at a hash, even if it has changed or was
+// removed since. It contains only what the manifest says: ID, slug, times and
+// averages are not part of a version. Callers share the tool and must not
+// change it.
 func (c *Catalog) Version(ctx context.Context, hash string) (*Tool, error) {
 	if t, ok := c.versions.findVersion(hash); ok {
 		return t, nil
 	}
 	definition, err := versionDefinition(ctx, c.db, hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return nil, fault.New(fault.NotFound, "There is no such version of a tool.")
+		return nil, fault.New(fault.NotFound, "This version of the tool does not exist.")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read tool version: %w", err)
@@ -64,7 +67,7 @@ func (c *Catalog) Version(ctx context.Context, hash string) (*Tool, error) {
 	return c.versions.addVersion(t), nil
 }
 
-// decodeTool reads a stored manifest.
+// decodeTool decodes a stored manifest.
 func decodeTool(definition string) (*Tool, error) {
 	return decodeStored(definition, func(d *manifestReader, n *yaml.Node) *Tool { return d.readTool(n, nil) })
 }

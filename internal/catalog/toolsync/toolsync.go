@@ -1,5 +1,5 @@
-// Package toolsync keeps the stored catalog in step with the manifests, and
-// this node's memory in step with the stored catalog.
+// Package toolsync applies manifests to the stored catalog, and refreshes this
+// node's snapshot when the stored catalog changes.
 package toolsync
 
 import (
@@ -25,39 +25,39 @@ type Curator struct {
 	Catalog *catalog.Catalog
 	From    []catalog.From
 	Log     *slog.Logger
-	// Every is how often Run looks for changes.
+	// Every is the interval at which Run checks for changes.
 	Every time.Duration
 	// Asked makes Run apply the manifests at once (SIGHUP).
 	Asked <-chan struct{}
 	Now   func() time.Time
 
-	lastFingerprint uint64 // what the manifests looked like when they were last applied
+	lastFingerprint uint64 // fingerprint of the manifests that were applied last
 }
 
-// Result is what one pass did.
+// Result is the result of applying the manifests once.
 type Result struct {
 	Changes  []catalog.Change
 	Problems []catalog.Problem
 	Warnings []catalog.Problem
-	Left     []string // tools that nothing here can run
+	Left     []string // slugs of tools that this node cannot run
 }
 
-// Apply reads the manifests and applies what is good of them.
+// Apply reads the manifests and applies the valid ones.
 func (c *Curator) Apply(ctx context.Context) (Result, error) {
 	set, err := catalog.Read(c.From...)
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Problems: set.Problems, Warnings: set.Warnings, Left: set.Left()}
+	result := Result{Problems: set.Problems, Warnings: set.Warnings, Left: set.Left()}
 	if err := c.storeAssets(ctx, set.Assets); err != nil {
-		return res, err
+		return result, err
 	}
-	res.Changes, err = catalog.Apply(ctx, c.DB, set)
-	return res, err
+	result.Changes, err = catalog.Apply(ctx, c.DB, set)
+	return result, err
 }
 
-// storeAssets puts the pictures where every node finds them. They are named by
-// their content, so one that is there is right.
+// storeAssets stores pictures in the blob store, where all nodes find them.
+// Their keys are hashes of their content, so an existing one is never replaced.
 func (c *Curator) storeAssets(ctx context.Context, assets map[catalog.Asset][]byte) error {
 	for a, data := range assets {
 		_, err := c.Blobs.Stat(ctx, catalog.AssetKey(a))
@@ -71,8 +71,8 @@ func (c *Curator) storeAssets(ctx context.Context, assets map[catalog.Asset][]by
 	return nil
 }
 
-// Load applies the manifests and brings the catalog into memory, for a node
-// that starts. Problems with manifests do not keep it from starting.
+// Load applies the manifests and loads the catalog when a node starts. Problems
+// in manifests do not stop it.
 func (c *Curator) Load(ctx context.Context) error {
 	if err := c.reloadManifests(ctx); err != nil {
 		return err
@@ -81,9 +81,9 @@ func (c *Curator) Load(ctx context.Context) error {
 	return err
 }
 
-// Run watches the manifests and the stored catalog until ctx ends. Files are
-// compared by size and time rather than by the system's notices, which network
-// file systems and mounted configuration do not send.
+// Run watches the manifests and the stored catalog until ctx ends. It compares
+// names, sizes and times of files, because network file systems and mounted
+// configuration do not send change notifications.
 func (c *Curator) Run(ctx context.Context) {
 	tick := time.NewTicker(c.Every)
 	defer tick.Stop()
@@ -98,44 +98,45 @@ func (c *Curator) Run(ctx context.Context) {
 		}
 		if apply || c.computeFingerprint() != c.lastFingerprint {
 			if err := c.reloadManifests(ctx); err != nil {
-				c.Log.Warn("catalog could not be applied; trying again", "error", err)
+				c.Log.Warn("catalog not applied; retrying", "error", err)
 				continue
 			}
 		}
 		if changed, err := c.Catalog.Refresh(ctx); err != nil {
-			c.Log.Warn("catalog could not be refreshed; serving the last one", "error", err)
+			c.Log.Warn("catalog not refreshed; serving the previous version", "error", err)
 		} else if changed {
 			c.Log.Info("catalog loaded", "version", c.Catalog.Snapshot().Version)
 		}
 	}
 }
 
-// reloadManifests applies the manifests and logs what came of it. What is edited while
-// it reads counts as not seen.
+// reloadManifests applies the manifests and logs the result. Edits during the
+// call count as a new change.
 func (c *Curator) reloadManifests(ctx context.Context) error {
 	before := c.computeFingerprint()
-	res, err := c.Apply(ctx)
-	for _, p := range res.Problems {
-		c.Log.Error("manifest has a problem; what it described stays as it was", "at", p.String())
+	result, err := c.Apply(ctx)
+	for _, p := range result.Problems {
+		c.Log.Error("manifest has a problem; the stored items stay unchanged", "at", p.String())
 	}
-	for _, w := range res.Warnings {
-		c.Log.Warn("manifest is not as it was probably meant", "at", w.String())
+	for _, w := range result.Warnings {
+		c.Log.Warn("manifest has a probable mistake", "at", w.String())
 	}
-	if len(res.Left) > 0 {
-		c.Log.Info("tools are left out whose program is missing; atelier tools doctor names it", "tools", strings.Join(res.Left, ", "))
+	if len(result.Left) > 0 {
+		c.Log.Info("tools left out because their program is missing; run atelier tools doctor", "tools", strings.Join(result.Left, ", "))
 	}
 	if err != nil {
 		return err
 	}
-	if len(res.Changes) > 0 {
-		c.logChanges(res.Changes)
+	if len(result.Changes) > 0 {
+		c.logChanges(result.Changes)
 	}
 	c.lastFingerprint = before
 	return nil
 }
 
-// maxLoggedChanges is how many changes the log names. The catalog that ships has
-// many more at the first start, which are counted.
+// maxLoggedChanges is the maximum number of changes that the log lists. At the
+// first start the whole built-in catalog is new, and only the counts are
+// logged.
 const maxLoggedChanges = 5
 
 func (c *Curator) logChanges(all []catalog.Change) {
@@ -153,12 +154,14 @@ func (c *Curator) logChanges(all []catalog.Change) {
 	c.Log.Debug("catalog changes", "items", strings.Join(names, ", "))
 }
 
-// recentEdit is how young a file is when another edit may leave its time as it was.
+// recentEdit is the age below which another edit may leave the modification
+// time unchanged.
 const recentEdit = 2 * time.Second
 
-// computeFingerprint changes when a file of the sources does. The content of young
-// files counts too; once they are old it does not, which looks like a change
-// and leads to one more pass that finds none.
+// computeFingerprint returns a value that changes with every file of the
+// sources. It includes the content of recently edited files. When they are no
+// longer recent, the value changes once more, which causes one pass without
+// changes.
 func (c *Curator) computeFingerprint() uint64 {
 	h := fnv.New64a()
 	for _, f := range c.From {
@@ -167,7 +170,7 @@ func (c *Curator) computeFingerprint() uint64 {
 		for _, e := range all {
 			info, err := e.Info()
 			if err != nil {
-				continue // gone since
+				continue // removed meanwhile
 			}
 			fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())
 			if c.Now().Sub(info.ModTime()) < recentEdit && info.Mode().IsRegular() {

@@ -14,14 +14,14 @@ import (
 	"atelier/internal/base/memory"
 )
 
-// Limits are what a file may be at most. A field of zero stands for the value
-// in its comment.
+// Limits are the maximum values for a file. A zero field means the default in
+// its comment.
 type Limits struct {
-	Pixels   int64         // of a picture or of a video's frame: 50 million
-	Frames   int           // of an animation: 600
-	Duration time.Duration // of sound and video: 10 minutes
-	// Memory is what decodings take their memory from, together with whoever else
-	// has the budget: one of 512 MiB of their own.
+	Pixels   int64         // pixels of a picture or of a video frame: 50 million
+	Frames   int           // frames of an animation: 600
+	Duration time.Duration // length of audio and video: 10 minutes
+	// Memory is the budget for decoding. Other parts of the program may share
+	// it. Default: a budget of its own with 512 MiB.
 	Memory *memory.Budget
 }
 
@@ -42,55 +42,54 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Lab examines files. It may be used by many at once; a process has one, or
-// its memory is not bounded.
+// Lab analyzes files. It is safe for concurrent use. Use one per process, or
+// the memory for decoding is not limited.
 type Lab struct {
 	limits Limits
 }
 
-// NewLab makes a lab with these limits.
+// NewLab returns an analyzer with these limits.
 func NewLab(l Limits) *Lab {
 	return &Lab{limits: l.withDefaults()}
 }
 
-// Turn says whose file it is, and how long it may wait to be decoded.
+// Turn says for whom a file is decoded and how long it may wait for memory.
 type Turn struct {
-	Owner string        // person, or address where nobody is known: owners take turns
+	Owner string        // a person, or the IP address of an unknown client; owners get memory in turn
 	Wait  time.Duration // 0: until the context ends
 }
 
-// Facts is what Examine found out.
+// Facts are the properties of an analyzed file.
 type Facts struct {
 	Format
-	Width, Height int           // as it is shown; 0: has none
-	Duration      time.Duration // 0: has none, or does not say
-	Blurhash      string        // "": none
-	Thumb         []byte        // nil: none
+	Width, Height int           // as displayed, after rotation; 0 for none
+	Duration      time.Duration // 0: none, or not stated in the file
+	Blurhash      string        // "" for none
+	Thumb         []byte        // nil for none
 	ThumbExt      string        // "jpg" or "png"
 }
 
-// Examine takes a stored file apart, which was cleaned before. Pixels, frames
-// and duration are held against the limits before anything is decoded. Where
-// its turn does not come in time, the failure is Unavailable.
+// Examine analyzes a stored file that was cleaned before. It checks the pixels,
+// frames and duration before it decodes anything, and makes a thumbnail. If no
+// memory becomes free in time, the error is Unavailable.
 func (l *Lab) Examine(ctx context.Context, t Turn, f Format, src io.ReaderAt, size int64) (Facts, error) {
 	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), true)
 }
 
-// Measure is Examine without decoding pictures, which takes far longer than all
-// else: it finds what the structure of a file tells, refuses what is above a limit,
-// and makes no thumbnail. Damage inside of compressed pixels is left to whoever
-// decodes them.
+// Measure is AnalyzeFile without decoding, which takes most of the time: it
+// parses the structure of a file and checks the limits, but makes no thumbnail.
+// It does not find damage inside of compressed pixels.
 func (l *Lab) Measure(ctx context.Context, t Turn, f Format, src io.ReaderAt, size int64) (Facts, error) {
 	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), false)
 }
 
 func (l *Lab) analyzeSource(ctx context.Context, t Turn, f Format, s *source, decodes bool) (Facts, error) {
 	facts, err := l.analyzeFormat(ctx, t, f, s, decodes)
-	if s.err != nil { // what a decoder makes of it says less
+	if s.err != nil { // the original error; a decoder wraps it with less detail
 		err = s.err
 	}
 	if err != nil {
-		return Facts{}, fmt.Errorf("examine a file: %w", err)
+		return Facts{}, fmt.Errorf("analyze file: %w", err)
 	}
 	return facts, nil
 }
@@ -157,8 +156,8 @@ func (l *Lab) checkModel(ctx context.Context, t Turn, s *source) error {
 	return l.runWithMemory(ctx, t, Model, need, memoryLane(need, 0), func() error { return checkScene(s, at) })
 }
 
-// largePixels is from where on a picture counts as large, however few bytes each
-// pixel takes: decoding it takes long.
+// largePixels is the number of pixels from which a picture counts as large,
+// even with few bytes per pixel, because decoding it takes long.
 const largePixels = 16_000_000
 
 func memoryLane(bytes, pixels int64) memory.Lane {
@@ -168,17 +167,16 @@ func memoryLane(bytes, pixels int64) memory.Lane {
 	return memory.Quick
 }
 
-// retryAfter is when those are told to come back whose file could not be
-// decoded in time.
+// retryAfter is the Retry-After value if no memory became free in time.
 const retryAfter = 10 * time.Second
 
-// runWithMemory does work that needs memory when its turn has come.
+// runWithMemory waits until the memory is free, and then runs work.
 func (l *Lab) runWithMemory(ctx context.Context, t Turn, kind Type, bytes int64, lane memory.Lane, work func() error) error {
 	if lane == memory.Large {
 		large := work
 		work = func() (err error) {
 			lowpriority.Do(func() { err = large() })
-			debug.FreeOSMemory() // before the memory counts as free, it has to be
+			debug.FreeOSMemory() // return the memory to the system before it counts as free
 			return err
 		}
 	}
@@ -199,18 +197,19 @@ func (l *Lab) runWithMemory(ctx context.Context, t Turn, kind Type, bytes int64,
 	case ctx.Err() != nil:
 		return fmt.Errorf("wait for memory: %w", ctx.Err())
 	default:
-		return fault.New(fault.Unavailable, "Too many files are being read just now. Try again shortly.").After(retryAfter).Because(err)
+		return fault.New(fault.Unavailable, "Too many files are being processed at the moment. Try again shortly.").After(retryAfter).Because(err)
 	}
 	defer hold.Release()
 	return work()
 }
 
-// memoryError is the fault for a file that takes more memory than the lane ever has.
+// memoryError is the error for a file that needs more memory than its lane can
+// ever have.
 func (l *Lab) memoryError(kind Type, bytes int64, lane memory.Lane) error {
 	const mega = 1 << 20
-	most := l.limits.Memory.Most(lane)
-	text := fmt.Sprintf("The %s is too large: reading it takes %d MB of memory, and this server has %d MB for that.", kind.displayName(), bytes/mega+1, most/mega)
-	return fault.New(fault.Invalid, text).With("limit_memory_bytes", most)
+	maxBytes := l.limits.Memory.Most(lane)
+	text := fmt.Sprintf("The %s is too large: processing it needs %d MB of memory, and this server allows %d MB.", kind.displayName(), bytes/mega+1, maxBytes/mega)
+	return fault.New(fault.Invalid, text).With("limit_memory_bytes", maxBytes)
 }
 
 func (l *Lab) checkPixels(t Type, width, height int) error {
@@ -223,11 +222,11 @@ func (l *Lab) checkPixels(t Type, width, height int) error {
 
 func (l *Lab) checkDuration(t Type, d time.Duration) error {
 	if d > l.limits.Duration {
-		most := l.limits.Duration.String()
+		limit := l.limits.Duration.String()
 		if l.limits.Duration%time.Minute == 0 {
-			most = fmt.Sprintf("%d minutes", int(l.limits.Duration.Minutes()))
+			limit = fmt.Sprintf("%d minutes", int(l.limits.Duration.Minutes()))
 		}
-		return fault.New(fault.Invalid, "The "+t.displayName()+" is longer than "+most+".").With("limit_seconds", l.limits.Duration.Seconds())
+		return fault.New(fault.Invalid, "The "+t.displayName()+" is longer than "+limit+".").With("limit_seconds", l.limits.Duration.Seconds())
 	}
 	return nil
 }

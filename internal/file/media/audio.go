@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// maxChunks is how many parts of a recording are looked at before its sound.
+// maxChunks is the maximum number of chunks before the audio data.
 const maxChunks = 1024
 
-// wavCodings are plain samples: integers, floats, A-law, µ-law, and those four
-// in the longer header.
+// wavCodings are the supported format codes: integer PCM, float, A-law, µ-law,
+// and WAVE_FORMAT_EXTENSIBLE.
 var wavCodings = []uint16{1, 3, 6, 7, 0xfffe}
 
-// unknownLength is the length that is written when nobody knows it yet.
+// unknownLength is the length in the header of a streamed file.
 const unknownLength = 0xffffffff
 
 func wavDuration(s *source) (time.Duration, error) {
-	var each, rate int64 // bytes of a sample of all channels, samples a second
+	var bytesPerSample, rate int64 // bytes per sample of all channels, samples per second
 	at := int64(12)
 	for range maxChunks {
 		b, err := s.peekBytes(at, 8)
@@ -32,30 +32,30 @@ func wavDuration(s *source) (time.Duration, error) {
 			n = s.size - at
 		}
 		if n > s.size-at {
-			return 0, damagedError(Audio, "a chunk longer than the file")
+			return 0, damagedError(Audio, "a chunk exceeds the file")
 		}
 		switch {
-		case name == "fmt " && each != 0:
-			return 0, damagedError(Audio, "two formats")
+		case name == "fmt " && bytesPerSample != 0:
+			return 0, damagedError(Audio, "two fmt chunks")
 		case name == "fmt ":
 			if b, err = s.peekBytes(at, 16); n < 16 || err != nil {
-				return 0, damagedError(Audio, "a format of no length")
+				return 0, damagedError(Audio, "the fmt chunk is too short")
 			}
 			coding := binary.LittleEndian.Uint16(b)
 			channels := int64(binary.LittleEndian.Uint16(b[2:]))
 			rate = int64(binary.LittleEndian.Uint32(b[4:]))
-			each = int64(binary.LittleEndian.Uint16(b[12:]))
+			bytesPerSample = int64(binary.LittleEndian.Uint16(b[12:]))
 			bits := int64(binary.LittleEndian.Uint16(b[14:]))
-			if !slices.Contains(wavCodings, coding) || channels == 0 || bits == 0 || rate == 0 || each != channels*((bits+7)/8) {
-				return 0, damagedError(Audio, "a format that is unknown or contradicts itself")
+			if !slices.Contains(wavCodings, coding) || channels == 0 || bits == 0 || rate == 0 || bytesPerSample != channels*((bits+7)/8) {
+				return 0, damagedError(Audio, "the fmt chunk is unsupported or inconsistent")
 			}
-		case name == "data" && each == 0:
-			return 0, damagedError(Audio, "samples of no format")
+		case name == "data" && bytesPerSample == 0:
+			return 0, damagedError(Audio, "data before the fmt chunk")
 		case name == "data":
-			if n < each {
+			if n < bytesPerSample {
 				return 0, damagedError(Audio, "no samples")
 			}
-			return toDuration(float64(n/each), float64(rate)), nil
+			return toDuration(float64(n/bytesPerSample), float64(rate)), nil
 		}
 		at += n + n&1
 	}
@@ -92,18 +92,18 @@ func flacDuration(s *source) (time.Duration, error) {
 		return 0, readError(Audio, err)
 	}
 	if !last || b[0] != 0xff || b[1]&0xfe != 0xf8 {
-		return 0, damagedError(Audio, "no frame behind the metadata")
+		return 0, damagedError(Audio, "no frame after the metadata")
 	}
 	return toDuration(float64(samples), float64(rate)), nil
 }
 
-// oggPage is a page of Ogg (RFC 3533, section 6).
+// oggPage is an Ogg page (RFC 3533, section 6).
 type oggPage struct {
 	first   bool
 	granule int64
 	serial  uint32
 	length  int64
-	packet  []byte // the start of the content, as far as the bytes reach
+	packet  []byte // the start of the first packet, as far as it was read
 }
 
 func parseOggPage(b []byte) (oggPage, bool) {
@@ -121,14 +121,14 @@ func parseOggPage(b []byte) (oggPage, bool) {
 	return p, true
 }
 
-// oggCodec is how the last granule of a stream becomes a time.
+// oggCodec converts the granule position of the last page to a duration.
 type oggCodec struct {
 	rate uint32
 	skip uint16
 }
 
-// parseOggCodec reads the first packet of a stream, nil where it is neither Vorbis
-// nor Opus.
+// parseOggCodec parses the first packet of a stream. It returns nil if the
+// codec is neither Vorbis nor Opus.
 func parseOggCodec(packet []byte) *oggCodec {
 	switch {
 	case len(packet) >= 30 && string(packet[:7]) == "\x01vorbis":
@@ -147,13 +147,13 @@ func oggDuration(s *source) (time.Duration, error) {
 	first, ok := parseOggPage(b)
 	c := parseOggCodec(first.packet)
 	if !ok || !first.first || c == nil || c.rate == 0 {
-		return 0, damagedError(Audio, "no stream that we know")
+		return 0, damagedError(Audio, "no Vorbis or Opus stream")
 	}
 	if b, err = s.peekBytes(first.length, 5); err != nil || string(b) != "OggS\x00" {
 		return 0, damagedError(Audio, "no second page")
 	}
-	// The last page lies in as many bytes as the longest one has, and is not
-	// the first.
+	// A page has at most 27+255+255*255 bytes, so the last page is within as
+	// many bytes at the end of the file.
 	tail := make([]byte, min(s.size-first.length, 27+255+255*255))
 	if n, err := s.ReadAt(tail, s.size-int64(len(tail))); n < len(tail) {
 		return 0, readError(Audio, err)

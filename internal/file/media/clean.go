@@ -9,19 +9,20 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// The blocks that a cleaner holds.
+// Buffer sizes of a cleaner.
 const (
 	inBlock  = 32 << 10
 	outBlock = 16 << 10
 )
 
-// Clean gives the file's bytes without what tells about place, device, time or
-// author, and without anything behind the picture's end; the way up of a JPEG
-// stays. It reads r to its end, with bounded memory. Cleaning what is clean
-// changes nothing. Formats other than pictures pass through unchanged.
+// Clean returns the file's bytes without metadata about location, device, time
+// or author, and without data after the end of the picture. The orientation of
+// a JPEG is kept. Clean reads r to its end and uses a bounded amount of memory.
+// Cleaning a clean file changes nothing. Formats other than pictures are
+// returned unchanged.
 //
-// A broken structure gives a *fault.Error with the code Invalid from Read: the
-// bytes read before are then worth nothing.
+// If the structure is damaged, Read fails with a *fault.Error with code
+// Invalid; the bytes read before must then be discarded.
 func Clean(f Format, r io.Reader) io.Reader {
 	if c := newCleaner(f, r); c != nil {
 		return c
@@ -29,30 +30,31 @@ func Clean(f Format, r io.Reader) io.Reader {
 	return r
 }
 
-// cleaner is a machine of steps. A step reads a bounded piece of the file,
-// appends to out what stays of it, and may let a long run of bytes pass.
+// cleaner is a state machine. Each step reads a bounded part of the file,
+// appends the part that is kept to out, and may set a longer run of bytes to be
+// copied.
 type cleaner struct {
 	in          *bufio.Reader
 	out         []byte
-	outRead     int    // how much of out was read
-	copyLeft    int64  // bytes of the file that come next, unchanged
-	asZeros     bool   // but as zeros
-	mayEndEarly bool   // the run may end with the file
-	hasCRC      bool   // of PNG: the run counts for the checksum
-	crc         uint32 // of PNG: what the chunk's checksum has to be so far
+	outRead     int    // bytes of out that were returned
+	copyLeft    int64  // bytes of the file to copy unchanged
+	asZeros     bool   // copy them as zeros
+	mayEndEarly bool   // the file may end within the copied bytes
+	hasCRC      bool   // PNG: copied bytes count for the checksum
+	crc         uint32 // PNG: checksum of the chunk so far
 	step        func() error
 	err         error
 
 	pictureInfo
 }
 
-// pictureInfo is what the walk through the structure of a picture learnt. Examine
-// uses the same walk and throws the bytes away.
+// pictureInfo is what a parser learned about a picture. AnalyzeFile runs the
+// same parser and discards the bytes.
 type pictureInfo struct {
 	width, height int
-	orientation   int  // as Exif counts, 0 and 1 upright
-	frames        int  // of an animation, 0 for a still
-	canDecode     bool // by a decoder that we have
+	orientation   int  // Exif orientation; 0 and 1 are upright
+	frames        int  // frames of an animation, 0 for a still picture
+	canDecode     bool // a decoder for it is available
 	decodeCost    func(size int64) (memory int64, why string)
 }
 
@@ -77,7 +79,7 @@ func newCleaner(f Format, r io.Reader) *cleaner {
 	return c
 }
 
-// Read gives the cleaned bytes.
+// Read returns the cleaned bytes.
 func (c *cleaner) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -120,8 +122,8 @@ func (c *cleaner) Read(p []byte) (int, error) {
 	}
 }
 
-// keepBytes keeps the next n bytes and shows them, for reading and for patching
-// until the next call.
+// keepBytes appends the next n bytes to the output and returns them. The caller
+// may read and change them until the next call.
 func (c *cleaner) keepBytes(n int) ([]byte, error) {
 	at := len(c.out)
 	c.out = append(c.out, make([]byte, n)...)
@@ -132,7 +134,8 @@ func (c *cleaner) keepBytes(n int) ([]byte, error) {
 	return c.out[at:], nil
 }
 
-// readBytes shows the next few bytes, which are not kept, until the next call.
+// readBytes returns the next n bytes without keeping them. They are valid until
+// the next call.
 func (c *cleaner) readBytes(n int) ([]byte, error) {
 	b, err := c.in.Peek(n)
 	if err != nil {
@@ -142,7 +145,7 @@ func (c *cleaner) readBytes(n int) ([]byte, error) {
 	return b, err
 }
 
-// readFull reads the next bytes without keeping them.
+// readFull reads the next bytes into p without keeping them.
 func (c *cleaner) readFull(p []byte) error {
 	if _, err := io.ReadFull(c.in, p); err != nil {
 		return readError(Image, err)
@@ -158,7 +161,7 @@ func (c *cleaner) readByte() (byte, error) {
 	return b, nil
 }
 
-// skipBytes leaves the next n bytes out. A part of a picture is below 4 GiB.
+// skipBytes removes the next n bytes. Parts of a picture have less than 4 GiB.
 func (c *cleaner) skipBytes(n int64) error {
 	if _, err := c.in.Discard(int(n)); err != nil {
 		return readError(Image, err)
@@ -166,25 +169,25 @@ func (c *cleaner) skipBytes(n int64) error {
 	return nil
 }
 
-// copyBytes passes the next n bytes, blank as zeros.
+// copyBytes copies the next n bytes to the output, as zeros if asZeros is set.
 func (c *cleaner) copyBytes(n int64, blank bool) {
 	c.copyLeft = n
 	c.asZeros = blank
 	c.mayEndEarly = false
 }
 
-// expectEnd is the step behind the last byte of a picture.
+// expectEnd is the step after the last byte of a picture.
 func (c *cleaner) expectEnd() error {
 	switch _, err := c.in.ReadByte(); {
 	case err == nil:
-		return fault.New(fault.Invalid, "The file holds something behind the end of the picture.")
+		return fault.New(fault.Invalid, "The file contains data after the end of the picture.")
 	case !errors.Is(err, io.EOF):
 		return readError(Image, err)
 	}
 	return io.EOF
 }
 
-// skipTrailing is the last step where what comes behind a picture is dropped.
+// skipTrailing is the last step of a format whose trailing data is removed.
 func (c *cleaner) skipTrailing() error {
 	if _, err := io.Copy(io.Discard, c.in); err != nil {
 		return readError(Image, err)

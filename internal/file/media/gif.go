@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// gifParser goes through a GIF file.
+// gifParser parses a GIF file.
 type gifParser struct {
 	*cleaner
 	largest int64 // pixels of the largest frame
@@ -22,13 +22,13 @@ func (g *gifParser) parseHeader() error {
 	g.width = int(binary.LittleEndian.Uint16(b[6:]))
 	g.height = int(binary.LittleEndian.Uint16(b[8:]))
 	if g.width == 0 || g.height == 0 {
-		return damagedError(Image, "a side of no length")
+		return damagedError(Image, "width or height is 0")
 	}
 	g.step = g.parseBlock
 	return g.keepColourTable(b[10])
 }
 
-// keepColourTable takes the table that flags announce.
+// keepColourTable keeps the colour table that the flags announce.
 func (g *gifParser) keepColourTable(flags byte) error {
 	if flags&0x80 == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (g *gifParser) parseBlock() error {
 		g.step = g.expectEnd
 		return nil
 	}
-	return damagedError(Image, fmt.Sprintf("block %#x", b))
+	return damagedError(Image, fmt.Sprintf("unknown block %#x", b))
 }
 
 func (g *gifParser) parseFrame() error {
@@ -68,21 +68,21 @@ func (g *gifParser) parseFrame() error {
 	}
 	at := func(i int) int { return int(binary.LittleEndian.Uint16(b[i:])) }
 	if at(0)+at(4) > g.width || at(2)+at(6) > g.height {
-		return damagedError(Image, "a frame outside the picture")
+		return damagedError(Image, "a frame exceeds the picture")
 	}
 	g.frames++
 	g.largest = max(g.largest, int64(at(4))*int64(at(6)))
 	if err := g.keepColourTable(b[8]); err != nil {
 		return err
 	}
-	if _, err := g.keepBytes(1); err != nil { // bits of the first codes
+	if _, err := g.keepBytes(1); err != nil { // LZW minimum code size
 		return err
 	}
 	g.step = g.keepSubBlock
 	return nil
 }
 
-// keepSubBlock copies one piece of a frame.
+// keepSubBlock keeps one sub-block of a frame.
 func (g *gifParser) keepSubBlock() error {
 	b, err := g.keepBytes(1)
 	if err != nil {
@@ -96,7 +96,8 @@ func (g *gifParser) keepSubBlock() error {
 	return err
 }
 
-// parseExtension keeps how a frame is shown and how often the whole is repeated.
+// parseExtension keeps graphic control extensions and the loop count, and drops
+// all others.
 func (g *gifParser) parseExtension() error {
 	label, err := g.readByte()
 	if err != nil {
@@ -125,12 +126,13 @@ func (g *gifParser) parseExtension() error {
 	case label == 0xf9 && len(first) == 4:
 		g.out = append(append(append(g.out, 0x21, 0xf9, 4), first...), 0)
 	case label == 0xf9:
-		return damagedError(Image, "a control extension of the wrong length")
+		return damagedError(Image, "a graphic control extension has the wrong length")
 	case label == 0xff && first == "NETSCAPE2.0" && loop != "":
 		g.out = append(g.out, "\x21\xff\x0bNETSCAPE2.0\x03"+loop+"\x00"...)
 	}
 	return nil
 }
 
-// decodeMemory is for the first frame and its rows in their right order.
+// decodeMemory returns the memory for the first frame and for reordering its
+// interlaced rows.
 func (g *gifParser) decodeMemory(int64) (int64, string) { return 2*g.largest + 1<<16, "" }

@@ -1,42 +1,37 @@
 package media
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"io"
-	"unicode/utf8"
 
 	"atelier/internal/base/fault"
 )
 
 const (
-	maxScene    = 16 << 20 // the JSON part of a model
-	maxText     = 1 << 20
+	maxScene    = 16 << 20 // size of the JSON chunk
 	sceneChunk  = "JSON"
-	sceneMemory = 3 // times its length, to check it
+	sceneMemory = 3 // memory for parsing, as a multiple of the size
 )
 
-// findScene finds the JSON part of a GLB file (glTF 2.0, section 4.4) and checks
-// that the parts fill the file.
+// findScene returns the JSON chunk of a GLB file (glTF 2.0, section 4.4) and
+// checks that the chunks fill the file.
 func findScene(s *source) (span, error) {
 	b, err := s.peekBytes(0, 20)
 	if err != nil {
 		return span{}, readError(Model, err)
 	}
 	if string(b[:4]) != "glTF" || binary.LittleEndian.Uint32(b[4:]) != 2 {
-		return span{}, damagedError(Model, "no GLB of version 2")
+		return span{}, damagedError(Model, "not GLB version 2")
 	}
 	if int64(binary.LittleEndian.Uint32(b[8:])) != s.size {
-		return span{}, damagedError(Model, "another length than the file")
+		return span{}, damagedError(Model, "the length in the header differs from the file size")
 	}
 	if string(b[16:]) != sceneChunk {
-		return span{}, damagedError(Model, "no scene at its start")
+		return span{}, damagedError(Model, "the first chunk is not JSON")
 	}
 	json := span{20, 20 + int64(binary.LittleEndian.Uint32(b[12:]))}
 	if json.to-json.from > maxScene {
-		return span{}, fault.New(fault.Invalid, "The 3D model's scene has more than 16 MiB.").With("limit_scene_bytes", maxScene)
+		return span{}, fault.New(fault.Invalid, "The scene of the 3D model is larger than 16 MiB.").With("limit_scene_bytes", maxScene)
 	}
 	at := json.to
 	for range maxChunks {
@@ -49,13 +44,13 @@ func findScene(s *source) (span, error) {
 		at += 8 + int64(binary.LittleEndian.Uint32(b))
 	}
 	if at != s.size {
-		return span{}, damagedError(Model, "its parts do not fill it")
+		return span{}, damagedError(Model, "the chunks do not fill the file")
 	}
 	return json, nil
 }
 
-// checkScene reads the scene. What it refers to outside of the file is nothing
-// to us: it is never fetched.
+// checkScene parses the scene. External resources that it refers to are never
+// fetched.
 func checkScene(s *source, at span) error {
 	b := make([]byte, at.to-at.from)
 	if n, err := s.ReadAt(b, at.from); n < len(b) {
@@ -70,25 +65,7 @@ func checkScene(s *source, at span) error {
 		return wrapDamaged(Model, err)
 	}
 	if head.Asset == nil || head.Asset.Version == "" {
-		return damagedError(Model, "no asset in its scene")
+		return damagedError(Model, "the scene has no asset")
 	}
 	return nil
-}
-
-// checkText holds plain text to UTF-8 without NUL.
-func checkText(s *source) error {
-	if s.size > maxText {
-		return fault.New(fault.Invalid, "The text has more than 1 MiB.")
-	}
-	r := bufio.NewReaderSize(s.newReader(), 4*maxPeek)
-	for {
-		switch c, n, err := r.ReadRune(); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return readError(Text, err)
-		case c == 0, c == utf8.RuneError && n == 1:
-			return fault.New(fault.Invalid, "The text is not plain UTF-8.")
-		}
-	}
 }

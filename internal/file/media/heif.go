@@ -12,19 +12,19 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxMeta is the longest description of a picture that is held in memory.
+// maxMeta is the maximum size of the meta box, which is held in memory.
 const maxMeta = 512 << 10
 
-// heifParser goes through a HEIF file (ISO 23008-12). Everything lies where
-// offsets point to, so nothing can be cut out: what does not belong to a
-// picture becomes zeros in its place. That is decided by the meta box, which
-// must therefore come before the data.
+// heifParser parses a HEIF file (ISO 23008-12). Data is addressed by file
+// offsets, so nothing can be removed: data that does not belong to a picture is
+// overwritten with zeros. The meta box says which data that is, so it must come
+// before the data.
 type heifParser struct {
 	*cleaner
-	pos       int64  // of the next box
-	dataEnd   int64  // where the box with data ends
-	keepSpans []span // of the file, in order
-	hasMeta   bool   // the meta box
+	pos       int64  // offset of the next box
+	dataEnd   int64  // end of the current mdat box
+	keepSpans []span // ranges of the file to keep, in order
+	hasMeta   bool   // a meta box was parsed
 }
 
 // span is a range of bytes.
@@ -36,7 +36,7 @@ func (h *heifParser) parseSignature() error {
 		return readError(Image, err)
 	}
 	if string(head[4:]) != "ftyp" {
-		return damagedError(Image, "no ftyp")
+		return damagedError(Image, "no ftyp box")
 	}
 	h.step = h.parseBox
 	return nil
@@ -68,19 +68,19 @@ func (h *heifParser) parseBox() error {
 		size = math.MaxInt64/2 - uint64(h.pos)
 	}
 	if size < uint64(head) || size > math.MaxInt64/2-uint64(h.pos) {
-		return damagedError(Image, "a box of an absurd size")
+		return damagedError(Image, "a box has an invalid size")
 	}
 	body := int64(size) - head
 	h.pos += head
 	switch name {
 	case "ftyp":
 		if h.pos != 8 || body > maxPeek {
-			return damagedError(Image, "a second or an absurd ftyp")
+			return damagedError(Image, "a second or oversized ftyp box")
 		}
 		h.copyBytes(body, false)
 	case "meta":
 		if h.hasMeta || body > maxMeta {
-			return damagedError(Image, "a second or an absurd meta box")
+			return damagedError(Image, "a second or oversized meta box")
 		}
 		h.hasMeta = true
 		if err := h.parseMeta(int(body)); err != nil {
@@ -88,7 +88,7 @@ func (h *heifParser) parseBox() error {
 		}
 	case "mdat":
 		if !h.hasMeta {
-			return fault.New(fault.Invalid, "The picture's description lies behind its data. Save it anew, or as JPEG.")
+			return fault.New(fault.Invalid, "The picture is stored with its metadata after its data, which is not supported. Save it again, or as JPEG.")
 		}
 		h.dataEnd = h.pos + body
 		h.step = h.copyData
@@ -107,16 +107,17 @@ func (h *heifParser) parseBox() error {
 	return nil
 }
 
-// finishFile is the end of the file. All of what the pictures need was there.
+// finishFile is the step at the end of the file. It checks that all data of the
+// pictures was there.
 func (h *heifParser) finishFile() error {
 	err := h.expectEnd()
 	if errors.Is(err, io.EOF) && (!h.hasMeta || len(h.keepSpans) > 0 && h.keepSpans[len(h.keepSpans)-1].to > h.pos) {
-		return damagedError(Image, "no description, or data missing")
+		return damagedError(Image, "the meta box or picture data is missing")
 	}
 	return err
 }
 
-// copyData passes the next run of a box with data.
+// copyData copies the next range of an mdat box.
 func (h *heifParser) copyData() error {
 	if h.pos == h.dataEnd {
 		h.step = h.parseBox
@@ -140,7 +141,7 @@ func (h *heifParser) copyData() error {
 	return nil
 }
 
-// copyTrailingData is data up to the end of a file that does not say where that is.
+// copyTrailingData copies an mdat box that extends to the end of the file.
 func (h *heifParser) copyTrailingData() error {
 	if len(h.keepSpans) == 0 || h.pos >= h.keepSpans[len(h.keepSpans)-1].to {
 		h.copyBytes(h.dataEnd-h.pos, true)
@@ -151,8 +152,8 @@ func (h *heifParser) copyTrailingData() error {
 	return h.copyData()
 }
 
-// parseMeta reads the description, blanks what does not belong to a picture in it,
-// and learns which data does.
+// parseMeta parses the meta box, zeroes metadata in it, and determines the
+// ranges of picture data.
 func (h *heifParser) parseMeta(n int) error {
 	b, err := h.keepBytes(n)
 	if err != nil {
@@ -174,7 +175,7 @@ func (h *heifParser) parseMeta(n int) error {
 	return nil
 }
 
-// mergeSpans sorts spans and joins those that touch.
+// mergeSpans sorts spans and joins those that overlap or touch.
 func mergeSpans(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		switch {

@@ -7,36 +7,35 @@ import (
 	"slices"
 )
 
-// The most that a description may list. A large picture of a phone has some
-// hundred tiles.
+// Limits of a meta box. A large picture of a phone has about a hundred tiles.
 const (
 	maxItems        = 4096
 	maxExtents      = 8192
 	maxAssociations = 1 << 16
 )
 
-// What stays of a description and of the items that it names. All other items
-// (Exif, XMP and other text, thumbnails in unknown codings) become zeros.
+// The boxes, item types and properties that are kept. All other items (Exif,
+// XMP and other text, thumbnails in unknown codecs) are zeroed.
 var (
 	metaBoxes        = []string{"hdlr", "pitm", "iinf", "iloc", "iprp", "iref", "idat", "grpl", "dinf"}
 	pictureItemTypes = []string{"hvc1", "hev1", "lhv1", "avc1", "jpeg", "grid", "iovl", "iden", "tmap"}
-	textProperties   = []string{"udes", "crtt", "mdft", "altt", "uuid"} // properties: texts and times
-	errMeta          = errors.New("a description that contradicts itself")
-	errMetaExcess    = errors.New("a description with too much in it")
+	textProperties   = []string{"udes", "crtt", "mdft", "altt", "uuid"} // texts and times; zeroed
+	errMeta          = errors.New("the meta box is inconsistent")
+	errMetaExcess    = errors.New("the meta box has too many entries")
 )
 
-// heifMeta is the meta box of a picture.
+// heifMeta is the parsed meta box of a picture.
 type heifMeta struct {
 	boxReader
 	bytes        []byte
-	itemTypes    map[uint32]string // of items
+	itemTypes    map[uint32]string // by item ID
 	primary      uint32
 	extents      []extent
 	props        []property
-	itemProps    map[uint32][]int // properties of items, counted from 1
+	itemProps    map[uint32][]int // by item ID: indexes of properties, counted from 1
 	associations int
 	idat         box
-	zeroedBoxes  []box // becomes zeros
+	zeroedBoxes  []box
 }
 
 type extent struct {
@@ -45,7 +44,7 @@ type extent struct {
 	span
 }
 
-// property is a size or a turn of an item.
+// property is the size (ispe) or the rotation (irot) of an item.
 type property struct {
 	kind          string
 	width, height uint32
@@ -78,7 +77,7 @@ func (m *heifMeta) parseBoxes() error {
 	})
 }
 
-// readFields reads a box with a version number field by field.
+// readFields returns a reader of a full box, after its version and flags.
 func (m *heifMeta) readFields(b box) *fieldReader {
 	f := &fieldReader{rest: m.bytes[b.body:b.end]}
 	head := f.readUint(4)
@@ -94,7 +93,7 @@ func (m *heifMeta) parsePitm(f *fieldReader) error {
 
 func (m *heifMeta) parseIinf(b box) error {
 	f := m.readFields(b)
-	f.readUint(2 + 2*min(f.version, 1)) // the boxes are counted again
+	f.readUint(2 + 2*min(f.version, 1)) // the number of entries; the boxes are counted anyway
 	if f.err != nil {
 		return f.err
 	}
@@ -104,7 +103,7 @@ func (m *heifMeta) parseIinf(b box) error {
 		}
 		f := m.readFields(b)
 		if f.version != 2 && f.version != 3 {
-			return nil // has no kind, so it is no picture
+			return nil // older versions have no item type, so they are not pictures
 		}
 		id := uint32(f.readUint(2 * (f.version - 1)))
 		f.readUint(2)
@@ -141,7 +140,7 @@ func (m *heifMeta) parseIloc(f *fieldReader) error {
 		if f.version > 0 {
 			e.method = int(f.readUint(2) & 15)
 		}
-		elsewhere := f.readUint(2) != 0 // data in another file
+		elsewhere := f.readUint(2) != 0 // the data is in another file
 		start := f.readUint(base)
 		for n := f.readUint(2); n > 0 && f.err == nil; n-- {
 			f.readUint(index)
@@ -207,7 +206,8 @@ func (m *heifMeta) parseIpma(f *fieldReader) error {
 	return f.err
 }
 
-// pictureSpans are where the pictures lie, in the file or in the idat box.
+// pictureSpans returns the ranges of picture data, in the file (method 0) or in
+// the idat box (method 1).
 func (m *heifMeta) pictureSpans(method int) []span {
 	var all []span
 	for _, e := range m.extents {
@@ -218,7 +218,7 @@ func (m *heifMeta) pictureSpans(method int) []span {
 	return all
 }
 
-// zeroMetadata overwrites what is no part of a picture.
+// zeroMetadata overwrites everything that does not belong to a picture.
 func (m *heifMeta) zeroMetadata() {
 	for _, b := range m.zeroedBoxes {
 		copy(m.bytes[b.start+4:], "free")
@@ -235,7 +235,7 @@ func (m *heifMeta) zeroMetadata() {
 	}
 }
 
-// primaryDimensions are those of the primary picture as it is shown.
+// primaryDimensions returns the size of the primary picture as displayed.
 func (m *heifMeta) primaryDimensions() (width, height int) {
 	turned := false
 	for _, i := range m.itemProps[m.primary] {
@@ -258,7 +258,8 @@ func (m *heifMeta) primaryDimensions() (width, height int) {
 	return width, height
 }
 
-// fieldReader reads numbers and remembers when there were too few bytes.
+// fieldReader reads fields of a box and records an error if the box is too
+// short.
 type fieldReader struct {
 	rest           []byte
 	version, flags int

@@ -8,12 +8,12 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxScans bounds how often the decoder goes over all blocks of a progressive
-// picture. A scan of some bytes can cover all of them; encoders write about
+// maxScans limits the scans of a progressive picture. The decoder visits all
+// blocks in each scan, and a scan can be a few bytes long. Encoders write about
 // ten.
 const maxScans = 100
 
-// jpegParser goes through a JPEG file (ITU T.81, annex B).
+// jpegParser parses a JPEG file (ITU T.81, annex B).
 type jpegParser struct {
 	*cleaner
 	scans       int
@@ -29,14 +29,14 @@ func (j *jpegParser) parseSOI() error {
 		return err
 	}
 	if b[0] != 0xff || b[1] != 0xd8 {
-		return damagedError(Image, "no SOI")
+		return damagedError(Image, "no SOI marker")
 	}
 	j.step = j.parseSegment
 	return nil
 }
 
-// parseSegment treats one marker and what belongs to it. Bytes between segments
-// belong to nothing and are dropped, as decoders skip them.
+// parseSegment parses one marker and its segment. Bytes between segments are
+// dropped; decoders skip them too.
 func (j *jpegParser) parseSegment() error {
 	if _, err := j.in.Peek(1); err != nil {
 		return readError(Image, err)
@@ -51,13 +51,13 @@ func (j *jpegParser) parseSegment() error {
 		return err
 	}
 	b := byte(0xff)
-	for b == 0xff { // the marker's own, and fill bytes
+	for b == 0xff { // fill bytes may precede the marker code
 		if b, err = j.readByte(); err != nil {
 			return err
 		}
 	}
 	switch {
-	case b == 0x00, 0xd0 <= b && b <= 0xd7: // a stray stuffed byte, a stray restart
+	case b == 0x00, 0xd0 <= b && b <= 0xd7: // a stray stuffed byte or restart marker
 		return nil
 	case b == 0xd9:
 		if j.scans == 0 {
@@ -76,7 +76,7 @@ func (j *jpegParser) parseSegment() error {
 	head := [4]byte{0xff, b, length[0], length[1]}
 	n := int64(binary.BigEndian.Uint16(length)) - 2
 	if n < 0 {
-		return damagedError(Image, "a segment below its own length")
+		return damagedError(Image, "a segment is shorter than its length field")
 	}
 	switch {
 	case b == 0xc0, b == 0xc1, b == 0xc2:
@@ -88,10 +88,10 @@ func (j *jpegParser) parseSegment() error {
 		return nil
 	case b == 0xda:
 		if j.scans++; j.scans > maxScans {
-			return fault.New(fault.Invalid, "The picture is built up in too many steps.")
+			return fault.New(fault.Invalid, "The picture has too many progressive scans.")
 		}
 		if j.components == 0 {
-			return damagedError(Image, "a scan before the frame")
+			return damagedError(Image, "a scan before the frame header")
 		}
 		j.out = append(j.out, head[:]...)
 		j.step = j.copyScan
@@ -102,20 +102,20 @@ func (j *jpegParser) parseSegment() error {
 	case 0xc3 <= b && b <= 0xcf:
 		return fault.New(fault.Invalid, "This kind of JPEG file is not supported.")
 	}
-	return damagedError(Image, fmt.Sprintf("marker %#x", b))
+	return damagedError(Image, fmt.Sprintf("unknown marker %#x", b))
 }
 
-// parseFrameHeader reads the header that has the picture's size.
+// parseFrameHeader parses the frame header, which has the size of the picture.
 func (j *jpegParser) parseFrameHeader(marker byte, n int) error {
 	if j.components != 0 {
-		return damagedError(Image, "two frames")
+		return damagedError(Image, "two frame headers")
 	}
 	b, err := j.keepBytes(n)
 	if err != nil {
 		return err
 	}
 	if n < 6 || n != 6+3*int(b[5]) || b[5] == 0 || b[5] > 4 {
-		return damagedError(Image, "a frame header of the wrong length")
+		return damagedError(Image, "the frame header has the wrong length")
 	}
 	j.height = int(binary.BigEndian.Uint16(b[1:]))
 	j.width = int(binary.BigEndian.Uint16(b[3:]))
@@ -125,8 +125,8 @@ func (j *jpegParser) parseFrameHeader(marker byte, n int) error {
 	return nil
 }
 
-// parseAppSegment treats what is not needed to decode, and keeps little of it: what says
-// how colours are meant, and which side is up.
+// parseAppSegment drops application segments and comments, except the parts
+// about colours and orientation.
 func (j *jpegParser) parseAppSegment(marker byte, head [4]byte, n int64) error {
 	start, err := j.in.Peek(int(min(n, 14)))
 	if err != nil {
@@ -136,7 +136,7 @@ func (j *jpegParser) parseAppSegment(marker byte, head [4]byte, n int64) error {
 	switch {
 	case marker == 0xe0 && !j.jfif && is("JFIF\x00", 14):
 		j.jfif = true
-		j.out = append(append(append(j.out, 0xff, 0xe0, 0, 16), start[:12]...), 0, 0) // without its thumbnail
+		j.out = append(append(append(j.out, 0xff, 0xe0, 0, 16), start[:12]...), 0, 0) // without the JFIF thumbnail
 	case marker == 0xe1 && j.orientation == 0 && j.scans == 0 && is("Exif\x00\x00", 6):
 		b := make([]byte, n)
 		if err := j.readFull(b); err != nil {
@@ -157,7 +157,8 @@ func (j *jpegParser) parseAppSegment(marker byte, head [4]byte, n int64) error {
 	return j.skipBytes(n)
 }
 
-// copyScan copies coded data up to the next marker that is no restart.
+// copyScan copies entropy-coded data up to the next marker that is not a
+// restart marker.
 func (j *jpegParser) copyScan() error {
 	if _, err := j.in.Peek(1); err != nil {
 		return readError(Image, err)
@@ -186,25 +187,25 @@ func (j *jpegParser) copyScan() error {
 	return nil
 }
 
-// decodeMemory estimates what decoding takes at most. It also tells a file that is
-// far too short for its size: each block takes a bit at least.
+// decodeMemory estimates the maximum memory for decoding. It also rejects a
+// file that is too short for its size: each block needs at least one bit.
 func (j *jpegParser) decodeMemory(size int64) (int64, string) {
 	pixels := int64(j.width+32) * int64(j.height+32) // whole blocks
 	if blocks := int64(j.width) * int64(j.height) / 64; size*8 < blocks {
 		return 0, "too few bytes for so many pixels"
 	}
-	each := int64(j.components)
+	bytesPerPixel := int64(j.components)
 	if j.progressive {
-		each += 4 * int64(j.components) // a coefficient is 32 bits
+		bytesPerPixel += 4 * int64(j.components) // a coefficient is 32 bits
 	}
 	if j.components == 4 || j.adobe || j.rgb {
-		each += 4 // converted once more
+		bytesPerPixel += 4 // for the conversion to RGB
 	}
-	return pixels * each, ""
+	return pixels * bytesPerPixel, ""
 }
 
-// readOrientation reads which side is up from the first directory of TIFF data, 1
-// where it does not say.
+// readOrientation returns the orientation from the first directory of TIFF
+// data, or 1 if it has none.
 func readOrientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 1
@@ -234,7 +235,7 @@ func readOrientation(tiff []byte) int {
 	return 1
 }
 
-// exifOrientation is an Exif segment that says which side is up and nothing else.
+// exifOrientation returns an Exif segment with nothing but the orientation.
 func exifOrientation(turn int) string {
 	return "\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08" +
 		"\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(rune(turn)) + "\x00\x00\x00\x00\x00\x00"

@@ -9,25 +9,26 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxBoxes is how many boxes are looked at in one file. A film of ten minutes
-// in pieces of one second has two for each piece.
+// maxBoxes is the maximum number of boxes in a file. A video of ten minutes
+// with fragments of one second has two boxes per fragment.
 const maxBoxes = 10_000
 
-// box is a box of ISO 14496-12: its kind, and where it and its content lie.
+// box is a box of the ISO base media format (ISO 14496-12): its type and the
+// offsets of the box and its content.
 type box struct {
 	kind             string
 	start, body, end int64
 }
 
-// boxReader counts the boxes that a walk has seen.
+// boxReader reads boxes and counts them against maxBoxes.
 type boxReader struct {
 	*source
 	boxCount int
 }
 
-var errBox = errors.New("a box that does not fit where it lies")
+var errBox = errors.New("a box exceeds its parent")
 
-// visitBoxes visits the boxes between two offsets.
+// visitBoxes calls visit for the boxes between two offsets.
 func (w *boxReader) visitBoxes(start, end int64, visit func(box) error) error {
 	for start < end {
 		if w.boxCount++; w.boxCount > maxBoxes {
@@ -64,7 +65,7 @@ func (w *boxReader) visitBoxes(start, end int64, visit func(box) error) error {
 	return nil
 }
 
-// peekBody shows the first n bytes of a box's content.
+// peekBody returns the first n bytes of a box's content.
 func (w *boxReader) peekBody(b box, n int) ([]byte, error) {
 	if b.end-b.body < int64(n) {
 		return nil, errBox
@@ -72,7 +73,7 @@ func (w *boxReader) peekBody(b box, n int) ([]byte, error) {
 	return w.peekBytes(b.body, n)
 }
 
-// videoInfo is what an MP4 or QuickTime file says about itself.
+// videoInfo are the properties of a video file.
 type videoInfo struct {
 	duration           time.Duration
 	width, height      int
@@ -80,13 +81,14 @@ type videoInfo struct {
 	hasVideo           bool
 }
 
-// trackInfo is one of its tracks.
+// trackInfo are the properties of one track.
 type trackInfo struct {
 	kind          string
 	width, height int
 }
 
-// measureMP4 measures an MP4 or QuickTime file. It never reads the samples.
+// measureMP4 parses the boxes of an MP4 or QuickTime file. It never reads the
+// samples.
 func measureMP4(s *source) (videoInfo, error) {
 	var f videoInfo
 	w := &boxReader{source: s}
@@ -107,17 +109,17 @@ func measureMP4(s *source) (videoInfo, error) {
 	case err != nil:
 		return f, wrapDamaged(Video, err)
 	case !f.hasHeader || !f.hasData:
-		return f, damagedError(Video, "no moov or no mdat")
+		return f, damagedError(Video, "no moov or no mdat box")
 	case !f.hasVideo:
-		return f, fault.New(fault.Invalid, "The file has no video in it.")
+		return f, fault.New(fault.Invalid, "The file does not contain a video track.")
 	case f.width == 0 || f.height == 0:
-		return f, damagedError(Video, "a side of no length")
+		return f, damagedError(Video, "width or height is 0")
 	}
 	return f, nil
 }
 
 func (w *boxReader) parseMovie(moov box, f *videoInfo) error {
-	var scale, units, more uint64
+	var scale, units, fragmentUnits uint64
 	err := w.visitBoxes(moov.body, moov.end, func(b box) (err error) {
 		switch b.kind {
 		case "mvhd":
@@ -125,7 +127,7 @@ func (w *boxReader) parseMovie(moov box, f *videoInfo) error {
 		case "mvex":
 			return w.visitBoxes(b.body, b.end, func(b box) (err error) {
 				if b.kind == "mehd" {
-					more, err = w.parseFragmentDuration(b)
+					fragmentUnits, err = w.parseFragmentDuration(b)
 				}
 				return err
 			})
@@ -148,12 +150,12 @@ func (w *boxReader) parseMovie(moov box, f *videoInfo) error {
 	if err != nil {
 		return err
 	}
-	f.duration = toDuration(float64(max(units, more)), float64(scale))
+	f.duration = toDuration(float64(max(units, fragmentUnits)), float64(scale))
 	return nil
 }
 
-// parseMovieHeader reads the time scale and the duration from mvhd. They lie at other
-// offsets in the version with long numbers. A duration of all ones is unknown.
+// parseMovieHeader reads the time scale and the duration from mvhd. Version 1
+// has 64-bit fields at other offsets. A duration of all ones is unknown.
 func (w *boxReader) parseMovieHeader(b box) (scale, units uint64, err error) {
 	p, err := w.peekBody(b, 24)
 	if err != nil {
@@ -178,7 +180,7 @@ func (w *boxReader) parseMovieHeader(b box) (scale, units uint64, err error) {
 	return scale, units, nil
 }
 
-// parseFragmentDuration reads how long a file is whose samples come in pieces.
+// parseFragmentDuration reads the duration of a fragmented file from mehd.
 func (w *boxReader) parseFragmentDuration(b box) (uint64, error) {
 	p, err := w.peekBody(b, 8)
 	if err != nil {
@@ -214,8 +216,8 @@ func (w *boxReader) parseTrack(trak box, t *trackInfo) error {
 	})
 }
 
-// parseTrackHeader reads the size at which a track is shown, turned as its matrix
-// says.
+// parseTrackHeader reads the display size of a track from tkhd, after the
+// rotation of its matrix.
 func (w *boxReader) parseTrackHeader(b box, t *trackInfo) error {
 	n := 84
 	p, err := w.peekBody(b, n)
@@ -232,19 +234,19 @@ func (w *boxReader) parseTrackHeader(b box, t *trackInfo) error {
 	at := func(i int) uint32 { return binary.BigEndian.Uint32(p[i:]) }
 	t.width = int(at(36) >> 16)
 	t.height = int(at(40) >> 16)
-	if at(0) == 0 && at(16) == 0 && at(4) != 0 && at(12) != 0 { // a quarter turn
+	if at(0) == 0 && at(16) == 0 && at(4) != 0 && at(12) != 0 { // rotated by 90 degrees
 		t.width, t.height = t.height, t.width
 	}
 	return nil
 }
 
-// toDuration is a duration of units at so many a second. What is absurd becomes
-// long enough to be refused by every limit.
+// toDuration converts units to a duration. Invalid and huge values become 1e9
+// seconds, which exceeds every limit.
 func toDuration(units, perSecond float64) time.Duration {
-	const most = 1e9 // seconds
+	const maxSeconds = 1e9
 	seconds := units / perSecond
-	if !(seconds < most) { // not a number too
-		seconds = most
+	if !(seconds < maxSeconds) { // also true for NaN
+		seconds = maxSeconds
 	}
 	return time.Duration(max(0, seconds) * float64(time.Second))
 }

@@ -26,7 +26,7 @@ const (
 	hashDown     = 3
 )
 
-// analyzePicture examines a picture. The walk that cleans it finds out what it is.
+// analyzePicture analyzes a picture with the parser that also cleans it.
 func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source, decodes bool) (Facts, error) {
 	walk := newCleaner(facts.Format, s.newReader())
 	if walk == nil {
@@ -71,7 +71,7 @@ func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source
 			return wrapDamaged(Image, err)
 		}
 		if !img.Bounds().In(canvas) || facts.MimeType != gifFormat.MimeType && img.Bounds() != canvas {
-			return damagedError(Image, "another size than its header says")
+			return damagedError(Image, "the decoded size differs from the header")
 		}
 		small = shrinkPicture(img, canvas, thumbSide)
 		return nil
@@ -83,12 +83,13 @@ func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source
 	return facts, err
 }
 
-// decodePicture decodes a picture, the first frame of an animation. A decoder that
-// panics has met a file which is damaged in a way that nobody thought of.
+// decodePicture decodes a picture, or the first frame of an animation. A panic
+// of the decoder is returned as an error: the file is damaged in a way that the
+// decoder does not check.
 func decodePicture(f Format, s *source) (img image.Image, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("decoder: %v", p)
+			err = fmt.Errorf("decoder panic: %v", p)
 		}
 	}()
 	r := bufio.NewReaderSize(s.newReader(), inBlock)
@@ -105,7 +106,7 @@ func decodePicture(f Format, s *source) (img image.Image, err error) {
 	return nil, errors.New("no decoder for " + f.MimeType)
 }
 
-// addThumbnail fills in what is made from the small picture.
+// addThumbnail sets the blurhash and the thumbnail from the scaled picture.
 func (f *Facts) addThumbnail(small *image.RGBA) error {
 	var err error
 	tiny := shrinkPicture(small, small.Bounds(), hashSide)

@@ -206,7 +206,7 @@ func TestWaitingForMemoryEnds(t *testing.T) {
 			t.Errorf("a full budget, after %v: %v", time.Since(before), err)
 		}
 		small := media.NewLab(media.Limits{Memory: memory.NewBudget(16 << 20)})
-		if _, err := examine(small, f, file); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "this server has 16 MB") {
+		if _, err := examine(small, f, file); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "this server allows 16 MB") {
 			t.Errorf("more than there is: %v", err)
 		}
 	})

@@ -8,25 +8,24 @@ import (
 
 const pngMagic = "\x89PNG\r\n\x1a\n"
 
-// pngChunks are the chunks that stay, with the most bytes one may have. They
-// say what the pixels are and how their colours are meant. Any other chunk
-// that can be left out is.
+// pngChunks are the chunks that are kept, with their maximum sizes. They
+// describe pixels and colours. All other ancillary chunks are removed.
 var pngChunks = map[string]int64{
 	"IHDR": 13, "PLTE": 768, "IDAT": 1<<31 - 1, "IEND": 0,
 	"tRNS": 256, "gAMA": 4, "cHRM": 32, "sRGB": 1, "iCCP": 4 << 20, "cICP": 4, "sBIT": 4, "bKGD": 6, "pHYs": 9,
 	"acTL": 8, "fcTL": 26, "fdAT": 1<<31 - 1,
 }
 
-// pngParser goes through a PNG file, animated or not. It checks the checksums of
-// the chunks that stay.
+// pngParser parses a PNG file, animated or not. It verifies the checksums of
+// the chunks that are kept.
 type pngParser struct {
 	*cleaner
-	isLast               bool // the chunk is the last one
+	isLast               bool // the current chunk is IEND
 	depth, colour        byte
-	bitsPerPixel         int64 // of a pixel
+	bitsPerPixel         int64
 	interlace            bool
-	hasTransparentColour bool  // one colour is transparent
-	dataBytes            int64 // bytes of the still picture
+	hasTransparentColour bool
+	dataBytes            int64 // size of the IDAT chunks
 }
 
 func (w *pngParser) parseSignature() error {
@@ -49,18 +48,18 @@ func (w *pngParser) parseChunk() error {
 	n := int64(binary.BigEndian.Uint32(head))
 	name := string(head[4:])
 	if n > 1<<31-1 {
-		return damagedError(Image, "a chunk above 2 GiB")
+		return damagedError(Image, "a chunk is larger than 2 GiB")
 	}
-	most, kept := pngChunks[name]
+	maxBytes, kept := pngChunks[name]
 	switch {
 	case (name == "IHDR") != (w.width == 0):
 		return damagedError(Image, "IHDR is not the first chunk, or not the only one")
 	case !kept && head[4]&0x20 != 0:
 		return w.skipBytes(n + 4)
 	case !kept:
-		return damagedError(Image, fmt.Sprintf("critical chunk %q", name))
-	case n > most:
-		return damagedError(Image, fmt.Sprintf("%s of %d bytes", name, n))
+		return damagedError(Image, fmt.Sprintf("unknown critical chunk %q", name))
+	case n > maxBytes:
+		return damagedError(Image, fmt.Sprintf("a %s chunk has %d bytes", name, n))
 	}
 	w.out = append(w.out, head...)
 	w.crc = crc32.ChecksumIEEE(head[4:])
@@ -75,7 +74,7 @@ func (w *pngParser) parseChunk() error {
 		w.dataBytes += n
 	case "IEND":
 		if w.dataBytes == 0 {
-			return damagedError(Image, "no pixels")
+			return damagedError(Image, "no IDAT data")
 		}
 		w.canDecode = true
 		w.decodeCost = w.decodeMemory
@@ -86,7 +85,7 @@ func (w *pngParser) parseChunk() error {
 	return nil
 }
 
-// verifyChecksum follows the content of a chunk.
+// verifyChecksum is the step after the data of a chunk.
 func (w *pngParser) verifyChecksum() error {
 	sum := w.crc
 	b, err := w.keepBytes(4)
@@ -94,7 +93,7 @@ func (w *pngParser) verifyChecksum() error {
 		return err
 	}
 	if binary.BigEndian.Uint32(b) != sum {
-		return damagedError(Image, "a chunk with a wrong checksum")
+		return damagedError(Image, "a chunk has a wrong checksum")
 	}
 	w.step = w.parseChunk
 	if w.isLast {
@@ -103,7 +102,7 @@ func (w *pngParser) verifyChecksum() error {
 	return nil
 }
 
-// keepChunkData takes what is in a short chunk, whose checksum follows.
+// keepChunkData keeps the data of a short chunk and returns it.
 func (w *pngParser) keepChunkData(n int64) ([]byte, error) {
 	b, err := w.keepBytes(int(n))
 	if err != nil {
@@ -120,18 +119,18 @@ func (w *pngParser) parseIHDR(n int64) error {
 		return err
 	}
 	if n != 13 {
-		return damagedError(Image, "IHDR of the wrong length")
+		return damagedError(Image, "IHDR has the wrong length")
 	}
 	width := binary.BigEndian.Uint32(b)
 	height := binary.BigEndian.Uint32(b[4:])
 	if width == 0 || height == 0 || width > 1<<31-1 || height > 1<<31-1 {
-		return damagedError(Image, "a side of no length")
+		return damagedError(Image, "width or height is 0")
 	}
 	w.width = int(width)
 	w.height = int(height)
 	samples, ok := map[byte]int64{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[b[9]]
 	if !ok || b[8] > 16 {
-		return damagedError(Image, "an unknown colour type")
+		return damagedError(Image, "unknown colour type")
 	}
 	w.depth = b[8]
 	w.colour = b[9]
@@ -140,39 +139,40 @@ func (w *pngParser) parseIHDR(n int64) error {
 	return nil
 }
 
-// parseFrameControl counts a frame of an animation and holds it inside the picture.
+// parseFrameControl counts a frame of an animation and checks that it is within
+// the picture.
 func (w *pngParser) parseFrameControl(n int64) error {
 	b, err := w.keepChunkData(n)
 	if err != nil {
 		return err
 	}
 	if n != 26 {
-		return damagedError(Image, "fcTL of the wrong length")
+		return damagedError(Image, "fcTL has the wrong length")
 	}
 	at := func(i int) int64 { return int64(binary.BigEndian.Uint32(b[i:])) }
 	if at(4)+at(12) > int64(w.width) || at(8)+at(16) > int64(w.height) {
-		return damagedError(Image, "a frame outside the picture")
+		return damagedError(Image, "a frame exceeds the picture")
 	}
 	w.frames++
 	return nil
 }
 
-// decodeMemory estimates what decoding takes at most. It also tells a file that is
-// far too short for its size: deflate gives 1032 bytes for one at best. The
-// caller has bounded the pixels before.
+// decodeMemory estimates the maximum memory for decoding. It also rejects a
+// file that is too short for its size: deflate compresses by a factor of at
+// most 1032. The caller has checked the number of pixels before.
 func (w *pngParser) decodeMemory(int64) (int64, string) {
 	row := (int64(w.width)*w.bitsPerPixel + 7) / 8
 	if row*int64(w.height)/1100 > w.dataBytes {
 		return 0, "too few bytes for so many pixels"
 	}
-	each := int64(4)
+	bytesPerPixel := int64(4)
 	switch {
 	case w.depth == 16:
-		each = 8
+		bytesPerPixel = 8
 	case w.colour == 3, w.colour == 0 && !w.hasTransparentColour:
-		each = 1
+		bytesPerPixel = 1
 	}
-	total := int64(w.width)*int64(w.height)*each + 2*row
+	total := int64(w.width)*int64(w.height)*bytesPerPixel + 2*row
 	if w.interlace {
 		total *= 2
 	}

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// HeadLength is how many first bytes Sniff wants to see, fewer where the file
+// HeadLength is the number of first bytes that Sniff needs, fewer if the file
 // is shorter.
 const HeadLength = 4096
 
-// Sniff tells what the bytes at the start of a file are. The bytes decide, not
-// a name or a declared type. What it names may still be damaged.
+// Sniff detects the format from the first bytes of a file. It does not check
+// that the rest is valid.
 func Sniff(head []byte) (Format, bool) {
 	head = head[:min(len(head), HeadLength)]
 	has := func(at int, magic string) bool {
@@ -48,8 +48,8 @@ func Sniff(head []byte) (Format, bool) {
 	return Format{}, false
 }
 
-// The ISO brands that we take. Every other one (avif, M4A, 3gp, raw pictures
-// of cameras) is some other kind of file in the same envelope.
+// The supported brands of the ISO base media format. Other brands (avif, M4A,
+// 3gp, raw pictures of cameras) are other formats in the same container.
 var (
 	heicBrands = []string{"heic", "heix", "heim", "heis"}
 	avifBrands = []string{"avif", "avis"}
@@ -59,7 +59,7 @@ var (
 	}
 )
 
-// sniffISO tells the formats that share the boxes of ISO 14496-12 apart.
+// sniffISO distinguishes the formats that use the boxes of ISO 14496-12.
 func sniffISO(head []byte) (Format, bool) {
 	size := binary.BigEndian.Uint32(head)
 	if size < 16 || size%4 != 0 || size > HeadLength || len(head) < int(size) {
@@ -90,8 +90,7 @@ func sniffISO(head []byte) (Format, bool) {
 	return Format{}, false
 }
 
-// readDocType reads the kind of document from an EBML header, "" where there is
-// none.
+// readDocType returns the DocType of an EBML header, "" if there is none.
 func readDocType(head []byte) string {
 	id, size, n := parseEBMLHeader(head)
 	if id != ebmlHeader || size < 0 || size > int64(len(head)-n) {

@@ -7,11 +7,11 @@ import (
 	xdraw "golang.org/x/image/draw"
 )
 
-// tileBytes is about how much of a picture is averaged at once.
+// tileBytes is the approximate size of the tile that is averaged at once.
 const tileBytes = 256 << 10
 
-// fitSize is the size of a picture that is made to fit into a square, never larger
-// than it was.
+// fitSize returns the size of a picture scaled down to fit into a square. It
+// never scales up.
 func fitSize(width, height, side int) (int, int) {
 	switch {
 	case width <= side && height <= side:
@@ -22,17 +22,18 @@ func fitSize(width, height, side int) (int, int) {
 	return max(1, int(int64(width)*int64(side)/int64(height))), side
 }
 
-// shrinkMemory is what shrink takes beside the picture.
+// shrinkMemory returns the memory that shrinkPicture needs in addition to the
+// picture.
 func shrinkMemory(canvas image.Rectangle, side int) int64 {
 	w, h := fitSize(canvas.Dx(), canvas.Dy(), side)
-	// Averages of up to twice the size each way, a row of four floats for each
-	// pixel of the result and row of those, the result.
+	// The averaged picture (up to twice the size in each direction), the
+	// filter's intermediate rows (four floats per pixel), and the result.
 	return int64(w) * int64(h) * (4*4 + 2*4*8 + 4)
 }
 
-// shrinkPicture draws a picture that lies somewhere on a canvas so that it fits into
-// a square. Averaging whole pixels comes first: it reads each pixel once and
-// needs little memory; the good filter then has little left to do.
+// shrinkPicture scales a picture on a canvas down to fit into a square. It
+// averages whole pixels first, which reads each pixel once and needs little
+// memory; the better filter then scales only a small picture.
 func shrinkPicture(img image.Image, canvas image.Rectangle, side int) *image.RGBA {
 	w, h := fitSize(canvas.Dx(), canvas.Dy(), side)
 	small := averagePixels(img, canvas, canvas.Dx()/w, canvas.Dy()/h)
@@ -44,13 +45,13 @@ func shrinkPicture(img image.Image, canvas image.Rectangle, side int) *image.RGB
 	return out
 }
 
-// averagePixels makes one pixel out of each across by down pixels. Where the canvas
-// is empty it is transparent.
+// averagePixels averages blocks of across by down pixels. Empty parts of the
+// canvas are transparent.
 func averagePixels(img image.Image, canvas image.Rectangle, across, down int) *image.RGBA {
 	width := canvas.Dx()
 	height := canvas.Dy()
 	out := image.NewRGBA(image.Rect(0, 0, (width+across-1)/across, (height+down-1)/down))
-	many := max(1, tileBytes/4/across/down) // pixels of the result that one tile gives
+	many := max(1, tileBytes/4/across/down) // result pixels per tile
 	tile := image.NewRGBA(image.Rect(0, 0, min(many*across, width), min(down, height)))
 	for y := range out.Rect.Dy() {
 		rows := min(down, height-y*down)
@@ -81,7 +82,8 @@ func averagePixels(img image.Image, canvas image.Rectangle, across, down int) *i
 	return out
 }
 
-// applyOrientation turns and mirrors a picture as Exif says that it has to be.
+// applyOrientation rotates and mirrors a picture according to its Exif
+// orientation.
 func applyOrientation(img *image.RGBA, turn int) *image.RGBA {
 	if turn < 2 || turn > 8 {
 		return img

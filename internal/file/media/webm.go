@@ -10,11 +10,11 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxElements is how many elements are looked at in one WebM file. Ten minutes
-// of sound and pictures without a stated duration have some fifty thousand.
+// maxElements is the maximum number of elements in a WebM file. Ten minutes of
+// audio and video without a duration in the header have about fifty thousand.
 const maxElements = 1 << 17
 
-// The elements of RFC 8794 and RFC 9559 that matter here.
+// Element IDs of RFC 8794 and RFC 9559.
 const (
 	ebmlHeader    = 0x1a45dfa3
 	ebmlDocType   = 0x4282
@@ -33,8 +33,8 @@ const (
 	mkvVideoTrack = 1
 )
 
-// parseEBMLHeader reads the head of an element: its id, the size of its content,
-// -1 where that is unknown, and how long the head is, 0 where it is no head.
+// parseEBMLHeader parses the header of an element: its ID, the size of its
+// content (-1 if unknown), and the length of the header (0 if it is invalid).
 func parseEBMLHeader(b []byte) (id uint32, size int64, n int) {
 	if len(b) == 0 || b[0] < 0x10 {
 		return 0, 0, 0
@@ -61,18 +61,18 @@ func parseEBMLHeader(b []byte) (id uint32, size int64, n int) {
 	return id, size, n + wide
 }
 
-// webmParser goes through a WebM file.
+// webmParser parses a WebM file.
 type webmParser struct {
 	*source
 	elementCount int
-	scale        uint64 // nanoseconds of a tick
+	scale        uint64 // nanoseconds per tick
 	ticks        float64
-	last         uint64 // the time of the last cluster, in ticks
+	last         uint64 // timestamp of the last cluster in ticks
 	clusters     int
 	videoInfo
 }
 
-// measureWebM measures a WebM file.
+// measureWebM parses the elements of a WebM file.
 func measureWebM(s *source) (videoInfo, error) {
 	w := &webmParser{source: s, scale: 1e6}
 	err := w.visitElements(0, s.size, 0, w.parseTopLevel)
@@ -82,9 +82,9 @@ func measureWebM(s *source) (videoInfo, error) {
 	case !w.videoInfo.hasHeader || w.clusters == 0:
 		return w.videoInfo, damagedError(Video, "no segment or no cluster")
 	case !w.hasVideo:
-		return w.videoInfo, fault.New(fault.Invalid, "The file has no video in it.")
+		return w.videoInfo, fault.New(fault.Invalid, "The file does not contain a video track.")
 	case w.width <= 0 || w.height <= 0:
-		return w.videoInfo, damagedError(Video, "a side of no length")
+		return w.videoInfo, damagedError(Video, "width or height is 0")
 	}
 	w.duration = toDuration(max(w.ticks, float64(w.last))*float64(w.scale), float64(time.Second))
 	return w.videoInfo, nil
@@ -95,8 +95,9 @@ type element struct {
 	body, end int64
 }
 
-// visitElements visits the elements between two offsets. Those of unknown size, and
-// those called open, are entered: what is in them comes next.
+// visitElements calls visit for the elements between two offsets. It descends
+// into elements with the ID open and into clusters of unknown size: their
+// children are visited next.
 func (w *webmParser) visitElements(start, end int64, open uint32, visit func(element) error) error {
 	for start < end {
 		if w.elementCount++; w.elementCount > maxElements {
@@ -111,13 +112,13 @@ func (w *webmParser) visitElements(start, end int64, open uint32, visit func(ele
 		unknown := size < 0
 		switch {
 		case n == 0:
-			return errors.New("no element")
+			return errors.New("invalid element header")
 		case unknown && id != mkvSegment && id != mkvCluster:
-			return errors.New("an element without an end")
+			return errors.New("an element of unknown size")
 		case unknown:
 			size = end - e.body
 		case size > end-e.body:
-			return errors.New("an element that does not fit where it lies")
+			return errors.New("an element exceeds its parent")
 		}
 		e.end = e.body + size
 		if err := visit(e); err != nil {
@@ -143,7 +144,7 @@ func (w *webmParser) parseTopLevel(e element) error {
 	return nil
 }
 
-// parseSegmentChild visits the parts of a segment, and those of its clusters too.
+// parseSegmentChild parses a child of a segment or of a cluster.
 func (w *webmParser) parseSegmentChild(e element) error {
 	switch e.id {
 	case mkvInfo:
@@ -196,7 +197,7 @@ func (w *webmParser) parseTrack(e element) error {
 
 func (w *webmParser) readUint(e element) (v uint64, err error) {
 	if e.end-e.body > 8 {
-		return 0, errors.New("a number of more than 8 bytes")
+		return 0, errors.New("an integer has more than 8 bytes")
 	}
 	b, err := w.peekBytes(e.body, int(e.end-e.body))
 	for _, c := range b {
@@ -217,5 +218,5 @@ func (w *webmParser) readFloat(e element) (float64, error) {
 	case e.end == e.body:
 		return 0, nil
 	}
-	return 0, errors.New("a number of an odd length")
+	return 0, errors.New("a float has an invalid length")
 }

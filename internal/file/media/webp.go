@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 )
 
-// webpParser goes through a WebP file (RFC 9649). Its length stands at its
-// start, before anybody knows what will be left out, so what goes is replaced
-// by as many zeros in a chunk that readers skip.
+// webpParser parses a WebP file (RFC 9649). The header states the file size
+// before the parser knows what it will remove, so removed chunks are replaced
+// by JUNK chunks of zeros with the same size.
 type webpParser struct {
 	*cleaner
-	fileLeft  int64 // of the file
-	frameLeft int64 // of the frame that the next chunk lies in
+	fileLeft  int64 // bytes of the file not parsed yet
+	frameLeft int64 // bytes of the current frame not parsed yet; 0 outside of a frame
 	chunks    int
 	extended  bool
 	animated  bool
@@ -28,7 +28,7 @@ func (w *webpParser) parseHeader() error {
 		return damagedError(Image, "no WebP signature")
 	}
 	if w.fileLeft = int64(binary.LittleEndian.Uint32(b[4:])) - 4; w.fileLeft < 8 {
-		return damagedError(Image, "nothing in it")
+		return damagedError(Image, "the file is empty")
 	}
 	w.step = w.parseChunk
 	return nil
@@ -37,7 +37,7 @@ func (w *webpParser) parseHeader() error {
 func (w *webpParser) parseChunk() error {
 	if w.fileLeft == 0 {
 		if w.pictures == 0 && w.frames == 0 || w.animated != (w.frames > 0) {
-			return damagedError(Image, "no picture, or frames of a still one")
+			return damagedError(Image, "no picture, or frames in a still picture")
 		}
 		w.canDecode = !w.animated
 		w.decodeCost = w.decodeMemory
@@ -45,7 +45,7 @@ func (w *webpParser) parseChunk() error {
 		return nil
 	}
 	if w.fileLeft < 8 {
-		return damagedError(Image, "bytes between the chunks")
+		return damagedError(Image, "bytes between chunks")
 	}
 	b, err := w.keepBytes(8)
 	if err != nil {
@@ -56,15 +56,15 @@ func (w *webpParser) parseChunk() error {
 	w.fileLeft -= 8
 	padded := n + n&1
 	if padded > w.fileLeft && n == w.fileLeft {
-		padded = n // the last byte of padding is often forgotten
+		padded = n // encoders often omit the last padding byte
 	}
 	if padded > w.fileLeft {
-		return damagedError(Image, "a chunk longer than the file")
+		return damagedError(Image, "a chunk exceeds the file")
 	}
 	inside := w.frameLeft > 0
 	if inside {
 		if w.frameLeft -= 8 + padded; w.frameLeft < 0 {
-			return damagedError(Image, "a chunk longer than its frame")
+			return damagedError(Image, "a chunk exceeds its frame")
 		}
 	}
 	w.chunks++
@@ -77,7 +77,7 @@ func (w *webpParser) parseChunk() error {
 	case name == "VP8L":
 		used, err = w.parseVP8L(n, inside)
 	case w.chunks == 1:
-		return damagedError(Image, "it starts with no picture")
+		return damagedError(Image, "the first chunk is not a picture")
 	case name == "ALPH":
 		w.alpha = true
 	case name == "ANMF" && !inside:
@@ -95,10 +95,11 @@ func (w *webpParser) parseChunk() error {
 	return err
 }
 
-// parseVP8X reads the size of the canvas and unsets the flags of what goes.
+// parseVP8X reads the size of the canvas and clears the flags of removed
+// metadata.
 func (w *webpParser) parseVP8X(n int64) (int, error) {
 	if n != 10 {
-		return 0, damagedError(Image, "VP8X of the wrong length")
+		return 0, damagedError(Image, "VP8X has the wrong length")
 	}
 	b, err := w.keepBytes(10)
 	if err != nil {
@@ -115,7 +116,7 @@ func (w *webpParser) parseVP8X(n int64) (int, error) {
 // parseVP8 reads the size of a key frame of VP8 (RFC 6386, section 9.1).
 func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 	if n < 10 {
-		return 0, damagedError(Image, "VP8 of no length")
+		return 0, damagedError(Image, "VP8 is too short")
 	}
 	b, err := w.keepBytes(10)
 	if err != nil {
@@ -132,7 +133,7 @@ func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 // parseVP8L reads the size of a lossless picture.
 func (w *webpParser) parseVP8L(n int64, inside bool) (int, error) {
 	if n < 5 {
-		return 0, damagedError(Image, "VP8L of no length")
+		return 0, damagedError(Image, "VP8L is too short")
 	}
 	b, err := w.keepBytes(5)
 	if err != nil {
@@ -158,31 +159,31 @@ func (w *webpParser) checkPictureSize(width, height int, inside bool) error {
 		w.height = height
 	}
 	if width != w.width || height != w.height || width == 0 || height == 0 {
-		return damagedError(Image, "two sizes")
+		return damagedError(Image, "inconsistent picture sizes")
 	}
 	return nil
 }
 
-// parseFrame enters a frame. The chunks in it come next, as if they lay beside
-// it.
+// parseFrame parses the header of an ANMF chunk. The chunks in it are parsed
+// next.
 func (w *webpParser) parseFrame(n int64) error {
 	if n < 16+8 || n%2 != 0 || !w.animated {
-		return damagedError(Image, "a frame of the wrong length, or in a still picture")
+		return damagedError(Image, "a frame has the wrong length or is in a still picture")
 	}
 	b, err := w.keepBytes(16)
 	if err != nil {
 		return err
 	}
 	if 2*readUint24(b)+1+readUint24(b[6:]) > w.width || 2*readUint24(b[3:])+1+readUint24(b[9:]) > w.height {
-		return damagedError(Image, "a frame outside the picture")
+		return damagedError(Image, "a frame exceeds the picture")
 	}
 	w.frames++
 	w.frameLeft = n - 16
 	return nil
 }
 
-// decodeMemory estimates what decoding takes at most. The trees of a lossless
-// picture can take far more than their bytes in the file.
+// decodeMemory estimates the maximum memory for decoding. The Huffman trees of
+// a lossless picture can take far more memory than their bytes in the file.
 func (w *webpParser) decodeMemory(size int64) (int64, string) {
 	pixels := int64(w.width+16) * int64(w.height+16)
 	total := 2*pixels + size

@@ -9,14 +9,14 @@ import (
 	"io"
 )
 
-// MaxMark is the largest XMP packet that every format has room for: what one
-// segment of a JPEG file holds.
+// MaxMark is the maximum size of an XMP packet in all formats: a JPEG segment
+// holds no more.
 const MaxMark = 65535 - 2 - len(jpegXMP)
 
-// Mark gives a file with an XMP packet in it, where its format has a place for
-// one (XMP specification part 3). It is for files that were cleaned: of others
-// it may make broken ones. What it does not understand flows through as it is.
-// Sound, text and models stay as they are.
+// Mark embeds an XMP packet in a file, if its format supports that (XMP
+// specification, part 3). The file must be clean; other files may become
+// invalid. Files with an unknown structure are returned unchanged, and so are
+// audio, text and models.
 func Mark(f Format, r io.Reader, packet []byte) io.Reader {
 	mark := map[Format]func(*xmpWriter) error{
 		pngFormat: (*xmpWriter).writePNG, jpegFormat: (*xmpWriter).writeJPEG, gifFormat: (*xmpWriter).writeGIF, webpFormat: (*xmpWriter).writeWebP,
@@ -30,14 +30,14 @@ func Mark(f Format, r io.Reader, packet []byte) io.Reader {
 	return m
 }
 
-// xmpWriter is a file on its way: what goes before the rest of in, and what comes
-// after its end.
+// xmpWriter is a reader of the file with the packet: head, then the rest of in,
+// then tail.
 type xmpWriter struct {
 	in          *bufio.Reader
 	packet      []byte
 	begin       func() error
 	head        bytes.Buffer
-	finish      func() // once in is at its end
+	finish      func() // called at the end of in
 	tail        bytes.Buffer
 	boxes       *boxTracker
 	begun, done bool
@@ -46,8 +46,8 @@ type xmpWriter struct {
 func (m *xmpWriter) Read(p []byte) (int, error) {
 	if !m.begun {
 		m.begun = true
-		// Where the head is too short for what it says it is, it goes on as it
-		// is, and whoever examines the file finds out.
+		// A file that is too short for its format is returned unchanged;
+		// AnalyzeFile reports it later.
 		if err := m.begin(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errNoRoomForXMP) {
 			return 0, err
 		}
@@ -74,10 +74,10 @@ func (m *xmpWriter) Read(p []byte) (int, error) {
 	return m.tail.Read(p)
 }
 
-// errNoRoomForXMP is for files that have no room for a packet.
-var errNoRoomForXMP = errors.New("no place for a mark")
+// errNoRoomForXMP is returned for files that cannot hold a packet.
+var errNoRoomForXMP = errors.New("no room for an XMP packet")
 
-// copyBytes moves the next bytes of the file into the head, and gives them.
+// copyBytes moves the next n bytes of the file to the head and returns them.
 func (m *xmpWriter) copyBytes(n int) ([]byte, error) {
 	b, err := m.in.Peek(n)
 	if err != nil {
@@ -89,7 +89,7 @@ func (m *xmpWriter) copyBytes(n int) ([]byte, error) {
 	return m.head.Bytes()[at:], err
 }
 
-// writePNG puts the packet into a chunk behind the header.
+// writePNG puts the packet into an iTXt chunk after IHDR.
 func (m *xmpWriter) writePNG() error {
 	if _, err := m.copyBytes(len(pngMagic) + 8 + 13 + 4); err != nil {
 		return err
@@ -103,8 +103,8 @@ func (m *xmpWriter) writePNG() error {
 
 const jpegXMP = "http://ns.adobe.com/xap/1.0/\x00"
 
-// writeJPEG puts it into a segment at the start, behind the one that some readers
-// want first.
+// writeJPEG puts the packet into an APP1 segment at the start, after APP0,
+// which some readers expect first.
 func (m *xmpWriter) writeJPEG() error {
 	if _, err := m.copyBytes(2); err != nil {
 		return err
@@ -121,14 +121,15 @@ func (m *xmpWriter) writeJPEG() error {
 	return nil
 }
 
-// writeGIF puts it into an application extension behind the colours. A reader that
-// takes the packet for blocks is led to its end by bytes that count down.
+// writeGIF puts the packet into an application extension after the colour
+// table. The packet is not divided into sub-blocks; a trailer of descending
+// bytes leads a reader that skips sub-blocks to the end.
 func (m *xmpWriter) writeGIF() error {
 	b, err := m.copyBytes(13)
 	if err != nil {
 		return err
 	}
-	copy(b, "GIF89a") // 87a has no extensions
+	copy(b, "GIF89a") // version 87a has no extensions
 	if flags := b[10]; flags&0x80 != 0 {
 		if _, err := m.copyBytes(3 << (flags&7 + 1)); err != nil {
 			return err
@@ -144,8 +145,9 @@ func (m *xmpWriter) writeGIF() error {
 	return nil
 }
 
-// writeWebP puts it into a chunk at the end. The file's length stands at its start,
-// and a chunk there has to announce the packet (RFC 9649 section 2.7).
+// writeWebP puts the packet into a chunk at the end. It updates the file size
+// in the header and sets the XMP flag in VP8X, which it adds if missing (RFC
+// 9649, section 2.7).
 func (m *xmpWriter) writeWebP() error {
 	b, err := m.in.Peek(30)
 	if err != nil {
@@ -162,7 +164,7 @@ func (m *xmpWriter) writeWebP() error {
 	default:
 		return errNoRoomForXMP
 	}
-	odd := size & 1 // the last byte of padding is often forgotten
+	odd := size & 1 // encoders often omit the last padding byte
 	grown := uint64(size) + uint64(odd) + uint64(len(extended)) + 8 + uint64(len(m.packet)+len(m.packet)&1)
 	if grown > 1<<32-2 {
 		return errNoRoomForXMP
@@ -188,7 +190,7 @@ func (m *xmpWriter) writeWebP() error {
 	return nil
 }
 
-// webpExtended makes the chunk that a plain file lacks, from its first one.
+// webpExtended builds a VP8X chunk from the first chunk of a simple file.
 func webpExtended(chunk []byte) []byte {
 	var width, height uint32
 	flags := byte(0x04)
@@ -220,11 +222,11 @@ func webpExtended(chunk []byte) []byte {
 	return out
 }
 
-// isoXMP names the box that holds a packet.
+// isoXMP is the UUID of the box with an XMP packet.
 const isoXMP = "\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac"
 
-// writeMP4 puts it into a box at the end, where it moves nothing that others point
-// to. A file whose last box has no end of its own stays as it is.
+// writeMP4 puts the packet into a uuid box at the end, so that no offset
+// changes. A file whose last box has no size stays unchanged.
 func (m *xmpWriter) writeMP4() error {
 	m.boxes = &boxTracker{}
 	m.finish = func() {
@@ -238,11 +240,11 @@ func (m *xmpWriter) writeMP4() error {
 	return nil
 }
 
-// boxTracker follows the boxes of a file as it flows by.
+// boxTracker follows the top-level boxes while a file is read.
 type boxTracker struct {
 	head []byte
-	left uint64 // of the box
-	open bool   // the box goes on to the end of the file
+	left uint64 // bytes of the current box
+	open bool   // the box extends to the end of the file
 }
 
 func (b *boxTracker) trackBytes(p []byte) {
@@ -266,7 +268,7 @@ func (b *boxTracker) trackBytes(p []byte) {
 			size = binary.BigEndian.Uint64(b.head[8:])
 		}
 		if size < uint64(len(b.head)) {
-			b.open = true // to the end, or nonsense
+			b.open = true // size 0 (to the end) or invalid
 			return
 		}
 		b.left = size - uint64(len(b.head))
@@ -274,11 +276,11 @@ func (b *boxTracker) trackBytes(p []byte) {
 	}
 }
 
-// isAtBoxEnd tells whether the file ended where a box did.
+// isAtBoxEnd reports whether the bytes so far end with a complete box.
 func (b *boxTracker) isAtBoxEnd() bool { return !b.open && b.left == 0 && len(b.head) == 0 }
 
-// writeWebM puts it into a tag at the end of the segment (RFC 9559 section 5.1.8),
-// whose length, where it has one, grows by as much.
+// writeWebM puts the packet into a Tags element at the end of the segment (RFC
+// 9559, section 5.1.8) and increases the size of the segment.
 func (m *xmpWriter) writeWebM() error {
 	tags := webmTags(m.packet)
 	header, err := m.copyElementHeader(0x1a45dfa3)
@@ -318,8 +320,8 @@ func (m *xmpWriter) writeWebM() error {
 	return nil
 }
 
-// copyElementHeader takes the head of an element with an id of four bytes and gives its
-// length.
+// copyElementHeader copies the header of an element with a four-byte ID and
+// returns its size.
 func (m *xmpWriter) copyElementHeader(id uint32) (uint64, error) {
 	b, err := m.in.Peek(12)
 	if err != nil {
@@ -333,8 +335,9 @@ func (m *xmpWriter) copyElementHeader(id uint32) (uint64, error) {
 	return value, err
 }
 
-// parseVint reads a number of variable length (RFC 8794 section 4): how many bytes it
-// has, 0 for none, and whether it stands for "unknown".
+// parseVint parses a variable-length integer (RFC 8794, section 4). width is
+// the number of bytes, 0 if invalid; unknown reports the reserved value for an
+// unknown size.
 func parseVint(b []byte) (width int, value uint64, unknown bool) {
 	for width = 1; width <= 8 && b[0]&(0x80>>(width-1)) == 0; width++ {
 	}
@@ -348,8 +351,8 @@ func parseVint(b []byte) (width int, value uint64, unknown bool) {
 	return width, value, value == 1<<(7*width)-1
 }
 
-// webmTags makes the element: Tags, Tag, an empty Targets, and a SimpleTag with
-// name and text.
+// webmTags returns a Tags element with one Tag: empty Targets and a SimpleTag
+// with name and value.
 func webmTags(packet []byte) []byte {
 	element := func(id string, body []byte) []byte {
 		n := len(body)
