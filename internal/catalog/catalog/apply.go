@@ -28,11 +28,13 @@ func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 		if err := lockCatalog(ctx, tx); err != nil {
 			return err
 		}
+
 		for _, k := range []kind{tagKind, toolKind, kitKind} {
 			made, err := s.applyKind(ctx, tx, k)
 			if err != nil {
 				return err
 			}
+
 			changes = append(changes, made...)
 			failpoint.Hit("catalog.mid")
 		}
@@ -52,6 +54,7 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 	if err != nil {
 		return nil, err
 	}
+
 	var changes []Change
 	wanted := s.entriesOf(k)
 	for _, slug := range sortedKeys(wanted) {
@@ -71,24 +74,29 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 		case have.removed:
 			what = "added"
 		}
+
 		have.source = want.source
 		have.definition = want.definition
 		have.removed = false
 		if err := upsertRow(ctx, tx, k, have); err != nil {
 			return nil, err
 		}
+
 		changes = append(changes, Change{string(k), slug, have.id, what})
 	}
+
 	for _, slug := range sortedKeys(stored) {
 		have := stored[slug]
 		_, still := wanted[slug]
 		if still || have.removed || k == toolKind && (s.brokenTools[slug] || s.unknown[slug]) || s.brokenLists[listFile{k, have.source}] || !slices.Contains(s.sources, have.source) {
 			continue
 		}
+
 		have.removed = true
 		if err := upsertRow(ctx, tx, k, have); err != nil {
 			return nil, err
 		}
+
 		changes = append(changes, Change{string(k), slug, have.id, "removed"})
 	}
 	return changes, nil

@@ -46,6 +46,7 @@ func writeCanonical(b *strings.Builder, v any) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
+
 			writeCanonical(b, name)
 			b.WriteByte(':')
 			writeCanonical(b, v[name])

@@ -145,6 +145,7 @@ func (f *Field) numberProblem(value any) string {
 	if f.Integer() && n != math.Trunc(n) {
 		return "must be a whole number"
 	}
+
 	low := f.Display.Min
 	high := f.Display.Max
 	if f.Type == "SEED" {
@@ -180,6 +181,7 @@ func (f *Field) multiProblem(value any) string {
 		if slices.Contains(chosen, own) {
 			return "must not repeat an option"
 		}
+
 		chosen = append(chosen, own)
 	}
 	return ""
@@ -194,11 +196,13 @@ func (f *Field) sizeProblem(value any) string {
 	if !ok || !okW || !okH || len(m) != 2 || w != math.Trunc(w) || h != math.Trunc(h) {
 		return sizeMessage
 	}
+
 	for _, s := range f.Display.Sizes {
 		if float64(s.Width) == w && float64(s.Height) == h {
 			return ""
 		}
 	}
+
 	low := f.Display.Min
 	high := f.Display.Max
 	if low == nil || high == nil {
@@ -257,6 +261,7 @@ func (f *Field) findOption(value any) (own any, ok bool) {
 	if !isText {
 		return nil, false
 	}
+
 	for _, o := range f.Display.Options {
 		if n, isNumber := toFloat(o.Value); isNumber && isTextOfNumber(text, n) {
 			return o.Value, true
@@ -272,6 +277,7 @@ func isTextOfNumber(text string, n float64) bool {
 	if len(text) > maxLength || !json.Valid([]byte(text)) {
 		return false
 	}
+
 	read, err := strconv.ParseFloat(text, 64)
 	return err == nil && read == n
 }
@@ -308,6 +314,7 @@ func isSameOption(a, b any) bool {
 		y, ok := toFloat(b)
 		return ok && x == y
 	}
+
 	x, okX := a.(string)
 	y, okY := b.(string)
 	return okX && okY && x == y

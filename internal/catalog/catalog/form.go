@@ -25,6 +25,7 @@ func (f *formReader) readFields(nodes []*yaml.Node, path string, depth int) []Fi
 		} else {
 			all = append(all, f.readLeaf(o))
 		}
+
 		o.reportUnknownKeys()
 	}
 	return all
@@ -36,6 +37,7 @@ func (f *formReader) readGroup(o *mapping, path string, depth int) Field {
 		o.addProblem("group", "groups are nested more than %d deep", maxGroups)
 		return g
 	}
+
 	g.Children = f.readFields(o.readList("fields"), path+"fields", depth+1)
 	if len(g.Children) == 0 {
 		o.addProblem("fields", "a group needs at least one field")
@@ -59,6 +61,7 @@ func (f *formReader) readLeaf(o *mapping) Field {
 	if o.requireKey("type") == nil {
 		return l
 	}
+
 	kind, known := fieldTypes[l.Type]
 	if !known {
 		o.addProblem("type", "%s is not a field type", l.Type)
@@ -68,6 +71,7 @@ func (f *formReader) readLeaf(o *mapping) Field {
 		}
 		return l
 	}
+
 	f.readDisplay(o, &l, kind)
 	f.readDefault(o, &l, kind)
 	return l
@@ -89,6 +93,7 @@ func (f *formReader) readDisplay(o *mapping, l *Field, kind fieldFamily) {
 		if slider && (d.Min == nil || d.Max == nil) {
 			o.addProblem("type", "a slider needs min and max")
 		}
+
 		checkRange(o, d)
 		if d.Step != nil && *d.Step <= 0 {
 			o.addProblem("step", "must be above 0")
@@ -155,6 +160,7 @@ func (f *formReader) readOptions(o *mapping, d *Display) {
 		if slices.ContainsFunc(d.Options, func(before Option) bool { return isSameOption(before.Value, opt.Value) }) {
 			p.addProblem("value", "is used by another option")
 		}
+
 		p.reportUnknownKeys()
 		d.Options = append(d.Options, opt)
 	}
@@ -172,6 +178,7 @@ func (f *formReader) readSizes(o *mapping, d *Display) {
 		p.requireKey("height")
 		p.reportUnknownKeys()
 	}
+
 	d.Min = o.readFloat("min")
 	d.Max = o.readFloat("max")
 	d.MultipleOf = o.readInteger("multiple_of", 0, 1, 4096)
@@ -194,6 +201,7 @@ func (f *formReader) readDefault(o *mapping, l *Field, kind fieldFamily) {
 	if kind == sizeFamily && len(l.Display.Sizes) == 0 {
 		defer func() { l.Display.Sizes = suggestSizes(l) }()
 	}
+
 	n := o.lookupKey("default")
 	if n == nil {
 		return
@@ -202,10 +210,12 @@ func (f *formReader) readDefault(o *mapping, l *Field, kind fieldFamily) {
 		o.addProblem("default", "a %s has no default", l.Type)
 		return
 	}
+
 	l.Default = f.r.plainValue(n)
 	if p := l.Problem(l.Default); p != "" {
 		o.addProblem("default", "%s", p)
 		return
 	}
+
 	l.Default = l.resolveOptions(l.Default)
 }

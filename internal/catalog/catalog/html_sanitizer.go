@@ -38,6 +38,7 @@ func sanitizeHTML(text string) string {
 		if kind == html.ErrorToken { // the end; reading a string has no other error
 			break
 		}
+
 		token := tokens.Token()
 
 		switch {
@@ -69,6 +70,7 @@ func sanitizeHTML(text string) string {
 			open = closeElements(&b, open, token.Data)
 		}
 	}
+
 	for len(open) > 0 {
 		open = closeElements(&b, open, open[0])
 	}
@@ -98,6 +100,7 @@ func linkAttributes(token html.Token) string {
 		if a.Key != "href" {
 			continue
 		}
+
 		u, err := url.Parse(strings.TrimSpace(a.Val))
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "mailto" {
 			return ""

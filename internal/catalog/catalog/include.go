@@ -36,6 +36,7 @@ func (r *manifestReader) mergeIncludes(p *mapping, include *yaml.Node) {
 		p.addProblem("include", "is only allowed in manifest files")
 		return
 	}
+
 	with := p.values["with"]
 	if with == nil || with.Tag == "!!null" {
 		with = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: include.Line, Column: include.Column}
@@ -45,6 +46,7 @@ func (r *manifestReader) mergeIncludes(p *mapping, include *yaml.Node) {
 	if with.Kind != yaml.MappingNode {
 		return // reported by readEngine
 	}
+
 	o := r.openMapping(include, p.path+"include.")
 	for _, key := range o.keys {
 		name := o.readText(key.Value, 200)
@@ -52,6 +54,7 @@ func (r *manifestReader) mergeIncludes(p *mapping, include *yaml.Node) {
 			o.addProblem(key.Value, "is also set in with")
 			continue
 		}
+
 		text, err := r.readInclude(name)
 		if err == nil {
 			text, err = canonicalizeJSON(text)
@@ -64,6 +67,7 @@ func (r *manifestReader) mergeIncludes(p *mapping, include *yaml.Node) {
 			with.Content = append(with.Content, key, node)
 		}
 	}
+
 	i := pairIndex(p.node, "include")
 	p.node.Content = slices.Delete(p.node.Content, i, i+2)
 }
@@ -104,6 +108,7 @@ func convertNumbers(v any) any {
 		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
 			return n
 		}
+
 		f, _ := v.Float64() // a number that is too large becomes infinite, which JSON cannot express
 		return min(max(f, -1e308), 1e308)
 	case []any:

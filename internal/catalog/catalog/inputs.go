@@ -60,6 +60,7 @@ func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field
 			f.addProblem("inputs."+printableName(key), "This tool has no such field.")
 		}
 	}
+
 	for i := range int64(o.Files) {
 		if !f.claimedParts[i] {
 			f.addProblem("files."+strconv.FormatInt(i, 10), "No input refers to this file.")
@@ -107,6 +108,7 @@ func (f *inputParser) parseFields(all []Field) {
 			f.parseFields(l.Children)
 			continue
 		}
+
 		f.knownKeys[l.Key] = true
 		if l.Type == "PROMPT" && f.prompt == nil {
 			f.prompt = l
@@ -114,6 +116,7 @@ func (f *inputParser) parseFields(all []Field) {
 		if l.Type == "SEED" && f.seed == nil {
 			f.seed = l
 		}
+
 		f.parseLeaf(l)
 	}
 }
@@ -135,6 +138,7 @@ func (f *inputParser) parseLeaf(l *Field) {
 			f.addProblem(path, toSentence(problem))
 			return
 		}
+
 		f.Values[l.Key] = converted
 		if kind == textFamily {
 			f.Texts = append(f.Texts, TextInput{path, converted.(string)})
@@ -152,10 +156,12 @@ func (f *inputParser) applyDefault(l *Field, path string) {
 	if l.Default == nil {
 		return
 	}
+
 	converted, problem := l.convertValue(l.Default)
 	if problem != "" { // a manifest allows slightly more values than a request
 		converted = l.Default
 	}
+
 	f.Values[l.Key] = converted
 }
 
@@ -188,6 +194,7 @@ func (f *Field) convertValue(value any) (converted any, problem string) {
 		if !f.Integer() {
 			break
 		}
+
 		n, fits := toInteger(value)
 		if !fits {
 			return nil, fmt.Sprintf("must be between %d and %d", math.MinInt64, math.MaxInt64)

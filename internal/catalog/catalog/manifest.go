@@ -57,11 +57,13 @@ func (r *manifestReader) readTool(root *yaml.Node, knowsTag func(slug string) bo
 	if o.requireKey("name") != nil && strings.TrimSpace(t.Name) == "" {
 		o.addProblem("name", "must not be blank")
 	}
+
 	for i, tag := range t.Tags {
 		if knowsTag != nil && !knowsTag(tag) {
 			r.addProblem(o.readList("tags")[i], "tags: there is no tag %s in tags.yaml", tag)
 		}
 	}
+
 	form := &formReader{r: r, keys: map[string]bool{}}
 	t.Fields = form.readFields(o.readList("fields"), "fields", 0)
 	if len(form.keys) > maxFields {
@@ -75,6 +77,7 @@ func (r *manifestReader) readPrice(o *mapping) Price {
 	if n == nil {
 		return Price{}
 	}
+
 	p := r.openMapping(n, "price.")
 	defer p.reportUnknownKeys()
 	price := Price{Type: PricingType(p.readOneOf("type", "", string(Cost), string(Free)))}
@@ -91,6 +94,7 @@ func (r *manifestReader) readNumResults(o *mapping) *NumResults {
 	if n == nil {
 		return nil
 	}
+
 	p := r.openMapping(n, "num_results.")
 	defer p.reportUnknownKeys()
 	b := &NumResults{Min: p.readInteger("min", 1, 1, maxResults), Max: p.readInteger("max", 1, 1, maxResults)}
@@ -109,6 +113,7 @@ func (r *manifestReader) readOutput(o *mapping) Output {
 	if n == nil {
 		return Output{}
 	}
+
 	p := r.openMapping(n, "output.")
 	defer p.reportUnknownKeys()
 	out := Output{Type: p.readText("type", 20), MimeTypes: p.readWords("mime_types"), Origin: Origin(p.readOneOf("origin", "", string(Trained), string(Algorithmic)))}
@@ -119,6 +124,7 @@ func (r *manifestReader) readOutput(o *mapping) Output {
 	if len(out.MimeTypes) == 0 {
 		p.addProblem("mime_types", "is required")
 	}
+
 	for _, m := range out.MimeTypes {
 		if !mimePattern.MatchString(m) || !strings.HasPrefix(m, prefix) {
 			p.addProblem("mime_types", "%s is not a mime type of %s", m, out.Type)
@@ -132,6 +138,7 @@ func (r *manifestReader) readEngine(o *mapping) Engine {
 	if n == nil {
 		return Engine{}
 	}
+
 	p := r.openMapping(n, "engine.")
 	defer p.reportUnknownKeys()
 	e := Engine{Name: p.readText("name", 64), With: "{}"}
@@ -159,6 +166,7 @@ func (r *manifestReader) readVisibility(o *mapping) Visibility {
 		o.addProblem("visibility", "must be everyone, or a mapping with companies, teams or roles")
 		return Visibility{}
 	}
+
 	p := r.openMapping(n, "visibility.")
 	defer p.reportUnknownKeys()
 	v := Visibility{Companies: p.readWords("companies"), Teams: p.readWords("teams"), Roles: p.readWords("roles")}
@@ -187,11 +195,13 @@ func (o *mapping) readAsset(key string) Asset {
 		}
 		return Asset(digest)
 	}
+
 	a, err := o.r.storeAsset(name)
 	if err != nil {
 		o.addProblem(key, "%v", err)
 		return ""
 	}
+
 	o.values[key].Value = digestPrefix + string(a)
 	return a
 }
@@ -206,6 +216,7 @@ func (r *manifestReader) readTags(root *yaml.Node) []Tag {
 			r.addProblem(k, "%s: must be a mapping", k.Value)
 			continue
 		}
+
 		p := r.openMapping(n, k.Value+".")
 		t := Tag{Slug: k.Value, Type: p.readText("type", 32), Label: p.readText("label", 60), Internal: p.readBoolean("internal")}
 		p.reportUnknownKeys()
@@ -215,6 +226,7 @@ func (r *manifestReader) readTags(root *yaml.Node) []Tag {
 		if p.requireKey("type") != nil && !tagTypePattern.MatchString(t.Type) {
 			p.addProblem("type", "must be a word such as MEDIA or MODEL_FAMILY")
 		}
+
 		p.requireKey("label")
 		all = append(all, t)
 	}
@@ -230,11 +242,13 @@ func (r *manifestReader) readKits(root *yaml.Node, knowsTool func(slug string) b
 		if !slugPattern.MatchString(k.Value) {
 			r.addProblem(k, "%s: the name of a kit may contain only lower-case letters, digits and dashes", k.Value)
 		}
+
 		n := o.lookupKey(k.Value)
 		if n == nil {
 			r.addProblem(k, "%s: must be a mapping", k.Value)
 			continue
 		}
+
 		all = append(all, r.readKit(n, k.Value, knowsTool))
 	}
 	return all
@@ -250,6 +264,7 @@ func (r *manifestReader) readKit(n *yaml.Node, slug string, knowsTool func(slug 
 		Tags:        p.readWords("tags"),
 		Default:     p.readText("default", 100),
 	}
+
 	p.requireKey("label")
 	for i, item := range p.readList("tools") {
 		e := r.openMapping(item, fmt.Sprintf("%s.tools[%d].", slug, i))
@@ -257,6 +272,7 @@ func (r *manifestReader) readKit(n *yaml.Node, slug string, knowsTool func(slug 
 		if e.requireKey("tool") != nil && knowsTool != nil && !knowsTool(entry.Tool) {
 			e.addProblem("tool", "there is no tool %s", entry.Tool)
 		}
+
 		for j, l := range e.readList("labels") {
 			b := r.openMapping(l, fmt.Sprintf("%slabels[%d].", e.path, j))
 			entry.Labels = append(entry.Labels, KitLabel{ID: b.readText("id", 32), Icon: b.readText("icon", 32), Label: b.readText("label", 60)})
@@ -264,6 +280,7 @@ func (r *manifestReader) readKit(n *yaml.Node, slug string, knowsTool func(slug 
 			b.requireKey("label")
 			b.reportUnknownKeys()
 		}
+
 		e.reportUnknownKeys()
 		k.Entries = append(k.Entries, entry)
 	}

@@ -45,6 +45,7 @@ func (r *manifestReader) addProblem(n *yaml.Node, format string, args ...any) {
 		line = n.Line
 		column = n.Column
 	}
+
 	r.problems = append(r.problems, Problem{r.file, line, column, fmt.Sprintf(format, args...)})
 }
 
@@ -63,6 +64,7 @@ func (r *manifestReader) locateRemark(root *yaml.Node, remark Remark) Problem {
 		if where != "" {
 			where += "."
 		}
+
 		where += step
 		if i := pairIndex(n, step); n.Kind == yaml.MappingNode && i >= 0 {
 			n = resolveAlias(n.Content[i+1])
@@ -81,6 +83,7 @@ func (r *manifestReader) parseDocument(text []byte) *yaml.Node {
 		if _, err := fmt.Sscanf(message, "line %d:", &line); err == nil {
 			_, message, _ = strings.Cut(message, ": ")
 		}
+
 		r.problems = append(r.problems, Problem{r.file, line, 1, "not YAML: " + message})
 		return nil
 	}
@@ -132,12 +135,14 @@ func (r *manifestReader) openMapping(n *yaml.Node, path string) *mapping {
 		r.addProblem(n, "%smust be a mapping", pathLabel(path))
 		return o
 	}
+
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if _, twice := o.values[k.Value]; twice {
 			r.addProblem(k, "%s%s is given twice", path, k.Value)
 			continue
 		}
+
 		o.keys = append(o.keys, k)
 		o.values[k.Value] = resolveAlias(n.Content[i+1])
 	}
@@ -222,6 +227,7 @@ func (o *mapping) readInteger(key string, def, low, high int64) int64 {
 	if n == nil {
 		return def
 	}
+
 	v, ok := scalarValue(n).(int64)
 	if !ok {
 		o.addProblem(key, "must be a whole number")
@@ -240,6 +246,7 @@ func (o *mapping) readFloat(key string) *float64 {
 	if n == nil {
 		return nil
 	}
+
 	v, ok := toFloat(scalarValue(n))
 	if !ok {
 		o.addProblem(key, "must be a number")
@@ -253,6 +260,7 @@ func (o *mapping) readBoolean(key string) bool {
 	if n == nil {
 		return false
 	}
+
 	v, ok := scalarValue(n).(bool)
 	if !ok {
 		o.addProblem(key, "must be true or false")
@@ -266,6 +274,7 @@ func (o *mapping) readDuration(key string, def, low, high time.Duration) time.Du
 	if n == nil {
 		return def
 	}
+
 	d, err := time.ParseDuration(n.Value)
 	if seconds, whole := scalarValue(n).(int64); whole && seconds <= math.MaxInt64/int64(time.Second) {
 		d = time.Duration(seconds) * time.Second
@@ -333,16 +342,19 @@ func scalarValue(n *yaml.Node) any {
 	if n.Kind != yaml.ScalarNode {
 		return nil
 	}
+
 	switch n.Tag {
 	case "!!int":
 		var v int64
 		if n.Decode(&v) == nil {
 			return v
 		}
+
 		var u uint64 // seeds of some models need it
 		if n.Decode(&u) == nil {
 			return u
 		}
+
 		var f float64
 		if n.Decode(&f) == nil {
 			return f
@@ -380,6 +392,7 @@ func (r *manifestReader) plainValueAt(n *yaml.Node, depth int) any {
 		}
 		return nil
 	}
+
 	switch n.Kind {
 	case yaml.SequenceNode:
 		list := make([]any, 0, len(n.Content))

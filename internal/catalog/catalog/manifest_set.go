@@ -160,18 +160,22 @@ func Read(from ...From) (*Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read tools: %w", err)
 		}
+
 		for _, e := range all {
 			if n := e.Name(); !e.IsDir() && strings.HasSuffix(n, ".yaml") && !strings.HasPrefix(n, ".") {
 				names[i] = append(names[i], n)
 			}
 		}
+
 		s.warnUnread(f, all, len(names[i]) > 0)
 	}
+
 	// Tools refer to tags and kits refer to tools, so they are read in that
 	// order.
 	for _, f := range from {
 		s.readList(f, tagsFile, tagKind, func(r *manifestReader, root *yaml.Node) { r.readTags(root) })
 	}
+
 	for i, f := range from {
 		for _, n := range names[i] {
 			if n != tagsFile && n != kitsFile {
@@ -179,9 +183,11 @@ func Read(from ...From) (*Set, error) {
 			}
 		}
 	}
+
 	for _, f := range from {
 		s.readList(f, kitsFile, kitKind, func(r *manifestReader, root *yaml.Node) { r.readKits(root, s.knowsTool) })
 	}
+
 	SortProblems(s.Problems)
 	SortProblems(s.Warnings)
 	return s, nil
@@ -284,6 +290,7 @@ func (s *Set) readList(f From, name string, k kind, check func(*manifestReader, 
 	if _, err := fs.Stat(f.Files, name); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
+
 	r := &manifestReader{file: path.Join(f.Name, name)}
 	root := s.readRoot(r, f.Files, name)
 	if root != nil {
@@ -294,6 +301,7 @@ func (s *Set) readList(f From, name string, k kind, check func(*manifestReader, 
 		s.brokenLists[listFile{k, f.Source}] = true
 		return
 	}
+
 	items, _ := r.plainValue(root).(map[string]any) // always a mapping: check reports everything else
 	for slug, item := range items {
 		s.entriesOf(k)[slug] = entry{f.Source, canonicalJSON(item)}
@@ -309,14 +317,17 @@ func (s *Set) readRoot(r *manifestReader, files fs.FS, name string) *yaml.Node {
 		r.addProblem(nil, "%v", err)
 		return nil
 	}
+
 	root := r.parseDocument(text)
 	if root == nil {
 		return nil
 	}
+
 	r.plainValue(root)
 	if len(r.problems) > 0 {
 		return nil
 	}
+
 	r.nodeCount = 0
 	return root
 }
@@ -329,6 +340,7 @@ func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, fmt.Errorf("%s has %d bytes, at most %d are allowed", name, info.Size(), limit)
 	}
+
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read", name)
@@ -343,14 +355,17 @@ func (s *Set) newAssetReader(files fs.FS) func(name string) (Asset, error) {
 		if !fs.ValidPath(name) || path.Ext(name) != ".png" {
 			return "", fmt.Errorf("%q must be the name of a .png file in the manifest's folder", name)
 		}
+
 		data, err := readFile(files, name, maxAsset)
 		if err != nil {
 			return "", err
 		}
+
 		conf, err := png.DecodeConfig(bytes.NewReader(data))
 		if err != nil || conf.Width > maxPixels || conf.Height > maxPixels {
 			return "", fmt.Errorf("%s must be a PNG of at most %d × %d pixels", name, maxPixels, maxPixels)
 		}
+
 		sum := sha256.Sum256(data)
 		a := Asset(hex.EncodeToString(sum[:]))
 		s.Assets[a] = data
@@ -398,6 +413,7 @@ func decodeTag(r row) (Tag, error) {
 	if err != nil {
 		return Tag{}, err
 	}
+
 	list[0].ID = r.id
 	return list[0], nil
 }
@@ -407,6 +423,7 @@ func decodeKit(r row) (Kit, error) {
 	if err != nil {
 		return Kit{}, err
 	}
+
 	list[0].ID = r.id
 	return list[0], nil
 }

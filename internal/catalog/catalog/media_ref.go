@@ -57,6 +57,7 @@ func (f *inputParser) parseReferences(l *Field, path string, value any) {
 	if limit := l.Display.MaxItems; limit > 0 && int64(len(list)) > limit {
 		f.addProblem(path, fmt.Sprintf("Must have at most %d references.", limit))
 	}
+
 	for i, item := range list {
 		f.parseReference(l, path+"."+strconv.Itoa(i), i, item)
 	}
@@ -68,6 +69,7 @@ func (f *inputParser) parseReference(l *Field, path string, index int, value any
 		f.addProblem(path, toSentence(l.Problem(value)))
 		return
 	}
+
 	kind, _ := given["kind"].(string)
 	r := Ref{
 		Kind:   RefKind(kind),
@@ -83,11 +85,13 @@ func (f *inputParser) parseReference(l *Field, path string, index int, value any
 		f.addProblem(path, "The kind of a reference must be MULTIPART, UPLOAD_REF or LIBRARY_REF.")
 		return
 	}
+
 	for _, name := range sortedKeys(given) {
 		if name != "kind" && name != detail {
 			f.addProblem(path+"."+printableName(name), "A reference of this kind does not have this property.")
 		}
 	}
+
 	var problem string
 	if r.Kind == Multipart {
 		r.FileIndex, problem = f.claimFilePart(given[detail])
@@ -98,6 +102,7 @@ func (f *inputParser) parseReference(l *Field, path string, index int, value any
 		f.addProblem(path, problem)
 		return
 	}
+
 	f.Refs = append(f.Refs, r)
 }
 
@@ -106,6 +111,7 @@ func (f *inputParser) claimFilePart(index any) (i int, problem string) {
 	if f.Draft {
 		return 0, "Files are sent with the run itself; leave this input out here."
 	}
+
 	n, ok := toInteger(index)
 	switch {
 	case !ok:
@@ -115,6 +121,7 @@ func (f *inputParser) claimFilePart(index any) (i int, problem string) {
 	case f.claimedParts[n]:
 		return 0, "This file part is used twice."
 	}
+
 	f.claimedParts[n] = true
 	return int(n), ""
 }

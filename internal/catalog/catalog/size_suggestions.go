@@ -22,6 +22,7 @@ func suggestSizes(f *Field) []Size {
 	if low == nil || high == nil {
 		return nil
 	}
+
 	grid := max(1, float64(f.Display.MultipleOf))
 	minSide := math.Ceil(max(*low, 1)/grid) * grid
 	maxAllowed := math.Floor(min(*high, maxSide)/grid) * grid
@@ -50,6 +51,7 @@ func suggestSizes(f *Field) []Size {
 			add(width, height)
 		}
 	}
+
 	side = fit(side)
 	for _, shape := range suggestedRatios {
 		longer := max(shape.width, shape.height)

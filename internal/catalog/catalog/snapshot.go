@@ -50,12 +50,14 @@ func (s *Snapshot) View(a Audience) *View {
 	if ok {
 		return v
 	}
+
 	seen := make([]byte, len(s.restricted))
 	for i, t := range s.restricted {
 		if t.Visibility.Includes(a) {
 			seen[i] = 1
 		}
 	}
+
 	seen = fmt.Appendf(seen, "%s|%s", a.Allowed, a.Blocked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,11 +67,13 @@ func (s *Snapshot) View(a Audience) *View {
 	if len(s.distinct) >= maxViews || s.distinct == nil {
 		s.distinct = map[string]*View{}
 	}
+
 	v, ok = s.distinct[string(seen)]
 	if !ok {
 		v = s.buildView(a)
 		s.distinct[string(seen)] = v
 	}
+
 	s.views[a] = v
 	return v
 }
@@ -86,6 +90,7 @@ func (s *Snapshot) buildView(a Audience) *View {
 		if !a.Sees(t) {
 			continue
 		}
+
 		v.Tools = append(v.Tools, t)
 		v.byID[t.ID] = t
 		v.bySlug[t.Slug] = t
@@ -149,6 +154,7 @@ func (v *View) Tags() []Tag {
 			all = append(all, g)
 		}
 	}
+
 	slices.SortFunc(all, func(a, b Tag) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Label, b.Label), cmp.Compare(a.ID, b.ID))
 	})
@@ -174,6 +180,7 @@ func (v *View) Kits() []ShownKit {
 		if shown.Default == nil {
 			shown.Default = shown.Tools[0].Tool
 		}
+
 		shown.Tags = shown.usedTags()
 		all = append(all, shown)
 	}
@@ -191,12 +198,14 @@ func (k ShownKit) usedTags() []string {
 			}
 		}
 	}
+
 	position := func(tag string) int {
 		if i := slices.Index(k.Kit.Tags, tag); i >= 0 {
 			return i
 		}
 		return len(k.Kit.Tags)
 	}
+
 	slices.SortStableFunc(used, func(a, b string) int { return cmp.Compare(position(a), position(b)) })
 	return used
 }
@@ -248,10 +257,12 @@ func (c *Catalog) Refresh(ctx context.Context) (bool, error) {
 	if version == c.current.Load().Version {
 		return false, nil
 	}
+
 	next, err := c.loadSnapshot(ctx)
 	if err != nil {
 		return false, fmt.Errorf("load catalog: %w", err)
 	}
+
 	c.current.Store(next)
 	return true, nil
 }
@@ -269,12 +280,14 @@ func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
 		if tags, err = readRows(ctx, tx, tagKind); err != nil {
 			return err
 		}
+
 		kits, err = readRows(ctx, tx, kitKind)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	decoded := map[string]*Tool{}
 	for _, r := range tools {
 		t, err := c.buildTool(r)
@@ -284,18 +297,21 @@ func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
 			}
 			continue
 		}
+
 		decoded[r.id+r.hash] = t
 		s.names[t.ID] = t.Name
 		if !r.removed {
 			s.tools = append(s.tools, t)
 		}
 	}
+
 	slices.SortFunc(s.tools, func(a, b *Tool) int { return a.Key().Compare(b.Key()) })
 	for _, t := range s.tools {
 		if t.Visibility.isRestricted() {
 			s.restricted = append(s.restricted, t)
 		}
 	}
+
 	for _, slug := range sortedKeys(tags) {
 		if r := tags[slug]; !r.removed {
 			g, err := decodeTag(r)
@@ -306,6 +322,7 @@ func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
 			s.tags[slug] = g
 		}
 	}
+
 	for _, slug := range sortedKeys(kits) {
 		if r := kits[slug]; !r.removed {
 			k, err := decodeKit(r)
@@ -316,6 +333,7 @@ func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
 			s.kits = append(s.kits, k)
 		}
 	}
+
 	c.decoded = decoded
 	return s, nil
 }
@@ -333,6 +351,7 @@ func (c *Catalog) buildTool(r row) (*Tool, error) {
 		}
 		t = *read
 	}
+
 	t.ID = r.id
 	t.Slug = r.slug
 	t.Hash = r.hash

@@ -41,6 +41,7 @@ func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error)
 	if k == toolKind {
 		columns += `, hash, coalesce(average_ms, 0), coalesce(recent_ms, 0), created, updated`
 	}
+
 	all := map[string]row{}
 	err := tx.Each(ctx, `SELECT `+columns+` FROM `+string(k), nil, func(s sqldb.Scanner) error {
 		var r row
@@ -53,6 +54,7 @@ func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error)
 		if err := s.Scan(dest...); err != nil {
 			return err
 		}
+
 		r.average = time.Duration(average) * time.Millisecond
 		r.recent = time.Duration(recent) * time.Millisecond
 		r.created = created.Time
@@ -72,6 +74,7 @@ func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 			hash, r.definition); err != nil {
 			return err
 		}
+
 		_, err := tx.Exec(ctx, `
 			INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
@@ -136,6 +139,7 @@ func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 				) AS ranked WHERE place > $1)`, int64(durationsKept)); err != nil {
 			return err
 		}
+
 		changed, err := tx.Exec(ctx, `
 			WITH average AS (
 				SELECT tool_id, CAST(avg(ms_per_result) AS BIGINT) AS ms FROM tool_duration GROUP BY tool_id),

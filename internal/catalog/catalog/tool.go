@@ -75,6 +75,7 @@ func (t *Tool) Results(requested *int64, maxResults int64) (n int64, err error) 
 	if t.NumResults == nil {
 		return 1, nil
 	}
+
 	low := max(1, t.NumResults.Min)
 	high := min(t.NumResults.Max, maxResults)
 	n = low

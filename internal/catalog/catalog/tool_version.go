@@ -40,6 +40,7 @@ func (v *versionCache) addVersion(t *Tool) *Tool {
 	if len(v.byHash) >= maxVersions || v.byHash == nil {
 		v.byHash = map[string]*Tool{}
 	}
+
 	v.byHash[t.Hash] = t
 	return t
 }
@@ -52,6 +53,7 @@ func (c *Catalog) Version(ctx context.Context, hash string) (*Tool, error) {
 	if t, ok := c.versions.findVersion(hash); ok {
 		return t, nil
 	}
+
 	definition, err := versionDefinition(ctx, c.db, hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil, fault.New(fault.NotFound, "This version of the tool does not exist.")
@@ -59,10 +61,12 @@ func (c *Catalog) Version(ctx context.Context, hash string) (*Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read tool version: %w", err)
 	}
+
 	t, err := decodeTool(definition)
 	if err != nil {
 		return nil, fmt.Errorf("read tool version %s: %w", hash, err)
 	}
+
 	t.Hash = hash
 	return c.versions.addVersion(t), nil
 }

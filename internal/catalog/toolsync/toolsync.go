@@ -48,10 +48,12 @@ func (c *Curator) Apply(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+
 	result := Result{Problems: set.Problems, Warnings: set.Warnings, Left: set.Left()}
 	if err := c.storeAssets(ctx, set.Assets); err != nil {
 		return result, err
 	}
+
 	result.Changes, err = catalog.Apply(ctx, c.DB, set)
 	return result, err
 }
@@ -118,6 +120,7 @@ func (c *Curator) reloadManifests(ctx context.Context) error {
 	for _, p := range result.Problems {
 		c.Log.Error("manifest has a problem; the stored items stay unchanged", "at", p.String())
 	}
+
 	for _, w := range result.Warnings {
 		c.Log.Warn("manifest has a probable mistake", "at", w.String())
 	}
@@ -130,6 +133,7 @@ func (c *Curator) reloadManifests(ctx context.Context) error {
 	if len(result.Changes) > 0 {
 		c.logChanges(result.Changes)
 	}
+
 	c.lastFingerprint = before
 	return nil
 }
@@ -146,10 +150,12 @@ func (c *Curator) logChanges(all []catalog.Change) {
 		counts[ch.What]++
 		names = append(names, ch.What+" "+ch.Kind+" "+ch.Slug)
 	}
+
 	attributes := []any{"added", counts["added"], "changed", counts["changed"], "removed", counts["removed"]}
 	if len(names) <= maxLoggedChanges {
 		attributes = append(attributes, "items", strings.Join(names, ", "))
 	}
+
 	c.Log.Info("catalog changed", attributes...)
 	c.Log.Debug("catalog changes", "items", strings.Join(names, ", "))
 }
@@ -172,6 +178,7 @@ func (c *Curator) computeFingerprint() uint64 {
 			if err != nil {
 				continue // removed meanwhile
 			}
+
 			fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())
 			if c.Now().Sub(info.ModTime()) < recentEdit && info.Mode().IsRegular() {
 				text, _ := fs.ReadFile(f.Files, e.Name())

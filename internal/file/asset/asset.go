@@ -98,6 +98,7 @@ func AddUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 	if u.Created.IsZero() {
 		u.Created = tx.Now
 	}
+
 	u.Asset.AccountID = u.AccountID
 	u.Name = Name(u.Name)
 	if err := Insert(ctx, tx, u.Asset); err != nil {
@@ -123,6 +124,7 @@ func DeleteUpload(ctx context.Context, tx *sqldb.Tx, accountID, id string) error
 	if !ids.Valid(id) {
 		return ErrNoUpload
 	}
+
 	deleted, err := deleteUpload(ctx, tx, accountID, id)
 	if err == nil && !deleted {
 		return ErrNoUpload

@@ -137,6 +137,7 @@ func openAddress(ctx context.Context, address string, o Options) (Store, error) 
 		// secret by mistake.
 		return nil, errors.New("the address is not a URL")
 	}
+
 	switch u.Scheme {
 	case "file":
 		if u.Host != "" || u.User != nil || u.Path == "" || u.RawQuery != "" || u.Fragment != "" {

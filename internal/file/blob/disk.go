@@ -35,10 +35,12 @@ func openDisk(folder string, unsynced bool) (*disk, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
+
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
 	}
+
 	d := &disk{root: root, unsynced: unsynced}
 	for _, dir := range []string{dataDir, tmpDir} {
 		if err := root.MkdirAll(dir, 0o700); err != nil {
@@ -55,6 +57,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
+
 	tmp := path.Join(tmpDir, rand.Text())
 	source := &sourceReader{from: ReaderWithContext(ctx, r)}
 	n, err := d.writeFile(tmp, source)
@@ -71,6 +74,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 	if err != nil {
 		return 0, storageError("put "+key, err)
 	}
+
 	failpoint.Hit("upload.after_rename")
 	return n, nil
 }
@@ -80,6 +84,7 @@ func (d *disk) writeFile(name string, r io.Reader) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	n, err := io.Copy(f, r)
 	if err == nil && !d.unsynced {
 		err = f.Sync()
@@ -120,6 +125,7 @@ func (d *disk) moveIntoStore(tmp, name string) error {
 	if err != nil {
 		return err
 	}
+
 	// Another Put may have created a parent folder and not have synced it yet.
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if err := d.syncFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -134,6 +140,7 @@ func (d *disk) syncFolder(dir string) error {
 	if d.unsynced {
 		return nil
 	}
+
 	f, err := d.root.Open(dir)
 	if err != nil {
 		return err
@@ -145,10 +152,12 @@ func (d *disk) Open(ctx context.Context, key string, offset, length int64) (io.R
 	if err := errors.Join(checkKey(key), checkRange(offset), ctx.Err()); err != nil {
 		return nil, Info{}, err
 	}
+
 	f, err := d.root.Open(path.Join(dataDir, key))
 	if err != nil {
 		return nil, Info{}, notFound(key, err)
 	}
+
 	info, err := requireRegular(f.Stat())
 	if err == nil && offset > 0 {
 		_, err = f.Seek(offset, io.SeekStart)
@@ -182,6 +191,7 @@ func (d *disk) Stat(ctx context.Context, key string) (Info, error) {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
 		return Info{}, err
 	}
+
 	info, err := requireRegular(d.root.Stat(path.Join(dataDir, key)))
 	if err != nil {
 		return Info{}, notFound(key, err)
@@ -194,6 +204,7 @@ func (d *disk) Delete(ctx context.Context, key string) error {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
 		return err
 	}
+
 	name := path.Join(dataDir, key)
 	if info, err := d.root.Lstat(name); isMissing(err) || err == nil && info.IsDir() {
 		return nil
@@ -201,6 +212,7 @@ func (d *disk) Delete(ctx context.Context, key string) error {
 	if err := d.root.Remove(name); err != nil && !isMissing(err) {
 		return storageError("delete "+key, err)
 	}
+
 	dir := path.Dir(name)
 	for dir != dataDir && d.root.Remove(dir) == nil {
 		dir = path.Dir(dir)
@@ -219,6 +231,7 @@ func (d *disk) List(ctx context.Context, folder string) iter.Seq2[Item, error] {
 				return
 			}
 		}
+
 		start := path.Join(dataDir, folder)
 		err := fs.WalkDir(d.root.FS(), start, func(name string, e fs.DirEntry, err error) error {
 			if err == nil {
@@ -227,10 +240,12 @@ func (d *disk) List(ctx context.Context, folder string) iter.Seq2[Item, error] {
 			if err != nil || name == start || !e.Type().IsRegular() {
 				return skipMissing(err)
 			}
+
 			info, err := e.Info()
 			if err != nil {
 				return skipMissing(err)
 			}
+
 			key := strings.TrimPrefix(name, dataDir+"/")
 			if checkKey(key) == nil && !yield(Item{key, infoOf(key, info)}, nil) {
 				return fs.SkipAll
@@ -248,10 +263,12 @@ func (d *disk) Sweep(ctx context.Context, before time.Time) error {
 	if err != nil {
 		return storageError("sweep", err)
 	}
+
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
 		info, err := e.Info()
 		if err == nil && info.ModTime().Before(before) {
 			err = d.root.Remove(path.Join(tmpDir, e.Name()))
@@ -268,6 +285,7 @@ func (d *disk) Ping(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	tmp := path.Join(tmpDir, rand.Text())
 	_, err := d.writeFile(tmp, strings.NewReader("ping"))
 	if err = errors.Join(err, d.root.Remove(tmp)); err != nil {

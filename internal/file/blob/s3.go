@@ -56,6 +56,7 @@ func newBucket(a s3Address, accessKey, secretKey string) (*bucket, error) {
 	if accessKey == "" || secretKey == "" {
 		return nil, errors.New("S3 needs an access key and a secret key")
 	}
+
 	transport := a.newTransport()
 	client, err := minio.New(a.endpoint.Host, &minio.Options{
 		Creds:        credentials.NewStaticV4(accessKey, secretKey, ""),
@@ -68,6 +69,7 @@ func newBucket(a s3Address, accessKey, secretKey string) (*bucket, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	client.SetS3EnableDualstack(false) // dual-stack endpoints have another host
 	return &bucket{name: a.bucket, core: minio.Core{Client: client}, transport: transport, stallTimeout: defaultStallTimeout}, nil
 }
@@ -80,6 +82,7 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
+
 	r = ReaderWithContext(ctx, r)
 	part := newSpool()
 	defer part.closeFile()
@@ -90,6 +93,7 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error
 	if !last {
 		return b.putParts(ctx, key, part, r)
 	}
+
 	opts := minio.PutObjectOptions{ContentType: contentTypeOf(key), DisableContentSha256: true} // no chunked hashes of minio: the request carries a hash
 	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
@@ -106,17 +110,20 @@ func (b *bucket) putParts(ctx context.Context, key string, part *spool, rest io.
 	if err != nil {
 		return 0, s3Error(ctx, "put "+key, err)
 	}
+
 	defer func() {
 		if err != nil {
 			b.abortUpload(ctx, key, upload)
 		}
 	}()
+
 	var sent []minio.CompletePart
 	for last := false; part.size > 0; {
 		p, err := b.putPart(ctx, key, upload, len(sent)+1, part)
 		if err != nil {
 			return 0, s3Error(ctx, "put "+key, err)
 		}
+
 		sent = append(sent, minio.CompletePart{PartNumber: p.PartNumber, ETag: p.ETag})
 		size += part.size
 		if last {
@@ -154,11 +161,13 @@ func (b *bucket) Open(ctx context.Context, key string, offset, length int64) (io
 	if length == 0 {
 		return b.openEmpty(ctx, key)
 	}
+
 	var opts minio.GetObjectOptions
 	whole := offset == 0 && length < 0
 	if !whole {
 		opts.Set("Range", byteRange(offset, length))
 	}
+
 	inner, cancel := context.WithCancel(ctx)
 	r, object, header, err := b.core.GetObject(inner, b.name, key, opts)
 	if err != nil {
@@ -168,6 +177,7 @@ func (b *bucket) Open(ctx context.Context, key string, offset, length int64) (io
 		}
 		return nil, Info{}, s3Error(ctx, "open "+key, err)
 	}
+
 	info := Info{Size: object.Size, ContentType: contentTypeOf(key), Modified: object.LastModified}
 	body := &objectBody{r: r, cancel: cancel, stallTimeout: b.stallTimeout, wrapError: func(err error) error { return s3Error(ctx, "read "+key, err) }}
 	if !whole {
@@ -240,6 +250,7 @@ func (b *bucket) Stat(ctx context.Context, key string) (Info, error) {
 	if err := checkKey(key); err != nil {
 		return Info{}, err
 	}
+
 	object, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
 	if err != nil {
 		return Info{}, s3Error(ctx, "stat "+key, err)
@@ -251,6 +262,7 @@ func (b *bucket) Delete(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
+
 	err := b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{})
 	if err != nil && errorCode(err) != minio.NoSuchKey {
 		return s3Error(ctx, "delete "+key, err)
@@ -268,6 +280,7 @@ func (b *bucket) List(ctx context.Context, folder string) iter.Seq2[Item, error]
 			}
 			opts.Prefix = folder + "/"
 		}
+
 		for object := range b.core.ListObjectsIter(ctx, b.name, opts) {
 			if object.Err != nil {
 				yield(Item{}, s3Error(ctx, "list blobs", object.Err))
@@ -293,6 +306,7 @@ func (b *bucket) Sweep(ctx context.Context, before time.Time) error {
 		if err != nil {
 			return s3Error(ctx, "list unfinished uploads", err)
 		}
+
 		for _, u := range page.Uploads {
 			if !u.Initiated.Before(before) {
 				continue
@@ -305,6 +319,7 @@ func (b *bucket) Sweep(ctx context.Context, before time.Time) error {
 		if !page.IsTruncated {
 			return nil
 		}
+
 		key = page.NextKeyMarker
 		upload = page.NextUploadIDMarker
 	}

@@ -32,10 +32,12 @@ func parseS3(u *url.URL) (s3Address, error) {
 	if err := s3utils.CheckValidBucketNameStrict(u.Host); err != nil {
 		return s3Address{}, fmt.Errorf("invalid S3 address: %w", err)
 	}
+
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return s3Address{}, errors.New("the query of the S3 address is malformed")
 	}
+
 	for name, values := range query {
 		if name != "endpoint" && name != "region" {
 			return s3Address{}, fmt.Errorf("the S3 address has the unknown parameter %q; credentials are separate settings", name)
@@ -44,6 +46,7 @@ func parseS3(u *url.URL) (s3Address, error) {
 			return s3Address{}, fmt.Errorf("the S3 address has the parameter %q twice", name)
 		}
 	}
+
 	endpoint, err := url.Parse(query.Get("endpoint"))
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
 		return s3Address{}, errors.New("the S3 address needs the parameter endpoint=https://host:port (or http://)")
@@ -54,6 +57,7 @@ func parseS3(u *url.URL) (s3Address, error) {
 	if strings.Trim(endpoint.Path, "/") != "" || endpoint.RawQuery != "" || endpoint.Fragment != "" {
 		return s3Address{}, errors.New("the S3 endpoint must be a scheme and a host, without path, query or fragment")
 	}
+
 	a := s3Address{bucket: u.Host, region: query.Get("region"), endpoint: endpoint}
 	if a.region == "" {
 		a.region = "us-east-1"
@@ -72,6 +76,7 @@ func (a s3Address) newTransport() *http.Transport {
 	default:
 		port = "80"
 	}
+
 	only := net.JoinHostPort(a.endpoint.Hostname(), port)
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	return &http.Transport{

@@ -30,6 +30,7 @@ func (s *spaceChecker) Put(ctx context.Context, key string, r io.Reader) (int64,
 		if left > 0 {
 			return n, err
 		}
+
 		left = spaceCheckInterval
 		if full := s.check(); full != nil {
 			return 0, full

@@ -35,6 +35,7 @@ func (s *spool) fillPart(r io.Reader, limit int64) (last bool, err error) {
 		if err != nil {
 			return false, err
 		}
+
 		s.sum.Write(s.buffer[:n])
 		if ended && s.size == 0 && s.file == nil {
 			s.size = int64(n)
@@ -44,6 +45,7 @@ func (s *spool) fillPart(r io.Reader, limit int64) (last bool, err error) {
 		if err := s.appendToFile(s.buffer[:n]); err != nil {
 			return false, err
 		}
+
 		s.size += int64(n)
 		if ended {
 			return true, nil
@@ -76,6 +78,7 @@ func (s *spool) appendToFile(p []byte) error {
 		if err != nil {
 			return storageError("spool an upload", err)
 		}
+
 		s.file = f
 		if err := os.Remove(f.Name()); err != nil {
 			return storageError("spool an upload", err)

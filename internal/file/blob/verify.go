@@ -85,10 +85,12 @@ func (v *Verifier) Open(ctx context.Context, f File, offset, length int64) (io.R
 	if offset < 0 || length < 0 || length > f.Size-offset {
 		return nil, fmt.Errorf("range of %d bytes at offset %d exceeds the file size %d", length, offset, f.Size)
 	}
+
 	whole := offset == 0 && length == f.Size
 	if f.SHA256 == "" {
 		return openUnverified(ctx, v.store, f, offset, length)
 	}
+
 	known, ok := v.cachedDigests(f.SHA256)
 	switch {
 	case ok:
@@ -114,6 +116,7 @@ func (v *Verifier) verifyWhole(ctx context.Context, f File) ([]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		defer r.Close()
 		if _, err := io.Copy(io.Discard, r); err != nil {
 			return nil, err
@@ -139,6 +142,7 @@ func (v *Verifier) cachedDigests(content string) ([]uint64, bool) {
 	if !ok {
 		return nil, false
 	}
+
 	v.order.MoveToFront(e)
 	return e.Value.(*chunkDigests).digests, true
 }
@@ -150,6 +154,7 @@ func (v *Verifier) cacheDigests(content string, digests []uint64) {
 	if _, ok := v.entries[content]; ok {
 		return
 	}
+
 	one := &chunkDigests{content: content, digests: digests}
 	v.entries[content] = v.order.PushFront(one)
 	v.bytes += one.memoryBytes()
@@ -203,6 +208,7 @@ func (c *chunkReader) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+
 	n := copy(p, c.ready[:min(int64(len(c.ready)), c.remaining)])
 	c.ready = c.ready[n:]
 	c.remaining -= int64(n)
@@ -219,10 +225,12 @@ func (c *chunkReader) readChunk() error {
 	if err != nil {
 		return err
 	}
+
 	c.storeLeft -= int64(n)
 	if err := c.verify(chunk, c.storeLeft == 0); err != nil {
 		return err
 	}
+
 	c.ready = chunk[c.skipBytes:]
 	c.skipBytes = 0
 	return nil
@@ -257,6 +265,7 @@ func openWhole(ctx context.Context, s Store, f File, v *Verifier) (*wholeReader,
 	if err != nil {
 		return nil, err
 	}
+
 	whole := &wholeReader{chunkReader: chunkReader{
 		Closer:    r,
 		from:      r,
@@ -296,6 +305,7 @@ func openChunks(ctx context.Context, v *Verifier, f File, known []uint64, offset
 	if err != nil {
 		return nil, err
 	}
+
 	number := start / chunkSize
 	return &chunkReader{
 		Closer:    r,

@@ -49,6 +49,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, errors.New("negative offset")
 	}
+
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := 0
@@ -57,10 +58,12 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 		if at >= f.size {
 			return n, io.EOF
 		}
+
 		b, err := f.readBlock(at / blockSize)
 		if err != nil {
 			return n, err
 		}
+
 		n += copy(p[n:], b[at%blockSize:])
 	}
 	return n, nil
@@ -75,21 +78,25 @@ func (f *File) readBlock(number int64) ([]byte, error) {
 			return b.bytes, nil
 		}
 	}
+
 	var buf []byte
 	if len(f.blocks) == maxBlocks { // reuse the memory of the least recently used block
 		buf = f.blocks[0].bytes[:0]
 		f.blocks = append(f.blocks[:0], f.blocks[1:]...)
 	}
+
 	start := number * blockSize
 	length := min(blockSize, f.size-start)
 	if int64(cap(buf)) < length {
 		buf = make([]byte, length)
 	}
+
 	buf = buf[:length]
 	r, err := f.fetch(start, length)
 	if err != nil {
 		return nil, err
 	}
+
 	got, err := io.ReadFull(r, buf)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		// Never return EOF here: the parser would report the file as truncated.
@@ -98,6 +105,7 @@ func (f *File) readBlock(number int64) ([]byte, error) {
 	if err = errors.Join(err, r.Close()); err != nil {
 		return nil, fmt.Errorf("read stored file: %w", err)
 	}
+
 	f.blocks = append(f.blocks, block{number, buf})
 	return buf, nil
 }

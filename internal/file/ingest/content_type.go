@@ -32,6 +32,7 @@ func detectFormat(head []byte, w Want) (media.Format, error) {
 	if claimed, _, _ := mime.ParseMediaType(w.Declared); !slices.Contains(acceptedTypes, claimed) {
 		return media.Format{}, fault.New(fault.UnsupportedMediaType, "Files with this Content-Type are not accepted here.")
 	}
+
 	f, ok := media.Sniff(head)
 	if !ok && w.Text && len(head) > 0 && !bytes.Contains(head, []byte{0}) {
 		f = media.Format{Type: media.Text, MimeType: "text/plain", Ext: "txt"}

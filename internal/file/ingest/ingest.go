@@ -82,6 +82,7 @@ func (in *Intake) Take(ctx context.Context, r io.Reader, w Want) (Taken, error) 
 	if err == nil {
 		return stored, nil
 	}
+
 	in.Drop(ctx, stored)
 	if raw.err != nil {
 		err = raw.err // the original error; readers above it wrap it with less detail
@@ -100,6 +101,7 @@ func (in *Intake) runPipeline(ctx context.Context, raw *meter, w Want) (stored T
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return stored, err
 	}
+
 	head = head[:n]
 	format, err := detectFormat(head, w)
 	if err != nil {
@@ -116,6 +118,7 @@ func (in *Intake) runPipeline(ctx context.Context, raw *meter, w Want) (stored T
 	if _, err := io.Copy(io.Discard, raw); err != nil { // the bytes that cleaning did not read
 		return stored, err
 	}
+
 	a.SHA256 = clean.hexSum()
 	stored.RawSHA256 = raw.hexSum()
 	stored.RawSize = raw.bytesRead
@@ -124,14 +127,17 @@ func (in *Intake) runPipeline(ctx context.Context, raw *meter, w Want) (stored T
 	if err != nil {
 		return stored, err
 	}
+
 	examine := in.Lab.Examine
 	if w.Bare {
 		examine = in.Lab.Measure
 	}
+
 	facts, err := examine(ctx, w.Turn, format, file, file.Size())
 	if err != nil {
 		return stored, err
 	}
+
 	a.Type = string(format.Type)
 	a.MimeType = format.MimeType
 	a.Width = facts.Width
@@ -157,20 +163,24 @@ func (in *Intake) storePreview(ctx context.Context, t media.Turn, a *asset.Asset
 	if in.Frame == nil {
 		return nil
 	}
+
 	video, _, err := in.Blobs.Open(ctx, a.Blob, 0, -1)
 	if err != nil {
 		return err
 	}
+
 	defer video.Close()
 	picture, err := in.Frame(ctx, a.MimeType, video)
 	format, ok := media.Sniff(picture)
 	if err != nil || !ok || format.Type != media.Image {
 		return ctx.Err()
 	}
+
 	facts, err := in.Lab.Examine(ctx, t, format, bytes.NewReader(picture), int64(len(picture)))
 	if err != nil {
 		return ctx.Err()
 	}
+
 	a.Preview = Key(a.ID, "preview", format.Ext)
 	a.Blurhash = facts.Blurhash
 	a.PictureBytes += int64(len(picture) + len(facts.Thumb))
@@ -180,6 +190,7 @@ func (in *Intake) storePreview(ctx context.Context, t media.Turn, a *asset.Asset
 	if len(facts.Thumb) == 0 {
 		return nil
 	}
+
 	a.Thumb = Key(a.ID, "thumb", facts.ThumbExt)
 	_, err = in.Blobs.Put(ctx, a.Thumb, bytes.NewReader(facts.Thumb))
 	return err
@@ -217,12 +228,14 @@ func (m *meter) Read(p []byte) (int, error) {
 	if left := m.maxBytes - m.bytesRead; m.maxBytes >= 0 && int64(len(p))-1 > left {
 		p = p[:left+1] // one byte more shows that the file exceeds the limit
 	}
+
 	n, err := m.from.Read(p)
 	m.bytesRead += int64(n)
 	if m.maxBytes >= 0 && m.bytesRead > m.maxBytes {
 		m.err = fault.New(fault.UploadTooLarge, "The file is too large.").With("limit_bytes", m.maxBytes)
 		return 0, m.err
 	}
+
 	m.hash.Write(p[:n])
 	if err != nil && !errors.Is(err, io.EOF) {
 		m.err = err

@@ -22,6 +22,7 @@ func Shape(width, height int) string {
 	if width <= 0 || height <= 0 {
 		return ""
 	}
+
 	nearest := OtherShape
 	maxDistance := math.Log(maxRatioFactor) + 1e-9 // exactly 5 % still matches, in portrait and landscape
 	for i, ratio := range ratios {

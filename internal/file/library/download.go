@@ -51,6 +51,7 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 	if !ids.Valid(g.ViewerID) {
 		return File{}, errSignature
 	}
+
 	s, err := l.findStored(ctx, g)
 	if err != nil {
 		return File{}, orNotFound(err, errNoFile)
@@ -61,6 +62,7 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 	if s.unavailable {
 		return File{}, errNoFile
 	}
+
 	a := s.asset
 	name := s.fileNames(g).Of(g.Variant)
 	switch g.Variant {
@@ -68,6 +70,7 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 		if a.Blob == "" {
 			return File{}, errNoFile
 		}
+
 		f := File{
 			Key:      a.Blob,
 			MimeType: a.MimeType,
@@ -126,6 +129,7 @@ func (l *Library) checkAccess(ctx context.Context, viewerID string, s storedFile
 	if viewerID == s.accountID {
 		return nil
 	}
+
 	_, err := company.StandingOf(ctx, l.DB, viewerID, s.accountID)
 	if errors.Is(err, company.ErrNotMember) {
 		return errSignature
@@ -138,6 +142,7 @@ func (l *Library) findPicture(ctx context.Context, key, name string) (File, erro
 	if key == "" {
 		return File{}, errNoFile
 	}
+
 	info, err := l.Blobs.Stat(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
 		return File{}, errNoFile

@@ -27,6 +27,7 @@ func EraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, li
 	if err != nil || len(uploads) == 0 {
 		return "", err
 	}
+
 	var uploadIDs, assetIDs []string
 	for _, u := range uploads {
 		uploadIDs = append(uploadIDs, u.id)
@@ -63,6 +64,7 @@ func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	if err != nil {
 		return err
 	}
+
 	inputs, err := sqldb.All(ctx, tx, `SELECT asset_id FROM run_input WHERE run_id IN `+in, args, scanOne[string])
 	if err != nil {
 		return err
@@ -73,12 +75,14 @@ func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 		resultIDs = append(resultIDs, r.id)
 		assetIDs = append(assetIDs, r.assetID)
 	}
+
 	for ids := range slices.Chunk(resultIDs, sweepBatch) {
 		in, args := sqldb.In(ids, sqldb.At(tx.Now))
 		if _, err := tx.Exec(ctx, `
 			UPDATE result SET deleted = coalesce(deleted, $1), note = '' WHERE (deleted IS NULL OR note <> '') AND id IN `+in, args...); err != nil {
 			return err
 		}
+
 		in, args = sqldb.In(ids)
 		if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN `+in, args...); err != nil {
 			return err

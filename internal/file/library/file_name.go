@@ -66,6 +66,7 @@ func namesOf(base string, k Keys) Names {
 	if k.Blob != "" {
 		n.Whole = downloadName(base, path.Ext(k.Blob))
 	}
+
 	stem := base
 	if ext := path.Ext(base); isMediaExt(ext) {
 		stem = strings.TrimSuffix(base, ext)

@@ -79,6 +79,7 @@ func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, li
 	if len(v.AccountIDs) == 0 {
 		return nil, nil
 	}
+
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all = nil
 		// One query per account: each uses an index in list order, while a
@@ -92,6 +93,7 @@ func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, li
 		}
 		return nil
 	})
+
 	slices.SortFunc(all, func(a, b Item) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ResultID, a.ResultID)) })
 	return all[:min(limit, len(all))], err
 }
@@ -110,6 +112,7 @@ func findItem(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Item, err
 	if !ok || len(v.AccountIDs) == 0 {
 		return Item{}, errNoItem
 	}
+
 	i, err := queryItem(ctx, tx, v, run, result)
 	if err != nil {
 		return Item{}, orNotFound(err, errNoItem)
@@ -124,6 +127,7 @@ func (l *Library) SetFavorite(ctx context.Context, v Viewer, id string, on bool)
 		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
 			return err
 		}
+
 		i, err := findItem(ctx, tx, v, id)
 		if err != nil {
 			return err
@@ -143,6 +147,7 @@ func (l *Library) Delete(ctx context.Context, v Viewer, id string) error {
 		if err := v.authorizeRemoval(i.AccountID, i.PersonID); err != nil {
 			return err
 		}
+
 		assetID, err := deleteResult(ctx, tx, i.ResultID)
 		if err != nil {
 			return orNotFound(err, errNoItem) // a concurrent request deleted it

@@ -82,6 +82,7 @@ func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name strin
 		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
 			return err
 		}
+
 		u = asset.Upload{
 			ID:        ids.New(),
 			AccountID: accountID,

@@ -34,6 +34,7 @@ func Resolve(ctx context.Context, tx *sqldb.Tx, accountID, kind, id string) (ass
 		if !ok {
 			return asset.Asset{}, errNoItem
 		}
+
 		assetID, err := resultAsset(ctx, tx, accountID, run, result)
 		if err != nil {
 			return asset.Asset{}, orNotFound(err, errNoItem)
@@ -92,6 +93,7 @@ func Show(ctx context.Context, tx *sqldb.Tx, accountID, kind string, refs []stri
 	default:
 		return nil, fault.New(fault.Invalid, "The kind of a reference must be UPLOAD_REF or LIBRARY_REF.")
 	}
+
 	all := map[string]Shown{}
 	refs = slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return !valid(ref) })
 	for page := range slices.Chunk(refs, maxRefsPerQuery) {
@@ -142,6 +144,7 @@ func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs
 	for i, ref := range refs {
 		_, ids[i], _ = splitItemID(ref)
 	}
+
 	in, args := sqldb.In(ids, accountID)
 	return tx.Each(ctx, `
 		SELECT n.library_id, r.id, coalesce(t.slug, 'result'), `+referencedColumns+`

@@ -72,6 +72,7 @@ func (l Links) Open(kind Kind, id, variant string, query url.Values) (Grant, err
 			return Grant{}, errSignature
 		}
 	}
+
 	g := Grant{kind, id, variant, query.Get("v")}
 	expires := query.Get("e")
 	text := query.Get("s")

@@ -110,6 +110,7 @@ func queryItems(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Pl
 	if after != nil {
 		q.appendText(` AND (r.created, r.id) < (`, q.addArg(after.Created.UnixMicro()), `, `, q.addArg(after.ID), `)`)
 	}
+
 	q.appendText(` ORDER BY r.created DESC, r.id DESC LIMIT `, q.addArg(limit))
 	return sqldb.All(ctx, tx, q.text.String(), q.args, scanItem)
 }

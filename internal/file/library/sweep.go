@@ -35,6 +35,7 @@ func (l *Library) Sweep(ctx context.Context) error {
 	if err := l.expireOlderThan(ctx, "result", l.Retention.Results); err != nil {
 		return fmt.Errorf("sweep results: %w", err)
 	}
+
 	d := blobDeletion{blobs: l.Blobs}
 	if err := l.sweepUnowned(ctx, &d); err != nil {
 		return fmt.Errorf("sweep files: %w", err)
@@ -80,6 +81,7 @@ func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 		if err != nil || len(ids) == 0 {
 			return err
 		}
+
 		last = ids[len(ids)-1]
 		var keys []string
 		held := false
@@ -88,12 +90,14 @@ func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 			if err != nil || held {
 				return err
 			}
+
 			keys, err = removeUnowned(ctx, tx, ids, before)
 			return err
 		})
 		if err != nil || held { // a later sweep removes them
 			return err
 		}
+
 		failpoint.Hit("sweep.after_gone")
 		if err := d.deleteKeys(ctx, keys); err != nil {
 			return err
@@ -128,6 +132,7 @@ func (l *Library) sweepOrphans(ctx context.Context, d *blobDeletion, folder stri
 		if len(old) == 0 {
 			return nil
 		}
+
 		var orphans []string
 		err := l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 			orphans, err = findOrphans(ctx, tx, old)
@@ -136,9 +141,11 @@ func (l *Library) sweepOrphans(ctx context.Context, d *blobDeletion, folder stri
 		if err != nil {
 			return err
 		}
+
 		old = old[:0]
 		return d.deleteKeys(ctx, orphans)
 	}
+
 	for item, err := range l.Blobs.List(ctx, folder) {
 		if err != nil {
 			return err
@@ -173,6 +180,7 @@ func unreferencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]strin
 			fileIDs = append(fileIDs, name[:end])
 		}
 	}
+
 	left := keys
 	if len(fileIDs) > 0 {
 		named, err := blobKeysOf(ctx, tx, fileIDs)
@@ -184,6 +192,7 @@ func unreferencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]strin
 	if len(left) == 0 {
 		return nil, nil
 	}
+
 	named, err := referencedKeys(ctx, tx, left)
 	return subtractKeys(left, named), err
 }

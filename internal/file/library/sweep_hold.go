@@ -46,6 +46,7 @@ func HoldFiles(ctx context.Context, db *sqldb.DB) (*Hold, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hold sweep: %w", err)
 	}
+
 	ctx, h.stop = context.WithCancel(ctx)
 	h.done.Go(func() { h.renewLoop(ctx) })
 	return h, nil
@@ -61,6 +62,7 @@ func (h *Hold) renewLoop(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+
 		renewed := false
 		err := h.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 			renewed, err = renewHold(ctx, tx, h.id, tx.Now.Add(holdDuration))

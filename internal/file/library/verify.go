@@ -52,6 +52,7 @@ func (l *Library) EachFile(ctx context.Context, do func(asset.Asset) error) erro
 		if err != nil || len(files) == 0 {
 			return err
 		}
+
 		for _, a := range files {
 			last = a.ID
 			if err := do(a); err != nil {
@@ -66,6 +67,7 @@ func (l *Library) verifyBytes(ctx context.Context, a asset.Asset) (problem strin
 	if err != nil {
 		return classifyReadError(err, "no bytes at "+a.Blob)
 	}
+
 	sum := sha256.New()
 	n, err := io.Copy(sum, r)
 	if err = errors.Join(err, r.Close()); err != nil {

@@ -31,6 +31,7 @@ func (l Limits) withDefaults() Limits {
 			*v = standard
 		}
 	}
+
 	fill(&l.Pixels, 50e6)
 	fill((*int64)(&l.Duration), int64(10*time.Minute))
 	if l.Frames <= 0 {
@@ -99,6 +100,7 @@ func (l *Lab) analyzeFormat(ctx context.Context, t Turn, f Format, s *source, de
 	if f.Type == Text {
 		return facts, checkText(s)
 	}
+
 	head, err := s.peekBytes(0, int(min(s.size, HeadLength)))
 	if err != nil {
 		return facts, readError(f.Type, err)
@@ -106,6 +108,7 @@ func (l *Lab) analyzeFormat(ctx context.Context, t Turn, f Format, s *source, de
 	if found, ok := Sniff(head); !ok || found.MimeType != f.MimeType {
 		return facts, damagedError(f.Type, "it is no "+f.MimeType)
 	}
+
 	switch f.MimeType {
 	case mp4Format.MimeType, movFormat.MimeType:
 		return l.measureVideo(facts, s, measureMP4)
@@ -130,6 +133,7 @@ func (l *Lab) measureVideo(facts Facts, s *source, measure func(*source) (videoI
 	if err != nil {
 		return facts, err
 	}
+
 	facts.Width = m.width
 	facts.Height = m.height
 	facts.Duration = m.duration
@@ -152,6 +156,7 @@ func (l *Lab) checkModel(ctx context.Context, t Turn, s *source) error {
 	if err != nil {
 		return err
 	}
+
 	need := sceneMemory * (at.to - at.from)
 	return l.runWithMemory(ctx, t, Model, need, memoryLane(need, 0), func() error { return checkScene(s, at) })
 }
@@ -183,12 +188,14 @@ func (l *Lab) runWithMemory(ctx context.Context, t Turn, kind Type, bytes int64,
 	if memory.Covers(ctx, bytes) {
 		return work()
 	}
+
 	waiting := ctx
 	if t.Wait > 0 {
 		var cancel context.CancelFunc
 		waiting, cancel = context.WithTimeout(ctx, t.Wait)
 		defer cancel()
 	}
+
 	hold, err := l.limits.Memory.Acquire(waiting, memory.Request{Owner: t.Owner, Bytes: bytes, Lane: lane})
 	switch {
 	case err == nil:
@@ -199,6 +206,7 @@ func (l *Lab) runWithMemory(ctx context.Context, t Turn, kind Type, bytes int64,
 	default:
 		return fault.New(fault.Unavailable, "Too many files are being processed at the moment. Try again shortly.").After(retryAfter).Because(err)
 	}
+
 	defer hold.Release()
 	return work()
 }

@@ -25,6 +25,7 @@ func wavDuration(s *source) (time.Duration, error) {
 		if err != nil {
 			return 0, readError(Audio, err)
 		}
+
 		name := string(b[:4])
 		n := int64(binary.LittleEndian.Uint32(b[4:]))
 		at += 8
@@ -34,6 +35,7 @@ func wavDuration(s *source) (time.Duration, error) {
 		if n > s.size-at {
 			return 0, damagedError(Audio, "a chunk exceeds the file")
 		}
+
 		switch {
 		case name == "fmt " && bytesPerSample != 0:
 			return 0, damagedError(Audio, "two fmt chunks")
@@ -41,6 +43,7 @@ func wavDuration(s *source) (time.Duration, error) {
 			if b, err = s.peekBytes(at, 16); n < 16 || err != nil {
 				return 0, damagedError(Audio, "the fmt chunk is too short")
 			}
+
 			coding := binary.LittleEndian.Uint16(b)
 			channels := int64(binary.LittleEndian.Uint16(b[2:]))
 			rate = int64(binary.LittleEndian.Uint32(b[4:]))
@@ -57,6 +60,7 @@ func wavDuration(s *source) (time.Duration, error) {
 			}
 			return toDuration(float64(n/bytesPerSample), float64(rate)), nil
 		}
+
 		at += n + n&1
 	}
 	return 0, damagedError(Audio, "too many chunks")
@@ -70,6 +74,7 @@ func flacDuration(s *source) (time.Duration, error) {
 	if b[0]&0x7f != 0 || b[1] != 0 || b[2] != 0 || b[3] != 34 {
 		return 0, damagedError(Audio, "no STREAMINFO")
 	}
+
 	last := b[0]&0x80 != 0
 	info := binary.BigEndian.Uint64(b[4+10:])
 	rate := info >> 44
@@ -77,6 +82,7 @@ func flacDuration(s *source) (time.Duration, error) {
 	if rate == 0 {
 		return 0, damagedError(Audio, "no sample rate")
 	}
+
 	at := int64(4 + 4 + 34)
 	for range maxChunks {
 		if last {
@@ -85,6 +91,7 @@ func flacDuration(s *source) (time.Duration, error) {
 		if b, err = s.peekBytes(at, 4); err != nil {
 			return 0, readError(Audio, err)
 		}
+
 		last = b[0]&0x80 != 0
 		at += 4 + int64(b[1])<<16 + int64(b[2])<<8 + int64(b[3])
 	}
@@ -110,12 +117,14 @@ func parseOggPage(b []byte) (oggPage, bool) {
 	if len(b) < 27 || string(b[:5]) != "OggS\x00" || len(b) < 27+int(b[26]) {
 		return oggPage{}, false
 	}
+
 	p := oggPage{first: b[5]&2 != 0, granule: int64(binary.LittleEndian.Uint64(b[6:])), serial: binary.LittleEndian.Uint32(b[14:])}
 	body := 27 + int(b[26])
 	length := body
 	for _, n := range b[27:body] {
 		length += int(n)
 	}
+
 	p.length = int64(length)
 	p.packet = b[body:min(length, len(b))]
 	return p, true
@@ -144,6 +153,7 @@ func oggDuration(s *source) (time.Duration, error) {
 	if err != nil {
 		return 0, readError(Audio, err)
 	}
+
 	first, ok := parseOggPage(b)
 	c := parseOggCodec(first.packet)
 	if !ok || !first.first || c == nil || c.rate == 0 {
@@ -152,21 +162,25 @@ func oggDuration(s *source) (time.Duration, error) {
 	if b, err = s.peekBytes(first.length, 5); err != nil || string(b) != "OggS\x00" {
 		return 0, damagedError(Audio, "no second page")
 	}
+
 	// A page has at most 27+255+255*255 bytes, so the last page is within as
 	// many bytes at the end of the file.
 	tail := make([]byte, min(s.size-first.length, 27+255+255*255))
 	if n, err := s.ReadAt(tail, s.size-int64(len(tail))); n < len(tail) {
 		return 0, readError(Audio, err)
 	}
+
 	for end := len(tail); ; {
 		at := bytes.LastIndex(tail[:end], []byte("OggS"))
 		if at < 0 {
 			return 0, damagedError(Audio, "no last page")
 		}
+
 		p, ok := parseOggPage(tail[at:])
 		if ok && p.serial == first.serial && p.granule >= 0 && p.length <= int64(len(tail)-at) {
 			return toDuration(float64(p.granule-int64(c.skip)), float64(c.rate)), nil
 		}
+
 		end = at
 	}
 }

@@ -75,6 +75,7 @@ func newCleaner(f Format, r io.Reader) *cleaner {
 	default:
 		return nil
 	}
+
 	c.in = bufio.NewReaderSize(r, inBlock)
 	return c
 }
@@ -141,6 +142,7 @@ func (c *cleaner) readBytes(n int) ([]byte, error) {
 	if err != nil {
 		return nil, readError(Image, err)
 	}
+
 	_, err = c.in.Discard(n)
 	return b, err
 }

@@ -19,11 +19,13 @@ func (g *gifParser) parseHeader() error {
 	if v := string(b[:6]); v != "GIF87a" && v != "GIF89a" {
 		return damagedError(Image, "no GIF signature")
 	}
+
 	g.width = int(binary.LittleEndian.Uint16(b[6:]))
 	g.height = int(binary.LittleEndian.Uint16(b[8:]))
 	if g.width == 0 || g.height == 0 {
 		return damagedError(Image, "width or height is 0")
 	}
+
 	g.step = g.parseBlock
 	return g.keepColourTable(b[10])
 }
@@ -42,6 +44,7 @@ func (g *gifParser) parseBlock() error {
 	if err != nil {
 		return err
 	}
+
 	switch b {
 	case 0x2c:
 		g.out = append(g.out, b)
@@ -52,6 +55,7 @@ func (g *gifParser) parseBlock() error {
 		if g.frames == 0 {
 			return damagedError(Image, "no frame")
 		}
+
 		g.out = append(g.out, b)
 		g.canDecode = true
 		g.decodeCost = g.decodeMemory
@@ -66,6 +70,7 @@ func (g *gifParser) parseFrame() error {
 	if err != nil {
 		return err
 	}
+
 	at := func(i int) int { return int(binary.LittleEndian.Uint16(b[i:])) }
 	if at(0)+at(4) > g.width || at(2)+at(6) > g.height {
 		return damagedError(Image, "a frame exceeds the picture")
@@ -78,6 +83,7 @@ func (g *gifParser) parseFrame() error {
 	if _, err := g.keepBytes(1); err != nil { // LZW minimum code size
 		return err
 	}
+
 	g.step = g.keepSubBlock
 	return nil
 }
@@ -92,6 +98,7 @@ func (g *gifParser) keepSubBlock() error {
 		g.step = g.parseBlock
 		return nil
 	}
+
 	_, err = g.keepBytes(int(b[0]))
 	return err
 }
@@ -103,6 +110,7 @@ func (g *gifParser) parseExtension() error {
 	if err != nil {
 		return err
 	}
+
 	var first, loop string
 	for i := 0; ; i++ {
 		n, err := g.readByte()
@@ -112,6 +120,7 @@ func (g *gifParser) parseExtension() error {
 		if n == 0 {
 			break
 		}
+
 		b, err := g.readBytes(int(n))
 		if err != nil {
 			return err
@@ -122,6 +131,7 @@ func (g *gifParser) parseExtension() error {
 			loop = string(b)
 		}
 	}
+
 	switch {
 	case label == 0xf9 && len(first) == 4:
 		g.out = append(append(append(g.out, 0x21, 0xf9, 4), first...), 0)

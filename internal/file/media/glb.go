@@ -29,10 +29,12 @@ func findScene(s *source) (span, error) {
 	if string(b[16:]) != sceneChunk {
 		return span{}, damagedError(Model, "the first chunk is not JSON")
 	}
+
 	json := span{20, 20 + int64(binary.LittleEndian.Uint32(b[12:]))}
 	if json.to-json.from > maxScene {
 		return span{}, fault.New(fault.Invalid, "The scene of the 3D model is larger than 16 MiB.").With("limit_scene_bytes", maxScene)
 	}
+
 	at := json.to
 	for range maxChunks {
 		if at >= s.size {
@@ -56,6 +58,7 @@ func checkScene(s *source, at span) error {
 	if n, err := s.ReadAt(b, at.from); n < len(b) {
 		return readError(Model, err)
 	}
+
 	var head struct {
 		Asset *struct {
 			Version string `json:"version"`

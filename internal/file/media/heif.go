@@ -38,6 +38,7 @@ func (h *heifParser) parseSignature() error {
 	if string(head[4:]) != "ftyp" {
 		return damagedError(Image, "no ftyp box")
 	}
+
 	h.step = h.parseBox
 	return nil
 }
@@ -46,10 +47,12 @@ func (h *heifParser) parseBox() error {
 	if _, err := h.in.Peek(1); err != nil {
 		return h.finishFile()
 	}
+
 	b, err := h.keepBytes(8)
 	if err != nil {
 		return err
 	}
+
 	kind := b[4:8]
 	head := int64(8)
 	size := uint64(binary.BigEndian.Uint32(b))
@@ -59,10 +62,12 @@ func (h *heifParser) parseBox() error {
 		if err != nil {
 			return err
 		}
+
 		kind = h.out[len(h.out)-12:][:4]
 		head = 16
 		size = binary.BigEndian.Uint64(long)
 	}
+
 	endless := size == 0
 	if endless {
 		size = math.MaxInt64/2 - uint64(h.pos)
@@ -70,6 +75,7 @@ func (h *heifParser) parseBox() error {
 	if size < uint64(head) || size > math.MaxInt64/2-uint64(h.pos) {
 		return damagedError(Image, "a box has an invalid size")
 	}
+
 	body := int64(size) - head
 	h.pos += head
 	switch name {
@@ -90,6 +96,7 @@ func (h *heifParser) parseBox() error {
 		if !h.hasMeta {
 			return fault.New(fault.Invalid, "The picture is stored with its metadata after its data, which is not supported. Save it again, or as JPEG.")
 		}
+
 		h.dataEnd = h.pos + body
 		h.step = h.copyData
 		if endless {
@@ -103,6 +110,7 @@ func (h *heifParser) parseBox() error {
 		copy(kind, "free")
 		h.copyBytes(body, true)
 	}
+
 	h.pos += body
 	return nil
 }
@@ -123,6 +131,7 @@ func (h *heifParser) copyData() error {
 		h.step = h.parseBox
 		return nil
 	}
+
 	to := h.dataEnd
 	kept := false
 	for _, s := range h.keepSpans {
@@ -136,6 +145,7 @@ func (h *heifParser) copyData() error {
 		}
 		break
 	}
+
 	h.copyBytes(to-h.pos, !kept)
 	h.pos = to
 	return nil
@@ -159,6 +169,7 @@ func (h *heifParser) parseMeta(n int) error {
 	if err != nil {
 		return err
 	}
+
 	m := &heifMeta{
 		boxReader: boxReader{source: newSource(context.Background(), bytes.NewReader(b), int64(n))},
 		bytes:     b, itemTypes: map[uint32]string{}, itemProps: map[uint32][]int{},
@@ -166,6 +177,7 @@ func (h *heifParser) parseMeta(n int) error {
 	if err := m.parseBoxes(); err != nil {
 		return wrapDamaged(Image, err)
 	}
+
 	h.keepSpans = mergeSpans(m.pictureSpans(0))
 	m.zeroMetadata()
 	h.width, h.height = m.primaryDimensions()
@@ -186,6 +198,7 @@ func mergeSpans(spans []span) []span {
 		}
 		return 0
 	})
+
 	var all []span
 	for _, s := range spans {
 		if last := len(all) - 1; last >= 0 && s.from <= all[last].to {

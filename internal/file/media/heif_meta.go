@@ -101,10 +101,12 @@ func (m *heifMeta) parseIinf(b box) error {
 		if b.kind != "infe" {
 			return nil
 		}
+
 		f := m.readFields(b)
 		if f.version != 2 && f.version != 3 {
 			return nil // older versions have no item type, so they are not pictures
 		}
+
 		id := uint32(f.readUint(2 * (f.version - 1)))
 		f.readUint(2)
 		kind := string(f.readBytes(4))
@@ -114,6 +116,7 @@ func (m *heifMeta) parseIinf(b box) error {
 		if _, twice := m.itemTypes[id]; twice {
 			return errMeta
 		}
+
 		m.itemTypes[id] = kind
 		return f.err
 	})
@@ -123,6 +126,7 @@ func (m *heifMeta) parseIloc(f *fieldReader) error {
 	if f.version > 2 || len(m.extents) > 0 {
 		return errMeta
 	}
+
 	sizes := f.readUint(2)
 	offset := int(sizes >> 12)
 	length := int(sizes >> 8 & 15)
@@ -131,15 +135,18 @@ func (m *heifMeta) parseIloc(f *fieldReader) error {
 	if f.version == 0 {
 		index = 0
 	}
+
 	wide := 2
 	if f.version == 2 {
 		wide = 4
 	}
+
 	for count := f.readUint(wide); count > 0 && f.err == nil; count-- {
 		e := extent{item: uint32(f.readUint(wide))}
 		if f.version > 0 {
 			e.method = int(f.readUint(2) & 15)
 		}
+
 		elsewhere := f.readUint(2) != 0 // the data is in another file
 		start := f.readUint(base)
 		for n := f.readUint(2); n > 0 && f.err == nil; n-- {
@@ -152,6 +159,7 @@ func (m *heifMeta) parseIloc(f *fieldReader) error {
 			if e.span = (span{int64(from), int64(to)}); len(m.extents) >= maxExtents {
 				return errMetaExcess
 			}
+
 			m.extents = append(m.extents, e)
 		}
 	}
@@ -185,6 +193,7 @@ func (m *heifMeta) parseProperty(b box) error {
 	case b.kind == "irot" && b.end > b.body:
 		p.quarters = int(m.bytes[b.body] & 3)
 	}
+
 	m.props = append(m.props, p)
 	return nil
 }
@@ -224,6 +233,7 @@ func (m *heifMeta) zeroMetadata() {
 		copy(m.bytes[b.start+4:], "free")
 		clear(m.bytes[b.body:b.end])
 	}
+
 	data := m.bytes[m.idat.body:m.idat.end]
 	at := int64(0)
 	end := int64(len(data))
@@ -272,6 +282,7 @@ func (f *fieldReader) readBytes(n int) []byte {
 		f.rest = nil
 		return make([]byte, n)
 	}
+
 	b := f.rest[:n]
 	f.rest = f.rest[n:]
 	return b
@@ -283,6 +294,7 @@ func (f *fieldReader) readUint(n int) uint64 {
 		f.err = errMeta
 		return 0
 	}
+
 	var wide [8]byte
 	copy(wide[8-n:], f.readBytes(n))
 	return binary.BigEndian.Uint64(wide[:])

@@ -31,6 +31,7 @@ func (j *jpegParser) parseSOI() error {
 	if b[0] != 0xff || b[1] != 0xd8 {
 		return damagedError(Image, "no SOI marker")
 	}
+
 	j.step = j.parseSegment
 	return nil
 }
@@ -41,21 +42,25 @@ func (j *jpegParser) parseSegment() error {
 	if _, err := j.in.Peek(1); err != nil {
 		return readError(Image, err)
 	}
+
 	ready, _ := j.in.Peek(j.in.Buffered())
 	stray := bytes.IndexByte(ready, 0xff)
 	if stray < 0 {
 		return j.skipBytes(int64(len(ready)))
 	}
+
 	err := j.skipBytes(int64(stray))
 	if err != nil {
 		return err
 	}
+
 	b := byte(0xff)
 	for b == 0xff { // fill bytes may precede the marker code
 		if b, err = j.readByte(); err != nil {
 			return err
 		}
 	}
+
 	switch {
 	case b == 0x00, 0xd0 <= b && b <= 0xd7: // a stray stuffed byte or restart marker
 		return nil
@@ -63,21 +68,25 @@ func (j *jpegParser) parseSegment() error {
 		if j.scans == 0 {
 			return damagedError(Image, "no scan")
 		}
+
 		j.canDecode = true
 		j.decodeCost = j.decodeMemory
 		j.out = append(j.out, 0xff, 0xd9)
 		j.step = j.skipTrailing
 		return nil
 	}
+
 	length, err := j.readBytes(2)
 	if err != nil {
 		return err
 	}
+
 	head := [4]byte{0xff, b, length[0], length[1]}
 	n := int64(binary.BigEndian.Uint16(length)) - 2
 	if n < 0 {
 		return damagedError(Image, "a segment is shorter than its length field")
 	}
+
 	switch {
 	case b == 0xc0, b == 0xc1, b == 0xc2:
 		j.out = append(j.out, head[:]...)
@@ -93,6 +102,7 @@ func (j *jpegParser) parseSegment() error {
 		if j.components == 0 {
 			return damagedError(Image, "a scan before the frame header")
 		}
+
 		j.out = append(j.out, head[:]...)
 		j.step = j.copyScan
 		_, err := j.keepBytes(int(n))
@@ -110,6 +120,7 @@ func (j *jpegParser) parseFrameHeader(marker byte, n int) error {
 	if j.components != 0 {
 		return damagedError(Image, "two frame headers")
 	}
+
 	b, err := j.keepBytes(n)
 	if err != nil {
 		return err
@@ -117,6 +128,7 @@ func (j *jpegParser) parseFrameHeader(marker byte, n int) error {
 	if n < 6 || n != 6+3*int(b[5]) || b[5] == 0 || b[5] > 4 {
 		return damagedError(Image, "the frame header has the wrong length")
 	}
+
 	j.height = int(binary.BigEndian.Uint16(b[1:]))
 	j.width = int(binary.BigEndian.Uint16(b[3:]))
 	j.components = int(b[5])
@@ -132,6 +144,7 @@ func (j *jpegParser) parseAppSegment(marker byte, head [4]byte, n int64) error {
 	if err != nil {
 		return readError(Image, err)
 	}
+
 	is := func(name string, least int) bool { return len(start) >= least && string(start[:len(name)]) == name }
 	switch {
 	case marker == 0xe0 && !j.jfif && is("JFIF\x00", 14):
@@ -163,19 +176,23 @@ func (j *jpegParser) copyScan() error {
 	if _, err := j.in.Peek(1); err != nil {
 		return readError(Image, err)
 	}
+
 	ready, _ := j.in.Peek(j.in.Buffered())
 	i := bytes.IndexByte(ready, 0xff)
 	if i < 0 {
 		i = len(ready)
 	}
+
 	j.out = append(j.out, ready[:i]...)
 	if err := j.skipBytes(int64(i)); err != nil || i == len(ready) {
 		return err
 	}
+
 	two, err := j.in.Peek(2)
 	if err != nil {
 		return readError(Image, err)
 	}
+
 	switch m := two[1]; {
 	case m == 0xff:
 		return j.skipBytes(1)
@@ -183,6 +200,7 @@ func (j *jpegParser) copyScan() error {
 		j.out = append(j.out, two...)
 		return j.skipBytes(2)
 	}
+
 	j.step = j.parseSegment
 	return nil
 }
@@ -194,6 +212,7 @@ func (j *jpegParser) decodeMemory(size int64) (int64, string) {
 	if blocks := int64(j.width) * int64(j.height) / 64; size*8 < blocks {
 		return 0, "too few bytes for so many pixels"
 	}
+
 	bytesPerPixel := int64(j.components)
 	if j.progressive {
 		bytesPerPixel += 4 * int64(j.components) // a coefficient is 32 bits
@@ -210,6 +229,7 @@ func readOrientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 1
 	}
+
 	var order binary.ByteOrder = binary.BigEndian
 	switch string(tiff[:4]) {
 	case "MM\x00*":
@@ -218,19 +238,22 @@ func readOrientation(tiff []byte) int {
 	default:
 		return 1
 	}
+
 	at := int64(order.Uint32(tiff[4:]))
 	if at > int64(len(tiff))-2 {
 		return 1
 	}
+
 	count := int(order.Uint16(tiff[at:]))
 	entries := tiff[at+2:]
-	for ; count > 0 && len(entries) >= 12; count, entries = count-1, entries[12:] {
+	for ; count > 0 && len(entries) >= 12; count-- {
 		if order.Uint16(entries) == 0x0112 && order.Uint16(entries[2:]) == 3 && order.Uint32(entries[4:]) == 1 {
-			if turn := int(order.Uint16(entries[8:])); 1 <= turn && turn <= 8 {
-				return turn
+			if value := int(order.Uint16(entries[8:])); 1 <= value && value <= 8 {
+				return value
 			}
 			return 1
 		}
+		entries = entries[12:]
 	}
 	return 1
 }

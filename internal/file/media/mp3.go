@@ -35,11 +35,13 @@ func parseMP3Header(b []byte) (mp3Frame, bool) {
 	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // frame sync, layer III
 		return mp3Frame{}, false
 	}
+
 	version := b[1] >> 3 & 3
 	index := b[2] >> 2 & 3
 	if version == 1 || index == 3 {
 		return mp3Frame{}, false
 	}
+
 	f := mp3Frame{isMPEG1: version == 3, mono: b[3]>>6 == 3, samples: 576}
 	f.rate = []int{44100, 48000, 32000}[index]
 	switch version {
@@ -50,10 +52,12 @@ func parseMP3Header(b []byte) (mp3Frame, bool) {
 	case 3:
 		f.samples = 1152
 	}
+
 	f.bitrate = 1000 * mp3Bitrates[f.isMPEG1][b[2]>>4]
 	if f.bitrate == 0 { // free format, which is not supported, or an invalid value
 		return mp3Frame{}, false
 	}
+
 	f.length = f.samples/8*f.bitrate/f.rate + int(b[2]>>1&1)
 	return f, true
 }
@@ -80,6 +84,7 @@ func id3Length(b []byte) (int64, bool) {
 	if len(b) < 10 || string(b[:3]) != "ID3" || b[3] == 0xff || b[4] == 0xff || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
 		return 0, false
 	}
+
 	n := int64(b[6])<<21 | int64(b[7])<<14 | int64(b[8])<<7 | int64(b[9])
 	if b[5]&0x10 != 0 {
 		n += 10 // a footer
@@ -94,12 +99,15 @@ func mp3Duration(s *source) (time.Duration, error) {
 		if err != nil {
 			return 0, readError(Audio, err)
 		}
+
 		n, ok := id3Length(b)
 		if !ok {
 			break
 		}
+
 		start += n
 	}
+
 	first, start, err := findFirstMP3Frame(s, start)
 	if err != nil {
 		return 0, err
@@ -117,10 +125,12 @@ func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 		if err != nil {
 			return mp3Frame{}, 0, readError(Audio, err)
 		}
+
 		first, ok := parseMP3Header(b)
 		if !ok {
 			continue
 		}
+
 		ok, err = followMP3Frames(s, first, at)
 		if err != nil || ok {
 			return first, at, err
@@ -140,10 +150,12 @@ func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 		if at > s.size-4 {
 			return false, nil
 		}
+
 		b, err := s.peekBytes(at, 4)
 		if err != nil {
 			return false, readError(Audio, err)
 		}
+
 		f, ok := parseMP3Header(b)
 		if !ok && string(b[:3]) == "TAG" { // an ID3v1 tag ends the file
 			return at == s.size-128, nil
@@ -151,6 +163,7 @@ func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 		if !ok || f.rate != first.rate || f.isMPEG1 != first.isMPEG1 {
 			return false, nil
 		}
+
 		at += int64(f.length)
 	}
 	return at <= s.size, nil
@@ -163,6 +176,7 @@ func readMP3FrameCount(s *source, first mp3Frame, at int64) (uint32, bool) {
 	if err != nil {
 		return 0, false
 	}
+
 	side := 32
 	switch {
 	case first.isMPEG1 && first.mono, !first.isMPEG1 && !first.mono:

@@ -34,10 +34,12 @@ func (w *boxReader) visitBoxes(start, end int64, visit func(box) error) error {
 		if w.boxCount++; w.boxCount > maxBoxes {
 			return errors.New("too many boxes")
 		}
+
 		b, err := w.peekBytes(start, 8)
 		if err != nil {
 			return err
 		}
+
 		next := box{kind: string(b[4:]), start: start, body: start + 8}
 		size := uint64(binary.BigEndian.Uint32(b))
 		switch size {
@@ -56,10 +58,12 @@ func (w *boxReader) visitBoxes(start, end int64, visit func(box) error) error {
 		if size > uint64(end-start) || size < uint64(next.body-start) {
 			return errBox
 		}
+
 		next.end = start + int64(size)
 		if err := visit(next); err != nil {
 			return err
 		}
+
 		start = next.end
 	}
 	return nil
@@ -105,6 +109,7 @@ func measureMP4(s *source) (videoInfo, error) {
 		}
 		return nil
 	})
+
 	switch {
 	case err != nil:
 		return f, wrapDamaged(Video, err)
@@ -150,6 +155,7 @@ func (w *boxReader) parseMovie(moov box, f *videoInfo) error {
 	if err != nil {
 		return err
 	}
+
 	f.duration = toDuration(float64(max(units, fragmentUnits)), float64(scale))
 	return nil
 }
@@ -172,6 +178,7 @@ func (w *boxReader) parseMovieHeader(b box) (scale, units uint64, err error) {
 	if p, err = w.peekBody(b, 32); err != nil {
 		return 0, 0, err
 	}
+
 	scale = uint64(binary.BigEndian.Uint32(p[20:]))
 	units = binary.BigEndian.Uint64(p[24:])
 	if units == math.MaxUint64 {
@@ -230,6 +237,7 @@ func (w *boxReader) parseTrackHeader(b box, t *trackInfo) error {
 			return err
 		}
 	}
+
 	p = p[n-44:]
 	at := func(i int) uint32 { return binary.BigEndian.Uint32(p[i:]) }
 	t.width = int(at(36) >> 16)

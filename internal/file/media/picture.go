@@ -35,6 +35,7 @@ func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source
 	if _, err := io.Copy(io.Discard, walk); err != nil {
 		return facts, err
 	}
+
 	o := walk.pictureInfo
 	facts.Width = o.width
 	facts.Height = o.height
@@ -51,10 +52,12 @@ func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source
 	if !o.canDecode {
 		return facts, nil
 	}
+
 	need, absurd := o.decodeCost(s.size)
 	if absurd != "" {
 		return facts, damagedError(Image, absurd)
 	}
+
 	canvas := image.Rect(0, 0, o.width, o.height)
 	var small *image.RGBA
 	need += shrinkMemory(canvas, thumbSide)
@@ -65,6 +68,7 @@ func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source
 		}
 		return facts, nil
 	}
+
 	err := l.runWithMemory(ctx, t, Image, need, lane, func() error {
 		img, err := decodePicture(facts.Format, s)
 		if err != nil {
@@ -73,12 +77,14 @@ func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source
 		if !img.Bounds().In(canvas) || facts.MimeType != gifFormat.MimeType && img.Bounds() != canvas {
 			return damagedError(Image, "the decoded size differs from the header")
 		}
+
 		small = shrinkPicture(img, canvas, thumbSide)
 		return nil
 	})
 	if err != nil {
 		return facts, err
 	}
+
 	err = facts.addThumbnail(applyOrientation(small, o.orientation))
 	return facts, err
 }
@@ -92,6 +98,7 @@ func decodePicture(f Format, s *source) (img image.Image, err error) {
 			err = fmt.Errorf("decoder panic: %v", p)
 		}
 	}()
+
 	r := bufio.NewReaderSize(s.newReader(), inBlock)
 	switch f.MimeType {
 	case jpegFormat.MimeType:
@@ -113,6 +120,7 @@ func (f *Facts) addThumbnail(small *image.RGBA) error {
 	if f.Blurhash, err = blurhash.Encode(hashAcross, hashDown, tiny); err != nil {
 		return fmt.Errorf("blurhash: %w", err)
 	}
+
 	var b bytes.Buffer
 	if small.Opaque() {
 		f.ThumbExt = "jpg"
@@ -124,6 +132,7 @@ func (f *Facts) addThumbnail(small *image.RGBA) error {
 	if err != nil {
 		return fmt.Errorf("thumbnail: %w", err)
 	}
+
 	f.Thumb = b.Bytes()
 	return nil
 }

@@ -36,6 +36,7 @@ func (w *pngParser) parseSignature() error {
 	if string(b) != pngMagic {
 		return damagedError(Image, "no PNG signature")
 	}
+
 	w.step = w.parseChunk
 	return nil
 }
@@ -45,11 +46,13 @@ func (w *pngParser) parseChunk() error {
 	if err != nil {
 		return err
 	}
+
 	n := int64(binary.BigEndian.Uint32(head))
 	name := string(head[4:])
 	if n > 1<<31-1 {
 		return damagedError(Image, "a chunk is larger than 2 GiB")
 	}
+
 	maxBytes, kept := pngChunks[name]
 	switch {
 	case (name == "IHDR") != (w.width == 0):
@@ -61,6 +64,7 @@ func (w *pngParser) parseChunk() error {
 	case n > maxBytes:
 		return damagedError(Image, fmt.Sprintf("a %s chunk has %d bytes", name, n))
 	}
+
 	w.out = append(w.out, head...)
 	w.crc = crc32.ChecksumIEEE(head[4:])
 	switch name {
@@ -76,10 +80,12 @@ func (w *pngParser) parseChunk() error {
 		if w.dataBytes == 0 {
 			return damagedError(Image, "no IDAT data")
 		}
+
 		w.canDecode = true
 		w.decodeCost = w.decodeMemory
 		w.isLast = true
 	}
+
 	w.copyBytes(n, false)
 	w.step = w.verifyChecksum
 	return nil
@@ -95,6 +101,7 @@ func (w *pngParser) verifyChecksum() error {
 	if binary.BigEndian.Uint32(b) != sum {
 		return damagedError(Image, "a chunk has a wrong checksum")
 	}
+
 	w.step = w.parseChunk
 	if w.isLast {
 		w.step = w.expectEnd
@@ -108,6 +115,7 @@ func (w *pngParser) keepChunkData(n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	w.crc = crc32.Update(w.crc, crc32.IEEETable, b)
 	w.step = w.verifyChecksum
 	return b, nil
@@ -121,17 +129,20 @@ func (w *pngParser) parseIHDR(n int64) error {
 	if n != 13 {
 		return damagedError(Image, "IHDR has the wrong length")
 	}
+
 	width := binary.BigEndian.Uint32(b)
 	height := binary.BigEndian.Uint32(b[4:])
 	if width == 0 || height == 0 || width > 1<<31-1 || height > 1<<31-1 {
 		return damagedError(Image, "width or height is 0")
 	}
+
 	w.width = int(width)
 	w.height = int(height)
 	samples, ok := map[byte]int64{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[b[9]]
 	if !ok || b[8] > 16 {
 		return damagedError(Image, "unknown colour type")
 	}
+
 	w.depth = b[8]
 	w.colour = b[9]
 	w.interlace = b[12] != 0
@@ -149,6 +160,7 @@ func (w *pngParser) parseFrameControl(n int64) error {
 	if n != 26 {
 		return damagedError(Image, "fcTL has the wrong length")
 	}
+
 	at := func(i int) int64 { return int64(binary.BigEndian.Uint32(b[i:])) }
 	if at(4)+at(12) > int64(w.width) || at(8)+at(16) > int64(w.height) {
 		return damagedError(Image, "a frame exceeds the picture")
@@ -165,6 +177,7 @@ func (w *pngParser) decodeMemory(int64) (int64, string) {
 	if row*int64(w.height)/1100 > w.dataBytes {
 		return 0, "too few bytes for so many pixels"
 	}
+
 	bytesPerPixel := int64(4)
 	switch {
 	case w.depth == 16:
@@ -172,6 +185,7 @@ func (w *pngParser) decodeMemory(int64) (int64, string) {
 	case w.colour == 3, w.colour == 0 && !w.hasTransparentColour:
 		bytesPerPixel = 1
 	}
+
 	total := int64(w.width)*int64(w.height)*bytesPerPixel + 2*row
 	if w.interlace {
 		total *= 2

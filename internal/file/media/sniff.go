@@ -65,11 +65,13 @@ func sniffISO(head []byte) (Format, bool) {
 	if size < 16 || size%4 != 0 || size > HeadLength || len(head) < int(size) {
 		return Format{}, false
 	}
+
 	major := string(head[8:12])
 	var others []string
 	for b := range slices.Chunk(head[16:size], 4) {
 		others = append(others, string(b))
 	}
+
 	any := func(brands []string) bool {
 		return slices.ContainsFunc(others, func(b string) bool { return slices.Contains(brands, b) })
 	}
@@ -96,6 +98,7 @@ func readDocType(head []byte) string {
 	if id != ebmlHeader || size < 0 || size > int64(len(head)-n) {
 		return ""
 	}
+
 	body := head[n : n+int(size)]
 	for len(body) > 0 {
 		id, size, n := parseEBMLHeader(body)
@@ -105,6 +108,7 @@ func readDocType(head []byte) string {
 		if id == ebmlDocType {
 			return string(bytes.TrimRight(body[n:n+int(size)], "\x00"))
 		}
+
 		body = body[n+int(size):]
 	}
 	return ""

@@ -34,6 +34,7 @@ func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
+
 	n, err := s.file.ReadAt(p, offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
@@ -56,6 +57,7 @@ func (s *source) peekBytes(offset int64, n int) ([]byte, error) {
 	if s.block == nil {
 		s.block = make([]byte, 4*maxPeek)
 	}
+
 	s.start = offset
 	s.block = s.block[:min(int64(cap(s.block)), s.size-offset)]
 	if m, err := s.ReadAt(s.block, offset); m < len(s.block) {

@@ -40,6 +40,7 @@ func shrinkPicture(img image.Image, canvas image.Rectangle, side int) *image.RGB
 	if small.Bounds().Dx() == w && small.Bounds().Dy() == h {
 		return small
 	}
+
 	out := image.NewRGBA(image.Rect(0, 0, w, h))
 	xdraw.CatmullRom.Scale(out, out.Bounds(), small, small.Bounds(), xdraw.Src, nil)
 	return out
@@ -71,6 +72,7 @@ func averagePixels(img image.Image, canvas image.Rectangle, across, down int) *i
 						a = a + uint64(pix[3])
 					}
 				}
+
 				n := uint64(rows) * uint64(columns)
 				to := out.PixOffset(x+i, y)
 				for c, sum := range [4]uint64{r, g, b, a} {
@@ -88,12 +90,14 @@ func applyOrientation(img *image.RGBA, turn int) *image.RGBA {
 	if turn < 2 || turn > 8 {
 		return img
 	}
+
 	w := img.Rect.Dx()
 	h := img.Rect.Dy()
 	out := image.NewRGBA(image.Rect(0, 0, w, h))
 	if turn >= 5 {
 		out = image.NewRGBA(image.Rect(0, 0, h, w))
 	}
+
 	for y := range h {
 		for x := range w {
 			to := image.Point{}

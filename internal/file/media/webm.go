@@ -39,18 +39,22 @@ func parseEBMLHeader(b []byte) (id uint32, size int64, n int) {
 	if len(b) == 0 || b[0] < 0x10 {
 		return 0, 0, 0
 	}
+
 	n = bits.LeadingZeros8(b[0]) + 1
 	if len(b) <= n || b[n] == 0 {
 		return 0, 0, 0
 	}
+
 	for _, c := range b[:n] {
 		id = id<<8 | uint32(c)
 	}
+
 	b = b[n:]
 	wide := bits.LeadingZeros8(b[0]) + 1
 	if len(b) < wide {
 		return 0, 0, 0
 	}
+
 	size = int64(b[0]) &^ (1 << (8 - wide))
 	for _, c := range b[1:wide] {
 		size = size<<8 | int64(c)
@@ -86,6 +90,7 @@ func measureWebM(s *source) (videoInfo, error) {
 	case w.width <= 0 || w.height <= 0:
 		return w.videoInfo, damagedError(Video, "width or height is 0")
 	}
+
 	w.duration = toDuration(max(w.ticks, float64(w.last))*float64(w.scale), float64(time.Second))
 	return w.videoInfo, nil
 }
@@ -103,10 +108,12 @@ func (w *webmParser) visitElements(start, end int64, open uint32, visit func(ele
 		if w.elementCount++; w.elementCount > maxElements {
 			return errors.New("too many elements")
 		}
+
 		b, err := w.peekBytes(start, int(min(12, end-start)))
 		if err != nil {
 			return err
 		}
+
 		id, size, n := parseEBMLHeader(b)
 		e := element{id: id, body: start + int64(n)}
 		unknown := size < 0
@@ -120,6 +127,7 @@ func (w *webmParser) visitElements(start, end int64, open uint32, visit func(ele
 		case size > end-e.body:
 			return errors.New("an element exceeds its parent")
 		}
+
 		e.end = e.body + size
 		if err := visit(e); err != nil {
 			return err
@@ -199,6 +207,7 @@ func (w *webmParser) readUint(e element) (v uint64, err error) {
 	if e.end-e.body > 8 {
 		return 0, errors.New("an integer has more than 8 bytes")
 	}
+
 	b, err := w.peekBytes(e.body, int(e.end-e.body))
 	for _, c := range b {
 		v = v<<8 | uint64(c)

@@ -30,6 +30,7 @@ func (w *webpParser) parseHeader() error {
 	if w.fileLeft = int64(binary.LittleEndian.Uint32(b[4:])) - 4; w.fileLeft < 8 {
 		return damagedError(Image, "the file is empty")
 	}
+
 	w.step = w.parseChunk
 	return nil
 }
@@ -39,6 +40,7 @@ func (w *webpParser) parseChunk() error {
 		if w.pictures == 0 && w.frames == 0 || w.animated != (w.frames > 0) {
 			return damagedError(Image, "no picture, or frames in a still picture")
 		}
+
 		w.canDecode = !w.animated
 		w.decodeCost = w.decodeMemory
 		w.step = w.expectEnd
@@ -47,10 +49,12 @@ func (w *webpParser) parseChunk() error {
 	if w.fileLeft < 8 {
 		return damagedError(Image, "bytes between chunks")
 	}
+
 	b, err := w.keepBytes(8)
 	if err != nil {
 		return err
 	}
+
 	name := string(b[:4])
 	n := int64(binary.LittleEndian.Uint32(b[4:]))
 	w.fileLeft -= 8
@@ -61,6 +65,7 @@ func (w *webpParser) parseChunk() error {
 	if padded > w.fileLeft {
 		return damagedError(Image, "a chunk exceeds the file")
 	}
+
 	inside := w.frameLeft > 0
 	if inside {
 		if w.frameLeft -= 8 + padded; w.frameLeft < 0 {
@@ -90,6 +95,7 @@ func (w *webpParser) parseChunk() error {
 		w.copyBytes(padded, true)
 		return nil
 	}
+
 	w.fileLeft -= padded
 	w.copyBytes(padded-int64(used), false)
 	return err
@@ -101,10 +107,12 @@ func (w *webpParser) parseVP8X(n int64) (int, error) {
 	if n != 10 {
 		return 0, damagedError(Image, "VP8X has the wrong length")
 	}
+
 	b, err := w.keepBytes(10)
 	if err != nil {
 		return 0, err
 	}
+
 	b[0] &^= 0x08 | 0x04 // Exif, XMP
 	w.extended = true
 	w.animated = b[0]&0x02 != 0
@@ -118,6 +126,7 @@ func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 	if n < 10 {
 		return 0, damagedError(Image, "VP8 is too short")
 	}
+
 	b, err := w.keepBytes(10)
 	if err != nil {
 		return 0, err
@@ -125,6 +134,7 @@ func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 	if string(b[3:6]) != "\x9d\x01\x2a" {
 		return 0, damagedError(Image, "no key frame")
 	}
+
 	width := int(binary.LittleEndian.Uint16(b[6:]) & 0x3fff)
 	height := int(binary.LittleEndian.Uint16(b[8:]) & 0x3fff)
 	return 10, w.checkPictureSize(width, height, inside)
@@ -135,6 +145,7 @@ func (w *webpParser) parseVP8L(n int64, inside bool) (int, error) {
 	if n < 5 {
 		return 0, damagedError(Image, "VP8L is too short")
 	}
+
 	b, err := w.keepBytes(5)
 	if err != nil {
 		return 0, err
@@ -142,6 +153,7 @@ func (w *webpParser) parseVP8L(n int64, inside bool) (int, error) {
 	if b[0] != 0x2f {
 		return 0, damagedError(Image, "no VP8L signature")
 	}
+
 	size := binary.LittleEndian.Uint32(b[1:])
 	w.lossless = true
 	return 5, w.checkPictureSize(1+int(size&0x3fff), 1+int(size>>14&0x3fff), inside)
@@ -170,6 +182,7 @@ func (w *webpParser) parseFrame(n int64) error {
 	if n < 16+8 || n%2 != 0 || !w.animated {
 		return damagedError(Image, "a frame has the wrong length or is in a still picture")
 	}
+
 	b, err := w.keepBytes(16)
 	if err != nil {
 		return err

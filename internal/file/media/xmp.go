@@ -25,6 +25,7 @@ func Mark(f Format, r io.Reader, packet []byte) io.Reader {
 	if mark == nil || len(packet) == 0 || len(packet) > MaxMark {
 		return r
 	}
+
 	m := &xmpWriter{in: bufio.NewReaderSize(r, 66<<10), packet: packet}
 	m.begin = func() error { return mark(m) }
 	return m
@@ -63,6 +64,7 @@ func (m *xmpWriter) Read(p []byte) (int, error) {
 		if !errors.Is(err, io.EOF) {
 			return n, err
 		}
+
 		m.done = true
 		if m.finish != nil {
 			m.finish()
@@ -83,6 +85,7 @@ func (m *xmpWriter) copyBytes(n int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	at := m.head.Len()
 	m.head.Write(b)
 	_, err = m.in.Discard(n)
@@ -94,6 +97,7 @@ func (m *xmpWriter) writePNG() error {
 	if _, err := m.copyBytes(len(pngMagic) + 8 + 13 + 4); err != nil {
 		return err
 	}
+
 	body := append([]byte("iTXtXML:com.adobe.xmp\x00\x00\x00\x00\x00"), m.packet...)
 	m.head.Write(binary.BigEndian.AppendUint32(nil, uint32(len(body)-4)))
 	m.head.Write(body)
@@ -114,6 +118,7 @@ func (m *xmpWriter) writeJPEG() error {
 			return err
 		}
 	}
+
 	m.head.Write([]byte{0xff, 0xe1})
 	m.head.Write(binary.BigEndian.AppendUint16(nil, uint16(2+len(jpegXMP)+len(m.packet))))
 	m.head.WriteString(jpegXMP)
@@ -129,18 +134,21 @@ func (m *xmpWriter) writeGIF() error {
 	if err != nil {
 		return err
 	}
+
 	copy(b, "GIF89a") // version 87a has no extensions
 	if flags := b[10]; flags&0x80 != 0 {
 		if _, err := m.copyBytes(3 << (flags&7 + 1)); err != nil {
 			return err
 		}
 	}
+
 	m.head.WriteString("\x21\xff\x0bXMP DataXMP")
 	m.head.Write(m.packet)
 	m.head.WriteByte(1)
 	for i := 255; i >= 0; i-- {
 		m.head.WriteByte(byte(i))
 	}
+
 	m.head.WriteByte(0)
 	return nil
 }
@@ -153,6 +161,7 @@ func (m *xmpWriter) writeWebP() error {
 	if err != nil {
 		return err
 	}
+
 	size := binary.LittleEndian.Uint32(b[4:])
 	var extended []byte
 	switch first := string(b[12:16]); first {
@@ -164,6 +173,7 @@ func (m *xmpWriter) writeWebP() error {
 	default:
 		return errNoRoomForXMP
 	}
+
 	odd := size & 1 // encoders often omit the last padding byte
 	grown := uint64(size) + uint64(odd) + uint64(len(extended)) + 8 + uint64(len(m.packet)+len(m.packet)&1)
 	if grown > 1<<32-2 {
@@ -172,6 +182,7 @@ func (m *xmpWriter) writeWebP() error {
 	if b, err = m.copyBytes(12); err != nil {
 		return err
 	}
+
 	binary.LittleEndian.PutUint32(b[4:], uint32(grown))
 	if extended != nil {
 		m.head.Write(extended)
@@ -180,6 +191,7 @@ func (m *xmpWriter) writeWebP() error {
 	} else {
 		b[8] |= 0x04
 	}
+
 	m.finish = func() {
 		m.tail.Write(make([]byte, odd))
 		m.tail.WriteString("XMP ")
@@ -205,6 +217,7 @@ func webpExtended(chunk []byte) []byte {
 		if chunk[8] != 0x2f {
 			return nil
 		}
+
 		bits := binary.LittleEndian.Uint32(chunk[9:])
 		width = bits&0x3fff + 1
 		height = bits>>14&0x3fff + 1
@@ -215,6 +228,7 @@ func webpExtended(chunk []byte) []byte {
 	if width == 0 || height == 0 {
 		return nil
 	}
+
 	out := append([]byte("VP8X\x0a\x00\x00\x00"), flags, 0, 0, 0)
 	for _, n := range []uint32{width - 1, height - 1} {
 		out = append(out, byte(n), byte(n>>8), byte(n>>16))
@@ -233,6 +247,7 @@ func (m *xmpWriter) writeMP4() error {
 		if !m.boxes.isAtBoxEnd() {
 			return
 		}
+
 		m.tail.Write(binary.BigEndian.AppendUint32(nil, uint32(8+len(isoXMP)+len(m.packet))))
 		m.tail.WriteString("uuid" + isoXMP)
 		m.tail.Write(m.packet)
@@ -255,11 +270,13 @@ func (b *boxTracker) trackBytes(p []byte) {
 			p = p[n:]
 			continue
 		}
+
 		b.head = append(b.head, p[0])
 		p = p[1:]
 		if len(b.head) < 8 {
 			continue
 		}
+
 		size := uint64(binary.BigEndian.Uint32(b.head))
 		if size == 1 && len(b.head) < 16 {
 			continue
@@ -271,6 +288,7 @@ func (b *boxTracker) trackBytes(p []byte) {
 			b.open = true // size 0 (to the end) or invalid
 			return
 		}
+
 		b.left = size - uint64(len(b.head))
 		b.head = nil
 	}
@@ -290,6 +308,7 @@ func (m *xmpWriter) writeWebM() error {
 	if _, err := m.copyBytes(int(header)); err != nil {
 		return err
 	}
+
 	b, err := m.in.Peek(12)
 	if err != nil {
 		return err
@@ -297,6 +316,7 @@ func (m *xmpWriter) writeWebM() error {
 	if binary.BigEndian.Uint32(b) != 0x18538067 {
 		return errNoRoomForXMP
 	}
+
 	width, value, unknown := parseVint(b[4:])
 	grown := value + uint64(len(tags))
 	if width == 0 || !unknown && (value > 1<<50 || grown >= 1<<(7*width)-1) {
@@ -315,6 +335,7 @@ func (m *xmpWriter) writeWebM() error {
 		m.finish = func() { m.tail.Write(tags) }
 		return nil
 	}
+
 	rest := m.in
 	m.in = bufio.NewReader(io.MultiReader(io.LimitReader(rest, int64(value)), bytes.NewReader(tags), rest))
 	return nil
@@ -327,10 +348,12 @@ func (m *xmpWriter) copyElementHeader(id uint32) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	width, value, unknown := parseVint(b[4:])
 	if binary.BigEndian.Uint32(b) != id || width == 0 || unknown || value > 4096 {
 		return 0, errNoRoomForXMP
 	}
+
 	_, err = m.copyBytes(4 + width)
 	return value, err
 }
@@ -344,6 +367,7 @@ func parseVint(b []byte) (width int, value uint64, unknown bool) {
 	if width > 8 || len(b) < width {
 		return 0, 0, false
 	}
+
 	value = uint64(b[0]) & (0xff >> width)
 	for _, c := range b[1:width] {
 		value = value<<8 | uint64(c)

@@ -46,6 +46,7 @@ func (s Statement) Packet() []byte {
 		`<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">` +
 		`<rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"` +
 		` xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" xmlns:atelier="` + namespace + `">`)
+
 	property := func(name, value string) {
 		b.WriteString("<" + name + ">")
 		_ = xml.EscapeText(&b, []byte(value)) // a bytes.Buffer never fails
@@ -55,6 +56,7 @@ func (s Statement) Packet() []byte {
 	if s.Trained {
 		sourceType = trainedMedia
 	}
+
 	property("Iptc4xmpExt:DigitalSourceType", sourceType)
 	property("xmp:CreatorTool", "Atelier")
 	property("xmp:CreateDate", s.Created.UTC().Format(time.RFC3339))
@@ -67,6 +69,7 @@ func (s Statement) Packet() []byte {
 		_ = xml.EscapeText(&b, []byte(truncateText(s.Prompt, maxPrompt)))
 		b.WriteString(`</rdf:li></rdf:Alt></dc:description>`)
 	}
+
 	b.WriteString(`</rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="r"?>`)
 	return b.Bytes()
 }

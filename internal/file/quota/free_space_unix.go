@@ -18,6 +18,7 @@ func FreeSpace(folder string) (int64, error) {
 	if err := syscall.Statfs(folder, &s); err != nil {
 		return 0, err
 	}
+
 	free := saturatingMultiply(s.Bavail, uint64(s.Bsize))
 	if s.Files > 0 {
 		free = min(free, saturatingMultiply(s.Ffree, smallestFile))

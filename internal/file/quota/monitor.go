@@ -71,6 +71,7 @@ func NewMonitor(o Options) *Monitor {
 	if o.Free == nil {
 		o.Free = FreeSpace
 	}
+
 	m := &Monitor{
 		Options: o,
 		stored:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_storage_bytes", Help: "Bytes that all accounts store, deleted files included until they are swept."}),
@@ -79,6 +80,7 @@ func NewMonitor(o Options) *Monitor {
 		disks:   map[string]State{},
 		total:   OK,
 	}
+
 	m.limit.Set(float64(o.Limits.Total))
 	if o.Metrics != nil {
 		o.Metrics.MustRegister(m.stored, m.limit, m.free)
@@ -110,6 +112,7 @@ func (m *Monitor) Look(ctx context.Context) {
 			}
 			continue
 		}
+
 		m.free.WithLabelValues(name).Set(float64(free))
 		m.updateDisk(name, folder, free)
 	}
@@ -125,6 +128,7 @@ func (m *Monitor) Look(ctx context.Context) {
 		}
 		return
 	}
+
 	m.stored.Set(float64(bytes))
 	m.updateTotal(bytes)
 }
@@ -159,6 +163,7 @@ func diskState(before State, free, minFree, warnFree int64) State {
 	if before == Full || before == Low {
 		warnFree += warnFree / 10
 	}
+
 	switch {
 	case free < minFree:
 		return Full

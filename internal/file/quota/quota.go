@@ -47,6 +47,7 @@ func (u Usage) availableBytes() (available int64, reason string) {
 	if u.Limit == 0 {
 		return math.MaxInt64, ""
 	}
+
 	available = u.Limit - u.Used
 	if u.Leaving > u.Limit {
 		return available - (u.Leaving - u.Limit), reasonDeleted
@@ -90,6 +91,7 @@ func (l Limits) Charge(ctx context.Context, tx *sqldb.Tx, accountID string, byte
 	if err := insertAccount(ctx, tx, accountID); err != nil {
 		return err
 	}
+
 	charged, err = chargeAccount(ctx, tx, accountID, bytes, l.Account)
 	if err != nil || charged {
 		return err
@@ -224,6 +226,7 @@ func (l Limits) Fits(ctx context.Context, tx *sqldb.Tx, accountID string, bytes 
 	if err != nil {
 		return 0, err
 	}
+
 	available, _ = u.availableBytes()
 	if available < bytes {
 		return max(available, 0), u.quotaError(bytes)
@@ -236,6 +239,7 @@ func (l Limits) Fits(ctx context.Context, tx *sqldb.Tx, accountID string, bytes 
 	if err != nil {
 		return 0, err
 	}
+
 	left := l.Total - total
 	if left < bytes {
 		return max(left, 0), errTotal
@@ -255,6 +259,7 @@ func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (m
 	if len(accountIDs) == 0 {
 		return all, nil
 	}
+
 	rows, err := accountRows(ctx, tx, accountIDs)
 	if err != nil {
 		return nil, err
@@ -263,6 +268,7 @@ func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (m
 	for _, id := range accountIDs {
 		all[id] = Usage{Limit: l.Account}
 	}
+
 	for _, row := range rows {
 		u := Usage{Used: row.used, Leaving: row.leaving, Limit: l.Account}
 		if row.limit != nil {

@@ -65,6 +65,7 @@ func setLimit(ctx context.Context, tx *sqldb.Tx, accountID string, limit *int64)
 	if err != nil {
 		return nil, err
 	}
+
 	_, err = tx.Exec(ctx, `UPDATE storage_account SET limit_bytes = $2 WHERE account_id = $1`, accountID, limit)
 	return before, err
 }
