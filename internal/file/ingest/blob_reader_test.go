@@ -13,7 +13,7 @@ import (
 	"atelier/internal/file/blob"
 )
 
-func (p place) put(key string, b []byte) {
+func (p fixture) put(key string, b []byte) {
 	p.Helper()
 	if _, err := p.Blobs.Put(p.Context(), key, bytes.NewReader(b)); err != nil {
 		p.Fatal(err)
@@ -22,7 +22,7 @@ func (p place) put(key string, b []byte) {
 
 func TestFileReadsAnywhere(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	const block = 256 << 10
 	for _, size := range []int{0, 1, block - 1, block, block + 1, 12*block + 7} {
 		want := noise(size)
@@ -64,7 +64,7 @@ func noise(n int) []byte {
 
 func TestFileServesManyAtOnce(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	want := noise(4 << 20)
 	p.put("media/aa/x.bin", want)
 	f, err := p.File(t.Context(), "media/aa/x.bin")
@@ -87,7 +87,7 @@ func TestFileServesManyAtOnce(t *testing.T) {
 // A failed read is not remembered as a block.
 func TestFileRecovers(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	want := noise(600 << 10)
 	p.put("media/aa/x.bin", want)
 	f, err := p.File(t.Context(), "media/aa/x.bin")
@@ -107,7 +107,7 @@ func TestFileRecovers(t *testing.T) {
 
 // TestFileKeepsMemorySmall is not parallel: it looks at the whole heap.
 func TestFileKeepsMemorySmall(t *testing.T) {
-	p := open(t)
+	p := newFixture(t)
 	p.put("media/aa/x.bin", noise(32<<20))
 	f, err := p.File(t.Context(), "media/aa/x.bin")
 	if err != nil {

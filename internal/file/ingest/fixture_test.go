@@ -24,14 +24,14 @@ import (
 	"atelier/internal/file/media"
 )
 
-// place is an intake with a store in a folder of its own.
-type place struct {
+// fixture is an ingest pipeline with a store in a folder of its own.
+type fixture struct {
 	*testing.T
 	*ingest.Intake
 	folder string
 }
 
-func open(t *testing.T) place {
+func newFixture(t *testing.T) fixture {
 	t.Helper()
 	folder := t.TempDir()
 	store, err := blob.Open(t.Context(), "file://"+folder, blob.Options{Now: time.Now})
@@ -40,11 +40,11 @@ func open(t *testing.T) place {
 	}
 	t.Cleanup(func() { store.Close() })
 	lab := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
-	return place{t, &ingest.Intake{Blobs: store, Lab: lab}, folder}
+	return fixture{t, &ingest.Intake{Blobs: store, Lab: lab}, folder}
 }
 
-// files gives every file in the folder, unfinished ones too.
-func (p place) files() (all []string) {
+// listFiles gives every file in the folder, unfinished ones too.
+func (p fixture) listFiles() (all []string) {
 	p.Helper()
 	err := filepath.WalkDir(p.folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -58,7 +58,7 @@ func (p place) files() (all []string) {
 	return all
 }
 
-func (p place) read(key string) []byte {
+func (p fixture) readBlob(key string) []byte {
 	p.Helper()
 	b, err := os.ReadFile(filepath.Join(p.folder, "data", key))
 	if err != nil {
@@ -67,7 +67,7 @@ func (p place) read(key string) []byte {
 	return b
 }
 
-func (p place) take(b []byte, w ingest.Want) ingest.Taken {
+func (p fixture) ingestFile(b []byte, w ingest.Want) ingest.Taken {
 	p.Helper()
 	taken, err := p.Take(p.Context(), bytes.NewReader(b), w)
 	if err != nil {
@@ -76,21 +76,21 @@ func (p place) take(b []byte, w ingest.Want) ingest.Taken {
 	return taken
 }
 
-// refused holds an error to a code, and to having left nothing behind.
-func (p place) refused(what string, err error, code fault.Code) *fault.Error {
+// wantFault checks the code of an error, and that no file was left.
+func (p fixture) wantFault(what string, err error, code fault.Code) *fault.Error {
 	p.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != code {
 		p.Errorf("%s: %v, want %s", what, err, code)
 		return fault.New("", "")
 	}
-	if left := p.files(); len(left) != 0 {
+	if left := p.listFiles(); len(left) != 0 {
 		p.Errorf("%s left %v", what, left)
 	}
 	return f
 }
 
-const much = 1 << 30
+const noLimit = 1 << 30
 
 func sum(b []byte) string {
 	s := sha256.Sum256(b)

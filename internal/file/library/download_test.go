@@ -17,14 +17,14 @@ import (
 )
 
 // fetch goes the way of an address: made, opened, located.
-func (w world) fetch(kind library.Kind, id, variant, viewerID string) (library.File, error) {
+func (w fixture) fetch(kind library.Kind, id, variant, viewerID string) (library.File, error) {
 	w.Helper()
 	g, err := w.links.Open(address(w.T, w.links.URL(kind, id, variant, viewerID, "a.png")))
 	w.OK(err)
 	return w.lib.Locate(w.Context(), g)
 }
 
-func (w world) bytes(key string) []byte {
+func (w fixture) bytes(key string) []byte {
 	w.Helper()
 	r, _, err := w.lib.Blobs.Open(w.Context(), key, 0, -1)
 	w.OK(err)
@@ -35,7 +35,7 @@ func (w world) bytes(key string) []byte {
 }
 
 func TestLocate(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(24, 18), []byte("once upon a time")}})
 		w.Exec(`UPDATE tool SET slug = 'fairy-tale'`)
@@ -79,19 +79,19 @@ func TestLocate(t *testing.T) {
 		}
 		for _, nobody := range []string{"", "\x00", ids.New()} {
 			_, err := w.lib.Locate(w.Context(), library.Grant{Kind: library.OfUpload, ID: u.ID, Variant: library.Whole, ViewerID: nobody})
-			w.refused(err, noAddress)
+			w.refused(err, invalidURL)
 		}
 	})
 }
 
 // The address of what was deleted stops working at once.
 func TestDeletedFilesAreNotServed(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(8, 6)}})
 		u := w.upload(anna, anna, "a.png")
-		w.OK(w.lib.Delete(w.Context(), own(anna), r.ids[0]))
-		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
+		w.OK(w.lib.Delete(w.Context(), viewerOf(anna), r.ids[0]))
+		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		gone := func() {
 			w.Helper()
 			for _, variant := range []string{library.Whole, library.Thumb} {
@@ -113,7 +113,7 @@ func TestDeletedFilesAreNotServed(t *testing.T) {
 
 // An address lends the access of the person it was made for, and dies with it.
 func TestAddressesDieWithTheAccess(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert, carl := w.person(), w.person(), w.person()
 		team := w.team(anna, bert)
 		w.team(carl)
@@ -136,34 +136,34 @@ func TestAddressesDieWithTheAccess(t *testing.T) {
 			}
 		}
 		for _, err := range all(carl) {
-			w.refused(err, noAddress)
+			w.refused(err, invalidURL)
 		}
 		_, err := w.fetch(library.OfResult, mine.results[0], library.Whole, bert) // a colleague is no owner
-		w.refused(err, noAddress)
+		w.refused(err, invalidURL)
 
 		w.Do(func(tx *sqldb.Tx) error { return company.RemoveTeamMember(w.Context(), tx, team, bert) })
 		for _, err := range all(bert) {
-			w.refused(err, noAddress)
+			w.refused(err, invalidURL)
 		}
 		w.Exec(`UPDATE person SET suspended = TRUE WHERE id = $1`, anna)
 		for _, err := range all(anna) {
-			w.refused(err, noAddress)
+			w.refused(err, invalidURL)
 		}
 		_, err = w.fetch(library.OfResult, mine.results[0], library.Whole, anna)
-		w.refused(err, noAddress)
+		w.refused(err, invalidURL)
 		w.Exec(`UPDATE person SET suspended = FALSE WHERE id = $1`, anna)
 		for _, err := range all(anna) {
 			w.OK(err)
 		}
 		w.Do(func(tx *sqldb.Tx) error { return company.RemoveTeam(w.Context(), tx, team) })
 		for _, err := range all(anna) {
-			w.refused(err, noAddress)
+			w.refused(err, invalidURL)
 		}
 	})
 }
 
 func TestLivePreviews(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		run := w.pending(anna, anna)
 		_, err := w.fetch(library.OfRun, run, library.Preview, anna)
@@ -175,7 +175,7 @@ func TestLivePreviews(t *testing.T) {
 			w.Errorf("preview = %+v, %v, want %+v", f, err, want)
 		}
 		_, err = w.fetch(library.OfRun, run, library.Preview, bert)
-		w.refused(err, noAddress)
+		w.refused(err, invalidURL)
 		_, err = w.fetch(library.OfRun, run, library.Whole, anna)
 		w.refused(err, noFile)
 		w.OK(w.lib.Blobs.Delete(w.Context(), "preview/a.jpg")) // replaced meanwhile
@@ -190,7 +190,7 @@ func TestLivePreviews(t *testing.T) {
 
 // A name to save under is short, has the right extension and leads nowhere.
 func TestSaveAs(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		taken := w.take(picture(4, 4))
 		taken.Asset.Thumb = ""
@@ -213,7 +213,7 @@ func TestSaveAs(t *testing.T) {
 			one := ingest.Taken{Asset: taken.Asset}
 			one.Asset.ID = ids.New()
 			one.Asset.Blob = ingest.Key(one.Asset.ID, "", "png")
-			u, err := w.lib.AddUpload(w.Context(), own(anna), anna, name, one)
+			u, err := w.lib.AddUpload(w.Context(), viewerOf(anna), anna, name, one)
 			w.OK(err)
 			if f, err := w.fetch(library.OfUpload, u.ID, library.Whole, anna); err != nil || f.Name != want {
 				w.Errorf("%q is saved as %q, %v, want %q", name, f.Name, err, want)
@@ -221,7 +221,7 @@ func TestSaveAs(t *testing.T) {
 		}
 		one := ingest.Taken{Asset: asset.Asset{ID: ids.New(), Type: "IMG", MimeType: "image/jpeg", SHA256: sum(nil)}}
 		one.Asset.Blob = ingest.Key(one.Asset.ID, "", "jpg")
-		u, err := w.lib.AddUpload(w.Context(), own(anna), anna, "cat.JPEG", one)
+		u, err := w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "cat.JPEG", one)
 		w.OK(err)
 		if f, err := w.fetch(library.OfUpload, u.ID, library.Whole, anna); err != nil || f.Name != "cat.jpeg" {
 			w.Errorf("cat.JPEG is saved as %q, %v", f.Name, err)

@@ -31,31 +31,31 @@ import (
 	"atelier/internal/people/company"
 )
 
-// world is a library with a real store. What is in the store is as old as the
-// clock of the world says.
-type world struct {
+// fixture is a library with a real store. Stored files are as old as the
+// clock of the fixture says.
+type fixture struct {
 	dbtest.World
-	lib    *library.Library
-	intake *ingest.Intake
-	folder string
-	links  library.Links
+	lib      *library.Library
+	pipeline *ingest.Intake
+	folder   string
+	links    library.Links
 }
 
-func each(t *testing.T, fn func(w world)) {
+func eachDatabase(t *testing.T, fn func(w fixture)) {
 	t.Helper()
 	dbtest.Worlds(t, slices.Concat(asset.Checks, library.Checks, quota.Checks), func(dw dbtest.World) {
-		w := world{World: dw, folder: dw.TempDir()}
+		w := fixture{World: dw, folder: dw.TempDir()}
 		store, err := blob.Open(dw.Context(), "file://"+w.folder, blob.Options{Now: time.Now})
 		w.OK(err)
 		dw.Cleanup(func() { store.Close() })
 		lab := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
-		w.lib, w.intake = &library.Library{DB: dw.DB, Blobs: store}, &ingest.Intake{Blobs: store, Lab: lab}
+		w.lib, w.pipeline = &library.Library{DB: dw.DB, Blobs: store}, &ingest.Intake{Blobs: store, Lab: lab}
 		w.links = library.Links{Key: []byte("a key of this test"), BaseURL: "https://media.example", Lifetime: 7 * 24 * time.Hour, Now: dw.Now}
 		fn(w)
 	})
 }
 
-func (w world) refused(err error, want *fault.Error) {
+func (w fixture) refused(err error, want *fault.Error) {
 	w.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != want.Code || f.Message != want.Message || f.Details["reason"] != want.Details["reason"] {
@@ -67,29 +67,29 @@ var (
 	noUpload   = fault.New(fault.NotFound, "There is no such upload.")
 	noItem     = fault.New(fault.NotFound, "There is no such library item.")
 	noFile     = fault.New(fault.NotFound, "There is no such file.")
-	noAddress  = fault.New(fault.Forbidden, "This URL is no longer valid. Request a new one.").With("reason", "signature")
+	invalidURL = fault.New(fault.Forbidden, "This URL is no longer valid. Request a new one.").With("reason", "signature")
 	permission = fault.New(fault.Forbidden, "Only the person who created this, or a manager of the team, can delete it.").With("reason", "permission")
 )
 
 // People and tools.
 
-func (w world) person() string {
+func (w fixture) person() string {
 	w.Helper()
 	id := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $2, $2, TRUE, '', 1)`, id, id+"@example.com")
 	return id
 }
 
-func own(personID string) library.Viewer {
+func viewerOf(personID string) library.Viewer {
 	return library.Viewer{PersonID: personID, AccountIDs: []string{personID}}
 }
 
-func in(personID string, accounts ...string) library.Viewer {
+func teamViewer(personID string, accounts ...string) library.Viewer {
 	return library.Viewer{PersonID: personID, AccountIDs: accounts}
 }
 
 // team makes a team of these people.
-func (w world) team(people ...string) string {
+func (w fixture) team(people ...string) string {
 	w.Helper()
 	var id string
 	w.Do(func(tx *sqldb.Tx) error {
@@ -115,7 +115,7 @@ func (w world) team(people ...string) string {
 	return id
 }
 
-func (w world) tool() string {
+func (w fixture) tool() string {
 	w.Helper()
 	id := ids.New()
 	w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ($1, '{}')`, id)
@@ -140,17 +140,17 @@ func picture(width, height int) []byte {
 	return b.Bytes()
 }
 
-func (w world) take(b []byte) ingest.Taken {
+func (w fixture) take(b []byte) ingest.Taken {
 	w.Helper()
-	taken, err := w.intake.Take(w.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: 1 << 30, Text: true})
+	taken, err := w.pipeline.Take(w.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: 1 << 30, Text: true})
 	w.OK(err)
 	w.touch(taken.Asset.Blob, taken.Asset.Thumb)
 	return taken
 }
 
-func (w world) upload(accountID, personID, name string) asset.Upload {
+func (w fixture) upload(accountID, personID, name string) asset.Upload {
 	w.Helper()
-	u, err := w.lib.AddUpload(w.Context(), in(personID, accountID), accountID, name, w.take(picture(16, 9)))
+	u, err := w.lib.AddUpload(w.Context(), teamViewer(personID, accountID), accountID, name, w.take(picture(16, 9)))
 	w.OK(err)
 	return u
 }
@@ -170,7 +170,7 @@ type results struct {
 	assets       []asset.Asset
 }
 
-func (w world) make(m made) (r results) {
+func (w fixture) make(m made) (r results) {
 	w.Helper()
 	if m.tool == "" {
 		m.tool = w.tool()
@@ -200,7 +200,7 @@ func (w world) make(m made) (r results) {
 }
 
 // insert adds a file that is counted.
-func (w world) insert(tx *sqldb.Tx, a asset.Asset) error {
+func (w fixture) insert(tx *sqldb.Tx, a asset.Asset) error {
 	if err := asset.Insert(w.Context(), tx, a); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (w world) insert(tx *sqldb.Tx, a asset.Asset) error {
 }
 
 // run writes the row of a run, pending or ended.
-func (w world) run(id, libraryID string, m made) {
+func (w fixture) run(id, libraryID string, m made) {
 	w.Helper()
 	status := m.status
 	if status == "" {
@@ -239,7 +239,7 @@ func (w world) run(id, libraryID string, m made) {
 }
 
 // pending makes a run that waits, and works on files.
-func (w world) pending(account, person string, assets ...string) string {
+func (w fixture) pending(account, person string, assets ...string) string {
 	w.Helper()
 	id := uuid.NewString()
 	w.run(id, ids.New(), made{account: account, person: person, tool: w.tool(), inputs: "{}", status: "pending"})
@@ -250,7 +250,7 @@ func (w world) pending(account, person string, assets ...string) string {
 }
 
 // end ends a pending run without results.
-func (w world) end(run string) {
+func (w fixture) end(run string) {
 	w.Helper()
 	w.Exec(`UPDATE run SET status = 'cancelled', stage = NULL, finished = 1, tokens_charged = 0, allowance_used = 0 WHERE id = $1`, run)
 }
@@ -258,7 +258,7 @@ func (w world) end(run string) {
 // The store.
 
 // touch makes values as old as the clock of the world says.
-func (w world) touch(keys ...string) {
+func (w fixture) touch(keys ...string) {
 	w.Helper()
 	for _, key := range keys {
 		if key != "" {
@@ -268,19 +268,19 @@ func (w world) touch(keys ...string) {
 }
 
 // put stores a value that no row names.
-func (w world) put(key string) {
+func (w fixture) put(key string) {
 	w.Helper()
 	_, err := w.lib.Blobs.Put(w.Context(), key, strings.NewReader(key))
 	w.OK(err)
 	w.touch(key)
 }
 
-func (w world) keys() []string {
+func (w fixture) keys() []string {
 	w.Helper()
 	return blobtest.Keys(w.T, w.lib.Blobs, "")
 }
 
-func (w world) has(key string) bool {
+func (w fixture) has(key string) bool {
 	w.Helper()
 	_, err := w.lib.Blobs.Stat(w.Context(), key)
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {

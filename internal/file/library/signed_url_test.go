@@ -39,8 +39,8 @@ func address(t *testing.T, text string) (kind library.Kind, id, variant string, 
 func refusedAddress(t *testing.T, what string, g library.Grant, err error) {
 	t.Helper()
 	f, ok := err.(*fault.Error)
-	if !ok || f.Code != fault.Forbidden || f.Message != noAddress.Message || f.Details["reason"] != "signature" || g != (library.Grant{}) {
-		t.Errorf("%s: %+v, %v, want %v", what, g, err, noAddress)
+	if !ok || f.Code != fault.Forbidden || f.Message != invalidURL.Message || f.Details["reason"] != "signature" || g != (library.Grant{}) {
+		t.Errorf("%s: %+v, %v, want %v", what, g, err, invalidURL)
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 // TestHeldFilesStay keeps the bytes of files that nobody has any more for as
 // long as somebody copies them.
 func TestHeldFilesStay(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		u := w.upload(anna, anna, "a")
-		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
+		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		first, err := library.HoldFiles(w.Context(), w.DB)
 		w.OK(err)
 		second, err := library.HoldFiles(w.Context(), w.DB)
@@ -46,10 +46,10 @@ func TestHeldFilesStay(t *testing.T) {
 // TestHoldsEnd lets the hold of a process that died end by itself, and tells one
 // that lived on.
 func TestHoldsEnd(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		u := w.upload(anna, anna, "a")
-		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
+		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		hold, err := library.HoldFiles(w.Context(), w.DB)
 		w.OK(err)
 		w.Pass(2 * time.Hour)
@@ -65,7 +65,7 @@ func TestHoldsEnd(t *testing.T) {
 
 // TestHoldsOfACopy are none.
 func TestHoldsOfACopy(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		hold, err := library.HoldFiles(w.Context(), w.DB)
 		w.OK(err)
 		w.Do(func(tx *sqldb.Tx) error { return library.ForgetHolds(w.Context(), tx) })

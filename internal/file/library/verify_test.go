@@ -12,7 +12,7 @@ import (
 )
 
 func TestVerifyFiles(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		fine, flipped, short, missing, thumbless := w.upload(anna, anna, "a"), w.upload(anna, anna, "b"), w.upload(anna, anna, "c"), w.upload(anna, anna, "d"), w.upload(anna, anna, "e")
 		problems := func() (all []string) {
@@ -54,7 +54,7 @@ func TestVerifyFiles(t *testing.T) {
 }
 
 func TestChecksFind(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(3, 3), picture(3, 3)}})
 		u := w.upload(anna, anna, "a")
