@@ -169,6 +169,6 @@ var Checks = []sqldb.Check{
 	{Name: "every tool has its version", Query: `
 		SELECT 'tool ' || id FROM tool
 		WHERE NOT EXISTS (SELECT 1 FROM tool_version v WHERE v.hash = tool.hash AND v.definition = tool.definition)`},
-	{Name: "a tool was not updated before it was made", Query: `
+	{Name: "a tool was not updated before it was created", Query: `
 		SELECT 'tool ' || id FROM tool WHERE updated < created`},
 }

@@ -124,6 +124,6 @@ var Checks = []sqldb.Check{
 		SELECT 'upload ' || u.id FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.deleted IS NULL AND a.gone IS NOT NULL`},
 	{Name: "a file has a key and a SHA-256", Query: `
 		SELECT 'asset ' || id FROM asset WHERE blob = '' OR length(sha256) <> 64 OR sha256 <> lower(sha256)`},
-	{Name: "a file's sizes are above nothing", Query: `
+	{Name: "a file's dimensions and duration are positive", Query: `
 		SELECT 'asset ' || id FROM asset WHERE width <= 0 OR height <= 0 OR duration_ms <= 0 OR (width IS NULL) <> (height IS NULL)`},
 }

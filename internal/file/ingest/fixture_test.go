@@ -39,8 +39,8 @@ func newFixture(t *testing.T) fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	lab := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
-	return fixture{t, &ingest.Intake{Blobs: store, Lab: lab}, folder}
+	analyzer := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
+	return fixture{t, &ingest.Intake{Blobs: store, Lab: analyzer}, folder}
 }
 
 // listFiles gives every file in the folder, unfinished ones too.
@@ -69,11 +69,11 @@ func (p fixture) readBlob(key string) []byte {
 
 func (p fixture) ingestFile(b []byte, w ingest.Want) ingest.Taken {
 	p.Helper()
-	taken, err := p.Take(p.Context(), bytes.NewReader(b), w)
+	stored, err := p.Take(p.Context(), bytes.NewReader(b), w)
 	if err != nil {
 		p.Fatal(err)
 	}
-	return taken
+	return stored
 }
 
 // wantFault checks the code of an error, and that no file was left.

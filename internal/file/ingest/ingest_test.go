@@ -39,22 +39,22 @@ func TestTake(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := newFixture(t)
-			taken := p.ingestFile(c.bytes, ingest.Want{MaxBytes: int64(len(c.bytes))})
-			a := taken.Asset
+			stored := p.ingestFile(c.bytes, ingest.Want{MaxBytes: int64(len(c.bytes))})
+			a := stored.Asset
 			if a.Type != string(c.kind) || a.MimeType != c.mime || a.Width != c.width || a.Height != c.height || a.Duration != c.duration || a.AccountID != "" {
 				t.Errorf("asset = %+v", a)
 			}
 			if want := regexp.MustCompile(`^media/(..)/` + a.ID + `\.` + c.ext + `$`); !want.MatchString(a.Blob) || a.Blob[6:8] != a.ID[:2] {
 				t.Errorf("key = %q of %q", a.Blob, a.ID)
 			}
-			if taken.RawSHA256 != sum(c.bytes) || taken.RawSize != int64(len(c.bytes)) {
-				t.Errorf("raw = %s, %d bytes, want what was sent", taken.RawSHA256, taken.RawSize)
+			if stored.RawSHA256 != sum(c.bytes) || stored.RawSize != int64(len(c.bytes)) {
+				t.Errorf("raw = %s, %d bytes, want what was sent", stored.RawSHA256, stored.RawSize)
 			}
-			stored := p.readBlob(a.Blob)
-			if a.SHA256 != sum(stored) || a.Size != int64(len(stored)) {
+			content := p.readBlob(a.Blob)
+			if a.SHA256 != sum(content) || a.Size != int64(len(content)) {
 				t.Errorf("sum and size are not those of the stored bytes")
 			}
-			if changed := !bytes.Equal(stored, c.bytes); changed != c.changed || bytes.Contains(stored, []byte("GPS")) {
+			if changed := !bytes.Equal(content, c.bytes); changed != c.changed || bytes.Contains(content, []byte("GPS")) {
 				t.Errorf("changed = %v, want %v, and no place", changed, c.changed)
 			}
 			if (a.Thumb != "") != c.thumb || (a.Blurhash != "") != c.thumb {
@@ -72,7 +72,7 @@ func TestTake(t *testing.T) {
 			if all := p.listFiles(); len(all) != want {
 				t.Errorf("files = %v, want %d", all, want)
 			}
-			p.Drop(t.Context(), taken)
+			p.Drop(t.Context(), stored)
 			if all := p.listFiles(); len(all) != 0 {
 				t.Errorf("after Drop there are %v", all)
 			}
@@ -87,15 +87,15 @@ func TestBare(t *testing.T) {
 	p := newFixture(t)
 	bare := ingest.Want{MaxBytes: noLimit, Bare: true}
 	for mime, b := range map[string][]byte{"image/png": pngBytes(640, 360), "image/jpeg": jpegBytes(640, 360), "image/gif": gifBytes(640, 360)} {
-		taken := p.ingestFile(b, bare)
-		a := taken.Asset
+		stored := p.ingestFile(b, bare)
+		a := stored.Asset
 		if a.MimeType != mime || a.Width != 640 || a.Height != 360 || a.Thumb != "" || a.Blurhash != "" || a.PictureBytes != 0 {
 			t.Errorf("%s: asset = %+v", mime, a)
 		}
-		if stored := p.readBlob(a.Blob); a.SHA256 != sum(stored) || bytes.Contains(stored, []byte("GPS")) {
+		if content := p.readBlob(a.Blob); a.SHA256 != sum(content) || bytes.Contains(content, []byte("GPS")) {
 			t.Errorf("%s: the stored bytes are others, or tell the place", mime)
 		}
-		p.Drop(t.Context(), taken)
+		p.Drop(t.Context(), stored)
 	}
 	sound := p.ingestFile(wavBytes(88200), bare)
 	if sound.Asset.Duration != time.Second {
@@ -305,15 +305,15 @@ func TestText(t *testing.T) {
 	long := strings.Repeat("zwölf Boxkämpfer 😀\n", 2000)
 	for name, text := range map[string]string{"short": "a", "lines": "a\r\n\tb\n", "long": long, "markup": "<b>no page</b>"} {
 		for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)), iotest.DataErrReader(strings.NewReader(text))} {
-			taken, err := p.Take(t.Context(), r, want)
+			stored, err := p.Take(t.Context(), r, want)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if a := taken.Asset; a.Type != "TEXT" || a.MimeType != "text/plain" || !strings.HasSuffix(a.Blob, ".txt") || string(p.readBlob(a.Blob)) != text || a.SHA256 != sum([]byte(text)) {
+			if a := stored.Asset; a.Type != "TEXT" || a.MimeType != "text/plain" || !strings.HasSuffix(a.Blob, ".txt") || string(p.readBlob(a.Blob)) != text || a.SHA256 != sum([]byte(text)) {
 				t.Errorf("%s: asset = %+v", name, a)
 			}
-			p.Drop(t.Context(), taken)
+			p.Drop(t.Context(), stored)
 		}
 	}
 	for _, c := range []struct {
@@ -344,9 +344,9 @@ func TestLongStreamsKeepMemorySmall(t *testing.T) {
 	r := io.MultiReader(bytes.NewReader(wavHeader(size)), io.LimitReader(&endless{from: []byte{1, 2, 3, 4, 5}}, size))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	taken, err := p.Take(t.Context(), r, ingest.Want{MaxBytes: noLimit})
-	if err != nil || taken.Asset.Size != size+44 || taken.RawSize != size+44 {
-		t.Fatalf("take = %+v, %v", taken, err)
+	stored, err := p.Take(t.Context(), r, ingest.Want{MaxBytes: noLimit})
+	if err != nil || stored.Asset.Size != size+44 || stored.RawSize != size+44 {
+		t.Fatalf("take = %+v, %v", stored, err)
 	}
 	runtime.ReadMemStats(&after)
 	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 16 {

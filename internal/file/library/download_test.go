@@ -192,8 +192,8 @@ func TestLivePreviews(t *testing.T) {
 func TestSaveAs(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
 		anna := w.person()
-		taken := w.take(picture(4, 4))
-		taken.Asset.Thumb = ""
+		stored := w.ingestFile(picture(4, 4))
+		stored.Asset.Thumb = ""
 		for name, want := range map[string]string{
 			"cat.png":                     "cat.png",
 			"cat":                         "cat.png",
@@ -210,7 +210,7 @@ func TestSaveAs(t *testing.T) {
 			strings.Repeat("x", 5000):     strings.Repeat("x", 100) + ".png",
 			strings.Repeat("é", 200) + "": strings.Repeat("é", 100) + ".png",
 		} {
-			one := ingest.Taken{Asset: taken.Asset}
+			one := ingest.Taken{Asset: stored.Asset}
 			one.Asset.ID = ids.New()
 			one.Asset.Blob = ingest.Key(one.Asset.ID, "", "png")
 			u, err := w.lib.AddUpload(w.Context(), viewerOf(anna), anna, name, one)

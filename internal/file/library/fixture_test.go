@@ -48,8 +48,8 @@ func eachDatabase(t *testing.T, fn func(w fixture)) {
 		store, err := blob.Open(dw.Context(), "file://"+w.folder, blob.Options{Now: time.Now})
 		w.OK(err)
 		dw.Cleanup(func() { store.Close() })
-		lab := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
-		w.lib, w.pipeline = &library.Library{DB: dw.DB, Blobs: store}, &ingest.Intake{Blobs: store, Lab: lab}
+		analyzer := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
+		w.lib, w.pipeline = &library.Library{DB: dw.DB, Blobs: store}, &ingest.Intake{Blobs: store, Lab: analyzer}
 		w.links = library.Links{Key: []byte("a key of this test"), BaseURL: "https://media.example", Lifetime: 7 * 24 * time.Hour, Now: dw.Now}
 		fn(w)
 	})
@@ -140,17 +140,17 @@ func picture(width, height int) []byte {
 	return b.Bytes()
 }
 
-func (w fixture) take(b []byte) ingest.Taken {
+func (w fixture) ingestFile(b []byte) ingest.Taken {
 	w.Helper()
-	taken, err := w.pipeline.Take(w.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: 1 << 30, Text: true})
+	stored, err := w.pipeline.Take(w.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: 1 << 30, Text: true})
 	w.OK(err)
-	w.touch(taken.Asset.Blob, taken.Asset.Thumb)
-	return taken
+	w.touch(stored.Asset.Blob, stored.Asset.Thumb)
+	return stored
 }
 
 func (w fixture) upload(accountID, personID, name string) asset.Upload {
 	w.Helper()
-	u, err := w.lib.AddUpload(w.Context(), teamViewer(personID, accountID), accountID, name, w.take(picture(16, 9)))
+	u, err := w.lib.AddUpload(w.Context(), teamViewer(personID, accountID), accountID, name, w.ingestFile(picture(16, 9)))
 	w.OK(err)
 	return u
 }
@@ -181,7 +181,7 @@ func (w fixture) make(m made) (r results) {
 	r.run, r.library = uuid.NewString(), ids.New()
 	w.run(r.run, r.library, m)
 	for i, b := range m.files {
-		a := w.take(b).Asset
+		a := w.ingestFile(b).Asset
 		a.AccountID, a.Created = m.account, w.Now()
 		id := uuid.NewString()
 		w.Do(func(tx *sqldb.Tx) error {

@@ -28,11 +28,11 @@ func (w fixture) total() int64 {
 func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
 		const accounts, each, fit, fitTotal = 6, 12, 4, 17
-		taken := make([]ingest.Taken, accounts*each)
-		for i := range taken {
-			taken[i] = w.take(picture(8, 8))
+		files := make([]ingest.Taken, accounts*each)
+		for i := range files {
+			files[i] = w.ingestFile(picture(8, 8))
 			// All of one size, so that it is known how many fit.
-			taken[i].Asset.Size, taken[i].Asset.PictureBytes = 1000, 24
+			files[i].Asset.Size, files[i].Asset.PictureBytes = 1000, 24
 		}
 		limits := quota.Limits{Account: fit*1024 + 1000, Total: fitTotal*1024 + 1023}
 		w.lib.Storage = limits
@@ -43,22 +43,22 @@ func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 			people[i] = w.person()
 		}
 
-		errs := make([]error, len(taken))
-		dbtest.Together(len(taken), func(i int) {
+		errs := make([]error, len(files))
+		dbtest.Together(len(files), func(i int) {
 			who := people[i%accounts]
-			_, errs[i] = nodes[i/accounts%2].AddUpload(w.Context(), viewerOf(who), who, "x", taken[i])
+			_, errs[i] = nodes[i/accounts%2].AddUpload(w.Context(), viewerOf(who), who, "x", files[i])
 		})
 
-		stored := 0
+		added := 0
 		for _, err := range errs {
 			if err == nil {
-				stored++
+				added++
 			} else if !fault.Is(err, fault.StorageQuotaExceeded) {
 				t.Errorf("error = %v, want StorageQuotaExceeded", err)
 			}
 		}
-		if stored != fitTotal || w.total() != fitTotal*1024 {
-			t.Errorf("%d uploads with %d bytes, want %d", stored, w.total(), fitTotal)
+		if added != fitTotal || w.total() != fitTotal*1024 {
+			t.Errorf("%d uploads with %d bytes, want %d", added, w.total(), fitTotal)
 		}
 		for _, id := range people {
 			if u := w.usage(id); u.Used > fit*1024 {
@@ -71,10 +71,10 @@ func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 		for _, n := range nodes {
 			n.Storage = limits
 		}
-		dbtest.Together(len(taken), func(i int) {
+		dbtest.Together(len(files), func(i int) {
 			if errs[i] != nil {
 				who := people[i%accounts]
-				nodes[i/accounts%2].AddUpload(w.Context(), viewerOf(who), who, "x", taken[i])
+				nodes[i/accounts%2].AddUpload(w.Context(), viewerOf(who), who, "x", files[i])
 			}
 		})
 		for _, id := range people {
@@ -90,14 +90,14 @@ func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 func TestDeletionFreesTheQuota(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
 		anna := w.person()
-		taken := func() ingest.Taken {
-			one := w.take(picture(8, 8))
+		stored := func() ingest.Taken {
+			one := w.ingestFile(picture(8, 8))
 			one.Asset.Size, one.Asset.PictureBytes = 900, 100
 			return one
 		}
 		w.lib.Storage.Account = 2000
 		add := func() (string, error) {
-			u, err := w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "x", taken())
+			u, err := w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "x", stored())
 			return u.ID, err
 		}
 		wantReason := func(err error, reason string) {

@@ -270,6 +270,6 @@ var Checks = []sqldb.Check{
 	{Name: "the files of a pending run are there", Query: `
 		SELECT 'run ' || n.id FROM run n JOIN run_input i ON i.run_id = n.id JOIN asset a ON a.id = i.asset_id
 		WHERE n.status = 'pending' AND a.gone IS NOT NULL`},
-	{Name: "a file is brought or made, not both", Query: `
+	{Name: "a file is an upload or a result, not both", Query: `
 		SELECT 'asset ' || u.asset_id FROM upload u JOIN result r ON r.asset_id = u.asset_id`},
 }

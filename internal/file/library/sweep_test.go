@@ -113,7 +113,7 @@ func TestSweepSparesPendingRuns(t *testing.T) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(9, 9)}})
 		u := w.upload(anna, anna, "a")
-		sent := w.take(picture(9, 9)).Asset // with the request itself
+		sent := w.ingestFile(picture(9, 9)).Asset // with the request itself
 		sent.AccountID, sent.Created = anna, w.Now()
 		w.Do(func(tx *sqldb.Tx) error { return w.insert(tx, sent) })
 		run := w.pending(anna, anna, r.assets[0].ID, u.Asset.ID, sent.ID)
@@ -175,8 +175,8 @@ func TestOrphans(t *testing.T) {
 			w.Exec(`UPDATE run SET preview = $2 WHERE id = $1`, run, key)
 		}
 		w.end(ended)
-		lost := w.take(picture(9, 9)).Asset // nobody committed a row
-		stranger := r.assets[0].ID          // bears the name of a file that is not its own
+		lost := w.ingestFile(picture(9, 9)).Asset // nobody committed a row
+		stranger := r.assets[0].ID                // bears the name of a file that is not its own
 		orphans := []string{lost.Blob, lost.Thumb, odd.Asset.Blob, odd.Asset.Thumb, "preview/left.jpg", "preview/" + ended + "/1-1.jpg",
 			"media/xx/junk", "media/xx/" + ids.New() + ".png", "media/" + stranger[:2] + "/" + stranger + "-old.png"}
 		for _, key := range orphans[4:] {

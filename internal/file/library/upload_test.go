@@ -18,11 +18,11 @@ import (
 func TestUploads(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
 		anna := w.person()
-		taken := w.take(picture(16, 9))
-		u, err := w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "cat.png", taken)
+		stored := w.ingestFile(picture(16, 9))
+		u, err := w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "cat.png", stored)
 		w.OK(err)
 		if u.PersonID != anna || u.AccountID != anna || u.Name != "cat.png" || !u.Created.Equal(w.Now()) || u.Asset.AccountID != anna ||
-			u.Asset.Width != 16 || u.Asset.SHA256 != taken.Asset.SHA256 || !ids.Valid(u.ID) {
+			u.Asset.Width != 16 || u.Asset.SHA256 != stored.Asset.SHA256 || !ids.Valid(u.ID) {
 			w.Errorf("upload = %+v", u)
 		}
 		if got, err := w.lib.Upload(w.Context(), viewerOf(anna), anna, u.ID); err != nil || got != u {
@@ -55,7 +55,7 @@ func TestUploadsStayInTheSelectedAccount(t *testing.T) {
 			if all, err := w.lib.Uploads(w.Context(), v, anna, nil, 10); !fault.Is(err, fault.Forbidden) || len(all) != 0 {
 				w.Errorf("list = %v, %v", all, err)
 			}
-			if _, err := w.lib.AddUpload(w.Context(), v, anna, "x", w.take(picture(2, 2))); !fault.Is(err, fault.Forbidden) {
+			if _, err := w.lib.AddUpload(w.Context(), v, anna, "x", w.ingestFile(picture(2, 2))); !fault.Is(err, fault.Forbidden) {
 				w.Errorf("add = %v, want a refusal", err)
 			}
 		}
@@ -199,10 +199,10 @@ func TestOddNames(t *testing.T) {
 func TestATakenFileHasOneOwner(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
 		anna := w.person()
-		taken := w.take(picture(4, 4))
+		stored := w.ingestFile(picture(4, 4))
 		errs := make([]error, 4)
 		dbtest.Together(len(errs), func(i int) {
-			_, errs[i] = w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "x", taken)
+			_, errs[i] = w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "x", stored)
 		})
 		fine := 0
 		for _, err := range errs {

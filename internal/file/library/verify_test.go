@@ -81,7 +81,7 @@ func TestChecksFind(t *testing.T) {
 			{"a run that failed or was cancelled has no results", `UPDATE result SET run_id = $2 WHERE run_id = $1`, []any{r.run, cancelled}},
 			{"a run works on files of its own account", `UPDATE run SET account_id = $2 WHERE id = $1`, []any{run, bert}},
 			{"the files of a pending run are there", `UPDATE asset SET gone = 5 WHERE id = $1`, []any{u.Asset.ID}},
-			{"a file is brought or made, not both", `UPDATE result SET asset_id = $2 WHERE id = $1`, []any{r.results[0], spare.Asset.ID}},
+			{"a file is an upload or a result, not both", `UPDATE result SET asset_id = $2 WHERE id = $1`, []any{r.results[0], spare.Asset.ID}},
 		} {
 			if found := w.Damage(library.Checks, c.damage, c.args...); !found[c.check] {
 				w.Errorf("after %s the checks found %v, want %q", c.damage, found, c.check)

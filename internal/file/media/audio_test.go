@@ -110,7 +110,7 @@ type sample struct {
 	typ        media.Type
 }
 
-// samples are files that must be taken. Nobody changes them.
+// samples are files that must be accepted. Tests do not change them.
 var samples = sync.OnceValue(func() []sample {
 	return []sample{
 		{"jpeg", jpegOf(flag(40, 20)), "image/jpeg", media.Image},

@@ -55,7 +55,7 @@ func nested(kind string, depth int) string {
 	return s
 }
 
-// hostile are files that must not be taken. Nobody changes them.
+// hostile are files that must be rejected. Tests do not change them.
 var hostile = sync.OnceValue(func() map[string]string {
 	good := map[string]string{}
 	for _, s := range samples() {
@@ -235,7 +235,7 @@ func raced() bool {
 // TestHostileFilesAreRefused runs alone: it watches the memory and the time of
 // the whole process.
 func TestHostileFilesAreRefused(t *testing.T) {
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	most := time.Second
 	if raced() {
 		most *= 10
@@ -252,7 +252,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 			cleaned, err = clean(f, file)
 			copied = 6 * len(cleaned) // what the test itself holds
 			if err == nil {
-				_, err = examine(lab, f, cleaned)
+				_, err = examine(analyzer, f, cleaned)
 			}
 		}
 		took := spent(t) - start
@@ -271,7 +271,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 
 func TestCutFilesAreRefused(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	for _, s := range samples() {
 		// Of these the end cannot be told from the structure alone.
 		loose := strings.Contains(s.name, "mp3") || s.name == "flac" || s.name == "vorbis" || s.name == "opus" || s.name == "webm stream"
@@ -279,7 +279,7 @@ func TestCutFilesAreRefused(t *testing.T) {
 			if n == len(s.file)-len(box("uuid", "SECRET")) && s.typ == media.Image || s.name == "photo" && n >= len(s.file)-len("SECRET trailer") {
 				continue // a whole file, of which something was cut that goes anyway
 			}
-			_, _, err := admit(lab, s.file[:n])
+			_, _, err := admit(analyzer, s.file[:n])
 			if err == nil && !loose || err != nil && !fault.Is(err, fault.Invalid) {
 				t.Errorf("%s cut to %d of %d bytes: %v", s.name, n, len(s.file), err)
 			}
@@ -289,7 +289,7 @@ func TestCutFilesAreRefused(t *testing.T) {
 
 func TestChangedBytesNeverPanic(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{Pixels: 1e6})
+	analyzer := media.NewLab(media.Limits{Pixels: 1e6})
 	for i, s := range samples() {
 		random := rand.New(rand.NewPCG(7, uint64(i)))
 		for range 80 {
@@ -297,7 +297,7 @@ func TestChangedBytesNeverPanic(t *testing.T) {
 			for range 1 + random.IntN(4) {
 				b[random.IntN(min(len(b), 600))] = byte(random.IntN(256))
 			}
-			if _, _, err := admit(lab, string(b)); err != nil && !fault.Is(err, fault.Invalid) {
+			if _, _, err := admit(analyzer, string(b)); err != nil && !fault.Is(err, fault.Invalid) {
 				t.Errorf("%s: %v", s.name, err)
 			}
 		}
@@ -306,15 +306,15 @@ func TestChangedBytesNeverPanic(t *testing.T) {
 
 func TestDamageInsideIsFound(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	file := pngOf(flag(300, 300))
 	b := []byte(file)
 	b[len(b)/2] ^= 0x55
-	check(t, "a bit of a png", lab, string(b), "The picture is damaged or incomplete.")
+	check(t, "a bit of a png", analyzer, string(b), "The picture is damaged or incomplete.")
 	file = jpegOf(flag(300, 300))
-	check(t, "half of a jpeg", lab, file[:len(file)/2]+"\xff\xd9", "The picture is damaged or incomplete.")
-	check(t, "a jpeg without tables", lab, strings.ReplaceAll(file, "\xff\xc4", "\xff\xfe"), "The picture is damaged or incomplete.")
+	check(t, "half of a jpeg", analyzer, file[:len(file)/2]+"\xff\xd9", "The picture is damaged or incomplete.")
+	check(t, "a jpeg without tables", analyzer, strings.ReplaceAll(file, "\xff\xc4", "\xff\xfe"), "The picture is damaged or incomplete.")
 	file = gifOf(1)
 	at := strings.Index(file, "\x2c\x00\x00\x00\x00") + 10
-	check(t, "a gif with bad codes", lab, file[:at]+"\x02\x02\xff\xff\x00\x3b", "The picture is damaged or incomplete.")
+	check(t, "a gif with bad codes", analyzer, file[:at]+"\x02\x02\xff\xff\x00\x3b", "The picture is damaged or incomplete.")
 }

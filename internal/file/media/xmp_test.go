@@ -26,14 +26,14 @@ func mark(f media.Format, r io.Reader, with string) (string, error) {
 // packet is there once, and cleaning takes it away again.
 func TestMarkedFilesAreWhole(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	for _, s := range samples() {
 		f, _ := sniff(s.file)
 		plain, err := clean(f, s.file)
 		if err != nil {
 			continue // which other tests are about
 		}
-		before, err := examine(lab, f, plain)
+		before, err := examine(analyzer, f, plain)
 		if err != nil {
 			continue
 		}
@@ -60,7 +60,7 @@ func TestMarkedFilesAreWhole(t *testing.T) {
 		if again, ok := sniff(marked); !ok || again != f {
 			t.Errorf("%s: is no %s any more", s.name, f.Ext)
 		}
-		after, err := examine(lab, f, marked)
+		after, err := examine(analyzer, f, marked)
 		if err != nil {
 			t.Errorf("%s: marked, it is broken: %v", s.name, err)
 		}
