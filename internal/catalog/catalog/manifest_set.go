@@ -75,11 +75,13 @@ const (
 
 // Set is the desired content of the catalog from some sources.
 type Set struct {
+	// Problems are errors in manifests. The items that they concern are not applied.
 	Problems []Problem
 	// Warnings are probable mistakes: remarks on tools, and files that are
 	// ignored. They do not change what is applied.
 	Warnings []Problem
-	Assets   map[Asset][]byte
+	// Assets are the pictures that the manifests refer to, by digest.
+	Assets map[Asset][]byte
 
 	tools, tags, kits map[string]entry
 	sources           []Source

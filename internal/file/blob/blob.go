@@ -30,8 +30,10 @@ import (
 )
 
 var (
+	// ErrNotFound is returned for a key that does not exist.
 	ErrNotFound = errors.New("blob not found")
-	ErrBadKey   = errors.New("bad blob key")
+	// ErrBadKey is returned for a key that does not follow the rules of the package.
+	ErrBadKey = errors.New("bad blob key")
 )
 
 // defaultUnfinishedMaxAge is the age at which an unfinished Put counts as
@@ -55,6 +57,7 @@ type Store interface {
 	// ctx must stay valid until the reader is closed.
 	Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, Info, error)
 
+	// Stat describes the value of a key.
 	Stat(ctx context.Context, key string) (Info, error)
 
 	// Delete removes the key permanently. A missing key is not an error.
@@ -98,7 +101,9 @@ type Options struct {
 	// Leftovers is the age at which an unfinished Put counts as abandoned; 0
 	// means one hour.
 	Leftovers time.Duration
-	Now       func() time.Time
+
+	// Now returns the current time.
+	Now func() time.Time
 
 	// Unsynced skips fsync in a folder; the caller makes the files durable, for
 	// example many at once.
