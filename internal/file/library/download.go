@@ -6,7 +6,6 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
-	"atelier/internal/base/sqldb"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/blob"
 	"atelier/internal/people/company"
@@ -154,45 +153,4 @@ func (l *Library) findPicture(ctx context.Context, key, name string) (File, erro
 		Name:     name,
 		Inline:   inlineTypes[info.ContentType],
 	}, err
-}
-
-// suspended is true if the person $2 is suspended or does not exist.
-const suspended = `coalesce((SELECT p.suspended FROM person p WHERE p.id = $2), TRUE)`
-
-const storedColumns = suspended + `, a.mime_type, a.size_bytes, a.sha256, a.blob, a.thumb, a.preview`
-
-func (s *storedFile) scanTargets(first ...any) []any {
-	a := &s.asset
-	return append(first, &s.suspended, &a.MimeType, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
-}
-
-func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
-	err = db.QueryRow(ctx, `
-		SELECT u.account_id, u.deleted IS NOT NULL OR a.gone IS NOT NULL, u.name, `+storedColumns+`
-		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.name)...)
-	return s, err
-}
-
-func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
-	err = db.QueryRow(ctx, `
-		SELECT r.account_id, r.deleted IS NOT NULL OR a.gone IS NOT NULL, coalesce(t.slug, 'result'), `+storedColumns+`
-		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.id = $1`, id, viewerID).
-		Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.tool)...)
-	return s, err
-}
-
-// storedInput returns an input file of a run. The file is available only while
-// such a run is pending.
-func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
-	err = db.QueryRow(ctx, `
-		SELECT a.account_id, a.gone IS NOT NULL OR NOT EXISTS (
-			SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = a.id AND n.status = 'pending'), `+storedColumns+`
-		FROM asset a WHERE a.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable)...)
-	return s, err
-}
-
-func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
-	err = db.QueryRow(ctx, `SELECT account_id, status <> 'pending', preview, `+suspended+` FROM run WHERE id = $1`, id, viewerID).
-		Scan(&s.accountID, &s.unavailable, &s.asset.Preview, &s.suspended)
-	return s, err
 }

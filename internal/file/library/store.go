@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -245,6 +246,274 @@ func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, er
 			err = row.Scan(&a.ID, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
 			return a, err
 		})
+}
+
+// AllKept returns at most limit results of a person's own account, including
+// texts, in the order in which their runs were created.
+func AllKept(ctx context.Context, tx *sqldb.Tx, personID string, after KeptPlace, limit int) ([]Kept, error) {
+	return sqldb.All(ctx, tx, `
+		SELECT n.created, n.id, n.library_id, n.tool_id, r.place, r.id, r.created, a.type, a.mime_type, a.size_bytes, a.sha256,
+			coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blob, a.gone IS NOT NULL, r.note,
+			EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = $1 AND f.result_id = r.id)
+		FROM run n JOIN result r ON r.run_id = n.id JOIN asset a ON a.id = r.asset_id
+		WHERE n.account_id = $1 AND r.deleted IS NULL AND (n.created, n.id) >= ($2, $3) AND (n.created, n.id, r.place) > ($2, $3, $4)
+		ORDER BY n.created, n.id, r.place LIMIT $5`,
+		[]any{personID, after.created.UnixMicro(), after.runID, after.place, int64(limit)}, func(row sqldb.Scanner) (k Kept, err error) {
+			var started, created sqldb.Time
+			var library string
+			var ms int64
+			err = row.Scan(&started, &k.RequestID, &library, &k.ToolID, &k.Place.place, &k.ResultID, &created, &k.Asset.Type, &k.Asset.MimeType, &k.Asset.Size, &k.Asset.SHA256,
+				&k.Asset.Width, &k.Asset.Height, &ms, &k.Asset.Blob, &k.Expired, &k.Note, &k.Favorited)
+			k.ID = library + ":" + k.ResultID
+			k.Created = created.Time
+			k.Asset.Duration = time.Duration(ms) * time.Millisecond
+			k.Place.created = started.Time
+			k.Place.runID = k.RequestID
+			return k, err
+		})
+}
+
+// Favorites returns at most limit favorites of a person with result IDs above
+// after, in the order of result IDs.
+func Favorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit int) ([]Favorite, error) {
+	return sqldb.All(ctx, tx, `SELECT result_id, created FROM favorite WHERE person_id = $1 AND result_id > $2 ORDER BY result_id LIMIT $3`,
+		[]any{personID, after, int64(limit)}, func(row sqldb.Scanner) (f Favorite, err error) {
+			var created sqldb.Time
+			err = row.Scan(&f.ResultID, &created)
+			f.Created = created.Time
+			return f, err
+		})
+}
+
+// ForgetFavorites deletes all favorites of a person.
+func ForgetFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM favorite WHERE person_id = $1`, personID)
+	return err
+}
+
+// EraseUploads deletes at most limit uploads of an account and erases their
+// names, including the names of uploads that were deleted before. It continues
+// after an ID and returns the last ID, or "" when nothing is left. The sweep
+// removes the bytes.
+func EraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) (last string, err error) {
+	type uploadRow struct{ id, assetID string }
+	uploads, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM upload WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+		[]any{accountID, after, int64(limit)}, func(row sqldb.Scanner) (u uploadRow, err error) {
+			err = row.Scan(&u.id, &u.assetID)
+			return u, err
+		})
+	if err != nil || len(uploads) == 0 {
+		return "", err
+	}
+
+	var uploadIDs, assetIDs []string
+	for _, u := range uploads {
+		uploadIDs = append(uploadIDs, u.id)
+		assetIDs = append(assetIDs, u.assetID)
+		last = u.id
+	}
+
+	in, args := sqldb.In(uploadIDs, sqldb.At(tx.Now))
+	if _, err := tx.Exec(ctx, `
+		UPDATE upload SET name = '', deleted = coalesce(deleted, $1) WHERE (name <> '' OR deleted IS NULL) AND id IN `+in, args...); err != nil {
+		return "", err
+	}
+	if err := eraseBlurhashes(ctx, tx, assetIDs); err != nil {
+		return "", err
+	}
+	return last, releaseFiles(ctx, tx, assetIDs)
+}
+
+// EraseResults deletes the results of runs and all favorites on them. The sweep
+// removes the bytes, and also those of input files that no other run uses.
+func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
+	if len(runIDs) == 0 {
+		return nil
+	}
+
+	// IDs are selected first and then listed: rows are found by the primary
+	// key, whatever statistics the planner has.
+	type resultRow struct{ id, assetID string }
+	in, args := sqldb.In(runIDs)
+	results, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+in, args, func(row sqldb.Scanner) (r resultRow, err error) {
+		err = row.Scan(&r.id, &r.assetID)
+		return r, err
+	})
+	if err != nil {
+		return err
+	}
+
+	inputs, err := sqldb.All(ctx, tx, `SELECT asset_id FROM run_input WHERE run_id IN `+in, args, scanOne[string])
+	if err != nil {
+		return err
+	}
+
+	var resultIDs, assetIDs []string
+	for _, r := range results {
+		resultIDs = append(resultIDs, r.id)
+		assetIDs = append(assetIDs, r.assetID)
+	}
+
+	for ids := range slices.Chunk(resultIDs, sweepBatch) {
+		in, args := sqldb.In(ids, sqldb.At(tx.Now))
+		if _, err := tx.Exec(ctx, `
+			UPDATE result SET deleted = coalesce(deleted, $1), note = '' WHERE (deleted IS NULL OR note <> '') AND id IN `+in, args...); err != nil {
+			return err
+		}
+
+		in, args = sqldb.In(ids)
+		if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN `+in, args...); err != nil {
+			return err
+		}
+	}
+
+	if err := eraseBlurhashes(ctx, tx, append(inputs, assetIDs...)); err != nil {
+		return err
+	}
+	return releaseFiles(ctx, tx, assetIDs)
+}
+
+// eraseBlurhashes deletes the blurhashes of files, because they show the
+// content.
+func eraseBlurhashes(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
+	for batch := range slices.Chunk(assetIDs, sweepBatch) {
+		in, args := sqldb.In(batch)
+		if _, err := tx.Exec(ctx, `UPDATE asset SET blurhash = '' WHERE blurhash <> '' AND id IN `+in, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result string) (assetID string, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT a.id FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id
+		WHERE r.id = $1 AND n.library_id = $2 AND r.account_id = $3 AND a.account_id = $3 AND r.deleted IS NULL AND a.gone IS NULL`,
+		result, run, accountID).Scan(&assetID)
+	return assetID, err
+}
+
+const referencedColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blob, a.thumb, a.preview`
+
+func (s *Shown) scanFile(row sqldb.Scanner, k *Keys, first ...any) error {
+	var ms int64
+	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &k.Blob, &k.Thumb, &k.Preview)...)
+	s.Duration = time.Duration(ms) * time.Millisecond
+	return err
+}
+
+// referencedUploads adds the existing uploads among refs to all.
+func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+	in, args := sqldb.In(refs, accountID)
+	return tx.Each(ctx, `
+		SELECT u.id, u.name, `+referencedColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
+		WHERE u.account_id = $1 AND a.account_id = $1 AND u.deleted IS NULL AND a.gone IS NULL AND u.id IN `+in, args,
+		func(row sqldb.Scanner) error {
+			s := Shown{Kind: OfUpload}
+			var name string
+			var k Keys
+			err := s.scanFile(row, &k, &s.ID, &name)
+			s.Names = namesOf(name, k)
+			all[s.ID] = s
+			return err
+		})
+}
+
+// referencedResults adds the existing results among refs to all.
+func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+	ids := make([]string, len(refs))
+	for i, ref := range refs {
+		_, ids[i], _ = splitItemID(ref)
+	}
+
+	in, args := sqldb.In(ids, accountID)
+	return tx.Each(ctx, `
+		SELECT n.library_id, r.id, coalesce(t.slug, 'result'), `+referencedColumns+`
+		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
+		WHERE r.account_id = $1 AND a.account_id = $1 AND r.deleted IS NULL AND a.gone IS NULL AND r.id IN `+in, args,
+		func(row sqldb.Scanner) error {
+			s := Shown{Kind: OfResult}
+			var run, tool string
+			var k Keys
+			err := s.scanFile(row, &k, &run, &s.ID, &tool)
+			s.Names = ResultNames(tool, s.ID, k)
+			all[run+":"+s.ID] = s
+			return err
+		})
+}
+
+// suspended is true if the person $2 is suspended or does not exist.
+const suspended = `coalesce((SELECT p.suspended FROM person p WHERE p.id = $2), TRUE)`
+
+const storedColumns = suspended + `, a.mime_type, a.size_bytes, a.sha256, a.blob, a.thumb, a.preview`
+
+func (s *storedFile) scanTargets(first ...any) []any {
+	a := &s.asset
+	return append(first, &s.suspended, &a.MimeType, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
+}
+
+func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT u.account_id, u.deleted IS NOT NULL OR a.gone IS NOT NULL, u.name, `+storedColumns+`
+		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.name)...)
+	return s, err
+}
+
+func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT r.account_id, r.deleted IS NOT NULL OR a.gone IS NOT NULL, coalesce(t.slug, 'result'), `+storedColumns+`
+		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.id = $1`, id, viewerID).
+		Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.tool)...)
+	return s, err
+}
+
+// storedInput returns an input file of a run. The file is available only while
+// such a run is pending.
+func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
+	err = db.QueryRow(ctx, `
+		SELECT a.account_id, a.gone IS NOT NULL OR NOT EXISTS (
+			SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = a.id AND n.status = 'pending'), `+storedColumns+`
+		FROM asset a WHERE a.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable)...)
+	return s, err
+}
+
+func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
+	err = db.QueryRow(ctx, `SELECT account_id, status <> 'pending', preview, `+suspended+` FROM run WHERE id = $1`, id, viewerID).
+		Scan(&s.accountID, &s.unavailable, &s.asset.Preview, &s.suspended)
+	return s, err
+}
+
+// ForgetHolds deletes all holds in a copy of a database, because they belong to
+// the original.
+func ForgetHolds(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM sweep_hold`)
+	return err
+}
+
+func insertHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) error {
+	_, err := tx.Exec(ctx, `INSERT INTO sweep_hold (id, until) VALUES ($1, $2)`, id, sqldb.At(until))
+	return err
+}
+
+// renewHold extends a hold that has not expired.
+func renewHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) (bool, error) {
+	n, err := tx.Exec(ctx, `UPDATE sweep_hold SET until = $2 WHERE id = $1 AND until > $3`, id, sqldb.At(until), sqldb.At(tx.Now))
+	return n > 0, err
+}
+
+// endHold deletes a hold and reports whether it had not expired.
+func endHold(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
+	n, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE id = $1 AND until > $2`, id, sqldb.At(tx.Now))
+	return n > 0, err
+}
+
+// hasSweepHold deletes expired holds and reports whether any other exists.
+func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
+	if _, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE until <= $1`, sqldb.At(tx.Now)); err != nil {
+		return false, err
+	}
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM sweep_hold)`).Scan(&is)
+	return is, err
 }
 
 // Checks are the invariants of this package.

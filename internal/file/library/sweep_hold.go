@@ -91,36 +91,3 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	return errors.Join(h.err, err)
 }
-
-// ForgetHolds deletes all holds in a copy of a database, because they belong to
-// the original.
-func ForgetHolds(ctx context.Context, tx *sqldb.Tx) error {
-	_, err := tx.Exec(ctx, `DELETE FROM sweep_hold`)
-	return err
-}
-
-func insertHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) error {
-	_, err := tx.Exec(ctx, `INSERT INTO sweep_hold (id, until) VALUES ($1, $2)`, id, sqldb.At(until))
-	return err
-}
-
-// renewHold extends a hold that has not expired.
-func renewHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) (bool, error) {
-	n, err := tx.Exec(ctx, `UPDATE sweep_hold SET until = $2 WHERE id = $1 AND until > $3`, id, sqldb.At(until), sqldb.At(tx.Now))
-	return n > 0, err
-}
-
-// endHold deletes a hold and reports whether it had not expired.
-func endHold(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
-	n, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE id = $1 AND until > $2`, id, sqldb.At(tx.Now))
-	return n > 0, err
-}
-
-// hasSweepHold deletes expired holds and reports whether any other exists.
-func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
-	if _, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE until <= $1`, sqldb.At(tx.Now)); err != nil {
-		return false, err
-	}
-	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM sweep_hold)`).Scan(&is)
-	return is, err
-}
