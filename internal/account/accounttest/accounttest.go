@@ -150,14 +150,14 @@ func fill(o *Options) {
 	set(&c.TopUpWindow, 24*time.Hour)
 }
 
-// Client gives a browser or device with an address of its own, since limits
+// Client returns a browser or device with an address of its own, since limits
 // count by address.
 func (s *Site) Client() session.Client {
 	n := s.visitors.Add(1)
 	return session.Client{UserAgent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
 }
 
-// Person makes somebody with a verified address and gives their id.
+// Person makes somebody with a verified address and returns their id.
 func (s *Site) Person(email string) string {
 	s.t.Helper()
 	p, err := s.Accounts.SignUp.CreatePerson(s.t.Context(), email, Password, true)

@@ -102,7 +102,7 @@ func (d *Devices) Check(ctx context.Context, q sqldb.Querier, deviceID string) (
 	if !ids.Valid(deviceID) {
 		return Live{}, errNotLive
 	}
-	l, err := live(ctx, q, deviceID)
+	l, err := readLive(ctx, q, deviceID)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Live{}, errNotLive
 	}
@@ -111,12 +111,12 @@ func (d *Devices) Check(ctx context.Context, q sqldb.Querier, deviceID string) (
 
 // Touch records that a device was used, and from where.
 func (d *Devices) Touch(ctx context.Context, tx *sqldb.Tx, deviceID, address string) error {
-	return touch(ctx, tx, deviceID, sanitize.Line(address, maxAddress))
+	return touchDevice(ctx, tx, deviceID, sanitize.Line(address, maxAddress))
 }
 
-// List gives the devices on which a person is signed in, newest first.
+// List returns the devices on which a person is signed in, newest first.
 func (d *Devices) List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
-	return ofPerson(ctx, tx, personID)
+	return devicesOfPerson(ctx, tx, personID)
 }
 
 // After is where a page of devices begins.
@@ -130,7 +130,7 @@ func (d *Devices) ListPage(ctx context.Context, tx *sqldb.Tx, personID string, a
 	return pageOfPerson(ctx, tx, personID, after, limit)
 }
 
-// ByID finds a device, also one that is signed out.
+// ByID returns a device, also one that is signed out.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	if !ids.Valid(id) {
 		return Device{}, errNoDevice
@@ -148,7 +148,7 @@ func (d *Devices) Revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, 
 	if !ids.Valid(deviceID) {
 		return errNoDevice
 	}
-	n, err := revoke(ctx, tx, personID, deviceID, why)
+	n, err := revokeDevice(ctx, tx, personID, deviceID, why)
 	if err == nil && n == 0 {
 		return errNoDevice
 	}
