@@ -46,8 +46,8 @@ func TestBudgets(t *testing.T) {
 	})
 }
 
-// TestBudgetsByPlugin: who sees a budget by a role in the team does so with the
-// apps that the role lets in.
+// TestBudgetsByPlugin: a member who sees a budget by a role in the team sees it
+// only with apps that the role allows.
 func TestBudgetsByPlugin(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
@@ -84,9 +84,9 @@ func TestBudgetsSetAtOnce(t *testing.T) {
 	})
 }
 
-// TestBudgetsAndClocks: who sets a budget and who changes the company's clock
-// come to its rows in one order.
-func TestBudgetsAndClocks(t *testing.T) {
+// TestBudgetsAndTimeZonesLockInOneOrder: setting a budget and changing the time
+// zone lock the rows of a company in one order.
+func TestBudgetsAndTimeZonesLockInOneOrder(t *testing.T) {
 	each(t, func(w fixture) {
 		if w.db.Dialect.Name != "postgres" {
 			return // there is one writer at a time

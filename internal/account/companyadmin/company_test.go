@@ -54,7 +54,7 @@ func TestChangesOfACompany(t *testing.T) {
 	})
 }
 
-func TestClocksChangeTenTimesADay(t *testing.T) {
+func TestTheTimeZoneCanChangeTenTimesADay(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
@@ -74,8 +74,8 @@ func TestClocksChangeTenTimesADay(t *testing.T) {
 	})
 }
 
-// TestRefusedChangesOfACompany: nothing is changed where a part of it cannot
-// be, and the caller learns of every problem.
+// TestRefusedChangesOfACompany: a change with an invalid part changes nothing,
+// and the caller learns of every problem.
 func TestRefusedChangesOfACompany(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")

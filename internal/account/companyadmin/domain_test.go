@@ -103,7 +103,7 @@ func TestVerifyDomain(t *testing.T) {
 	})
 }
 
-func TestTheOperatorsWordIsEnough(t *testing.T) {
+func TestTheOperatorVerifiesDomainsWithoutARecord(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		anna := w.person("anna@fox.example")
@@ -120,8 +120,9 @@ func TestTheOperatorsWordIsEnough(t *testing.T) {
 	})
 }
 
-// TestMuchHappensWhileTheNameServerThinks, and is seen.
-func TestMuchHappensWhileTheNameServerThinks(t *testing.T) {
+// TestChangesDuringTheDNSLookup: changes that are made while the record is
+// looked up are respected.
+func TestChangesDuringTheDNSLookup(t *testing.T) {
 	each(t, func(w fixture) {
 		for _, test := range []struct {
 			name      string

@@ -23,7 +23,7 @@ func (w fixture) invitation(link string) company.Invitation {
 	return get(w, func(tx *sqldb.Tx) (company.Invitation, error) { return company.InvitationBySecret(w.ctx(), tx, secret) })
 }
 
-func TestALinkIsShownToWhoMadeIt(t *testing.T) {
+func TestTheCreatorOfAnInvitationGetsItsLink(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -49,7 +49,7 @@ func TestALinkIsShownToWhoMadeIt(t *testing.T) {
 	})
 }
 
-func TestAnInvitationGoesToItsAddressAlone(t *testing.T) {
+func TestAnInvitationGoesToItsAddressOnly(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox\u2028\u202eeliF")
 		admin := w.role(c, w.person("anna@example.com"), company.CompanyPermissions...)
@@ -75,9 +75,9 @@ func TestAnInvitationGoesToItsAddressAlone(t *testing.T) {
 	})
 }
 
-// TestOnlyManagersLeadIntoATeam, be it with an invitation or by a domain, and
-// only with roles that they could give.
-func TestOnlyManagersLeadIntoATeam(t *testing.T) {
+// TestInvitationsAndDomainsForATeamNeedItsManager: invitations and domains that
+// lead into a team need a manager of the team, who may grant the role.
+func TestInvitationsAndDomainsForATeamNeedItsManager(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -174,7 +174,7 @@ func TestMailIsLimited(t *testing.T) {
 	})
 }
 
-func TestRevokedInvitationsAreGone(t *testing.T) {
+func TestRevokedInvitationsAreNotFound(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)

@@ -49,9 +49,9 @@ func TestSetMember(t *testing.T) {
 	})
 }
 
-// TestNobodyHandsOnWhatTheyDoNotHave tries everything by which somebody with
-// one permission could get more of them, for themselves or for a friend.
-func TestNobodyHandsOnWhatTheyDoNotHave(t *testing.T) {
+// TestCallersCannotGrantPermissionsTheyLack tries everything by which a member
+// with one permission could get more, for themselves or for another member.
+func TestCallersCannotGrantPermissionsTheyLack(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -116,8 +116,9 @@ func TestNobodyHandsOnWhatTheyDoNotHave(t *testing.T) {
 	})
 }
 
-// TestTheRoleOfAllCountsToo: who lets people in gives them the role member.
-func TestTheRoleOfAllCountsToo(t *testing.T) {
+// TestPermissionsOfTheRoleMemberCountToo: an invitation without a role grants
+// the role member.
+func TestPermissionsOfTheRoleMemberCountToo(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		clerk := w.role(c, w.fresh(), company.ManageMembers)
@@ -172,7 +173,7 @@ func TestTheLastAdminStays(t *testing.T) {
 	})
 }
 
-func TestACompanyWithoutAdminsLetsPeopleGo(t *testing.T) {
+func TestMembersCanLeaveACompanyWithoutAdmins(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		admin, plain := w.role(c, w.fresh(), company.CompanyPermissions...), w.role(c, w.fresh())
@@ -184,7 +185,7 @@ func TestACompanyWithoutAdminsLetsPeopleGo(t *testing.T) {
 	})
 }
 
-func TestAdminsWhoLeaveAtOnceLeaveOne(t *testing.T) {
+func TestAdminsWhoLeaveConcurrentlyLeaveOne(t *testing.T) {
 	each(t, func(w fixture) {
 		const n = 8
 		c := w.company("Fox")
@@ -212,9 +213,9 @@ func TestAdminsWhoLeaveAtOnceLeaveOne(t *testing.T) {
 	})
 }
 
-// TestAPromotionAndARemovalTakeTurns: somebody who was made admin cannot be
-// removed by one who could have removed them a moment before.
-func TestAPromotionAndARemovalTakeTurns(t *testing.T) {
+// TestAPromotionAndARemovalAreSerialized: a member who has become admin cannot
+// be removed by a caller with fewer permissions.
+func TestAPromotionAndARemovalAreSerialized(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		boss, clerk := w.role(c, w.fresh(), company.CompanyPermissions...), w.role(c, w.fresh(), company.ManageMembers)
@@ -237,8 +238,9 @@ func TestAPromotionAndARemovalTakeTurns(t *testing.T) {
 	})
 }
 
-// TestTwoWhoSetEachOtherBack: the slower one has lost the right to.
-func TestTwoWhoSetEachOtherBack(t *testing.T) {
+// TestOfTwoAdminsWhoDemoteEachOtherOneFails: the later one has lost the
+// permission.
+func TestOfTwoAdminsWhoDemoteEachOtherOneFails(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		w.role(c, w.fresh(), company.CompanyPermissions...)
@@ -257,7 +259,7 @@ func TestTwoWhoSetEachOtherBack(t *testing.T) {
 	})
 }
 
-func TestTokensDieWithTheMembership(t *testing.T) {
+func TestTokensAreDeletedWithTheMembership(t *testing.T) {
 	each(t, func(w fixture) {
 		c, other := w.company("Fox"), w.company("Hound")
 		team := w.team(c)

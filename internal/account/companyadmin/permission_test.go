@@ -212,10 +212,10 @@ var acts = []struct {
 	}},
 }
 
-// TestWhoMayDoWhat walks through all acts and everybody who may try them. An
-// act leaves exactly one record, and a refused one leaves none. Strangers are
-// told of a company or team what they are told of one that never was.
-func TestWhoMayDoWhat(t *testing.T) {
+// TestPermissionsOfEveryAction walks all actions and all roles. An action
+// leaves exactly one audit record and a refused one leaves none. Outsiders get
+// the same answers for a company or team as for one that does not exist.
+func TestPermissionsOfEveryAction(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
 		for _, who := range people {
@@ -312,7 +312,7 @@ func (s scene) recorded(name string, before int64, done audit.Act) {
 	}
 }
 
-func TestWhatIsNoIDDoesNotExist(t *testing.T) {
+func TestInvalidIDsAreNotFound(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -347,7 +347,7 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 	})
 }
 
-func TestWhatWasTakenAwayIsGone(t *testing.T) {
+func TestRevokedPermissionsEndAtOnce(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		a := w.role(c, w.fresh(), company.ManageTeams)
@@ -362,7 +362,7 @@ func TestWhatWasTakenAwayIsGone(t *testing.T) {
 	})
 }
 
-func TestOnlyTheOperatorMakesCompanies(t *testing.T) {
+func TestOnlyTheOperatorCreatesCompanies(t *testing.T) {
 	each(t, func(w fixture) {
 		before := w.seq()
 		_, err := w.companies.CreateCompany(w.ctx(), w.fresh(), "Fox", company.TeamPlan)
@@ -379,9 +379,9 @@ func TestOnlyTheOperatorMakesCompanies(t *testing.T) {
 	})
 }
 
-// TestOnlyTheOperatorGoesByAddress: to anybody else the answer would tell who
-// is here.
-func TestOnlyTheOperatorGoesByAddress(t *testing.T) {
+// TestOnlyTheOperatorFindsPeopleByAddress: for other callers the answer would
+// reveal who has an account.
+func TestOnlyTheOperatorFindsPeopleByAddress(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)

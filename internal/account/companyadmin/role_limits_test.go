@@ -63,10 +63,10 @@ var narrowerRoles = map[string]func(r *company.TeamRole){
 	"fewer permissions":       func(r *company.TeamRole) { r.Permissions = []company.Permission{company.UsePlugins} },
 }
 
-// TestNobodyGivesMoreThanTheirLimits walks every way by which somebody who
-// manages a team can have a role in it change or reach somebody: with each limit
-// of their own role loosened it is refused, and nothing is recorded.
-func TestNobodyGivesMoreThanTheirLimits(t *testing.T) {
+// TestCallersCannotGrantWiderLimitsThanTheirOwn walks every way by which a team
+// manager can change or assign a role: with each limit of their own role
+// loosened it is refused, and no record is written.
+func TestCallersCannotGrantWiderLimitsThanTheirOwn(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -153,8 +153,8 @@ func TestNobodyGivesMoreThanTheirLimits(t *testing.T) {
 	})
 }
 
-// TestRolesBeyondOnesOwnLimitsAreOnlyNarrowed: a role with wider limits than the
-// manager's can be tightened and taken from people, and nothing can be added.
+// TestRolesBeyondOnesOwnLimitsAreOnlyNarrowed: a role with wider limits than
+// the manager's can be narrowed and taken from members, but not widened.
 func TestRolesBeyondOnesOwnLimitsAreOnlyNarrowed(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
@@ -190,8 +190,8 @@ func TestRolesBeyondOnesOwnLimitsAreOnlyNarrowed(t *testing.T) {
 	})
 }
 
-// TestWhoManagesAllTeamsSetsTheirLimits, and so does the operator.
-func TestWhoManagesAllTeamsSetsTheirLimits(t *testing.T) {
+// TestManagersOfAllTeamsSetAnyLimits, and so does the operator.
+func TestManagersOfAllTeamsSetAnyLimits(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -211,9 +211,9 @@ func TestWhoManagesAllTeamsSetsTheirLimits(t *testing.T) {
 	})
 }
 
-// TestTheClockIsThePayersWhereABudgetIsHard: another time zone moves the end of
-// the month, and with it what a hard budget leaves.
-func TestTheClockIsThePayersWhereABudgetIsHard(t *testing.T) {
+// TestAHardBudgetLimitsTimeZoneChangesToBilling: another time zone moves the
+// end of the month, and with it the rest of a hard budget.
+func TestAHardBudgetLimitsTimeZoneChangesToBilling(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -244,9 +244,9 @@ func TestTheClockIsThePayersWhereABudgetIsHard(t *testing.T) {
 	})
 }
 
-// TestChangesSayFromWhatToWhat looks at the records of all that changes a limit,
-// a role, a membership, a budget or a setting.
-func TestChangesSayFromWhatToWhat(t *testing.T) {
+// TestAuditEntriesHaveTheValuesBeforeAndAfter reads the records of all changes
+// of limits, roles, memberships, budgets and settings.
+func TestAuditEntriesHaveTheValuesBeforeAndAfter(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -331,8 +331,8 @@ func TestChangesSayFromWhatToWhat(t *testing.T) {
 	})
 }
 
-// TestLongListsInTheLogAreNamedByTheirHash, since a text of the log is cut.
-func TestLongListsInTheLogAreNamedByTheirHash(t *testing.T) {
+// TestLongListsInAuditEntriesAreHashed, because texts in the log are cut.
+func TestLongListsInAuditEntriesAreHashed(t *testing.T) {
 	each(t, func(w fixture) {
 		team := w.team(w.company("Fox"))
 		tools := func(last byte) (all []string) {

@@ -46,8 +46,8 @@ func TestSetTeamMember(t *testing.T) {
 	})
 }
 
-// TestTeamManagersHandOnWhatTheyHave: the manager here may not generate.
-func TestTeamManagersHandOnWhatTheyHave(t *testing.T) {
+// TestTeamManagersGrantOnlyTheirOwnPermissions: the manager here may not generate.
+func TestTeamManagersGrantOnlyTheirOwnPermissions(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -103,8 +103,8 @@ func TestTeamManagersHandOnWhatTheyHave(t *testing.T) {
 	})
 }
 
-// TestAManagerOfOneTeamIsNobodyInAnother, even of the same company.
-func TestAManagerOfOneTeamIsNobodyInAnother(t *testing.T) {
+// TestAManagerOfOneTeamHasNoPermissionInAnother, even of the same company.
+func TestAManagerOfOneTeamHasNoPermissionInAnother(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		own, other := w.team(c), w.team(c)
@@ -120,7 +120,7 @@ func TestAManagerOfOneTeamIsNobodyInAnother(t *testing.T) {
 	})
 }
 
-func TestTeamsAreManagedThroughAppsThatTheRoleLetsIn(t *testing.T) {
+func TestTeamsAreManagedThroughAppsThatTheRoleAllows(t *testing.T) {
 	each(t, func(w fixture) {
 		c := w.company("Fox")
 		team := w.team(c)
@@ -240,7 +240,7 @@ func TestSetTeamRolePermissions(t *testing.T) {
 	})
 }
 
-// TestChangesOfOneRoleAddUp, though each reads it before it writes.
+// TestChangesOfOneRoleAddUp, although each reads the role before it writes.
 func TestChangesOfOneRoleAddUp(t *testing.T) {
 	each(t, func(w fixture) {
 		team := w.team(w.company("Fox"))

@@ -27,8 +27,9 @@ import (
 	"atelier/internal/web/access"
 )
 
-// TestNothingIsLeft looks everywhere for what somebody wrote.
-func TestNothingIsLeft(t *testing.T) {
+// TestDeletionErasesEverything searches all tables for the words of a deleted
+// person.
+func TestDeletionErasesEverything(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		l := h.live()
 		for _, word := range canaries {
@@ -92,8 +93,9 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// TestNoWayIn tries everything that let the person in.
-func TestNoWayIn(t *testing.T) {
+// TestNoCredentialWorksAfterDeletion tries every credential of a deleted
+// person.
+func TestNoCredentialWorksAfterDeletion(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		l, ctx, v := h.live(), h.Context(), h.site.Client()
 		h.OK(h.leave(l.id))
@@ -169,7 +171,7 @@ func TestNoWayIn(t *testing.T) {
 	})
 }
 
-func TestRefusals(t *testing.T) {
+func TestRefusedDeletions(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		ctx := h.Context()
 		id := h.site.Person(email)
@@ -204,7 +206,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-func TestOperatorMayLeaveNobody(t *testing.T) {
+func TestTheOperatorMayRemoveTheLastAdmin(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		id := h.site.Person(email)
 		h.site.Person("bert@example.com")
@@ -216,8 +218,8 @@ func TestOperatorMayLeaveNobody(t *testing.T) {
 	})
 }
 
-// TestNobodyElseIsErased has the job come for somebody who is well.
-func TestNobodyElseIsErased(t *testing.T) {
+// TestOnlyDeletedPeopleAreErased runs the job for a person who was not deleted.
+func TestOnlyDeletedPeopleAreErased(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		l := h.live()
 		if err := h.data.ErasePerson(h.Context(), l.id); err == nil {
@@ -229,10 +231,10 @@ func TestNobodyElseIsErased(t *testing.T) {
 	})
 }
 
-// TestAtOnce has a person do everything while they are deleted. Whatever comes
-// second sees the other: the checks find a run, session, token, mark or
-// membership that began after the end.
-func TestAtOnce(t *testing.T) {
+// TestDeletionDuringOtherRequests: a person makes all kinds of requests while
+// they are deleted. The checks find a run, session, token, favorite or
+// membership that was created after the deletion.
+func TestDeletionDuringOtherRequests(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		ctx := h.Context()
 		for round := range 3 {
@@ -346,9 +348,9 @@ func (h *fixture) waits() {
 	}
 }
 
-// TestTheLastAdminByNow has the others go, and a role become more, while the
-// deletion waits for the company.
-func TestTheLastAdminByNow(t *testing.T) {
+// TestTheLastAdminIsCheckedUnderTheLock: the other admins leave, and a role
+// gets more permissions, while the deletion waits for the company.
+func TestTheLastAdminIsCheckedUnderTheLock(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		ctx, id := h.Context(), h.site.Person(email)
 		boss, plain := h.site.Person("boss@example.com"), h.site.Person("plain@example.com")
@@ -377,9 +379,9 @@ func TestTheLastAdminByNow(t *testing.T) {
 	})
 }
 
-// TestNobodyHoldsACompanyAndWaitsForAPerson is why deletions and memberships
-// cannot stand in each other's way: the person comes first.
-func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
+// TestPeopleAreLockedBeforeCompanies, so that deletions and changes of
+// memberships cannot deadlock.
+func TestPeopleAreLockedBeforeCompanies(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		if h.DB.Dialect.Name != "postgres" {
 			return // which has one writer
@@ -430,7 +432,7 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 	})
 }
 
-func TestNoSecretForWhoIsGone(t *testing.T) {
+func TestADeletedPersonGetsNoWebhookSecret(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		ctx, id := h.Context(), h.site.Person(email)
 		h.OK(h.leave(id))

@@ -18,8 +18,8 @@ import (
 	"atelier/internal/run/generation/generationtest"
 )
 
-// TestExportHasEverything looks for all that a person has, and for what nobody
-// may have.
+// TestExportHasEverything looks for all data of a person, and for secrets that
+// no archive may contain.
 func TestExportHasEverything(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		l := h.live()
@@ -76,7 +76,7 @@ func TestExportHasEverything(t *testing.T) {
 	})
 }
 
-// TestExportOfManyPages has more of everything than one page holds.
+// TestExportOfManyPages exports more rows of every kind than fit on one page.
 func TestExportOfManyPages(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		id := h.site.Person(email)
@@ -117,8 +117,8 @@ func TestExportOfManyPages(t *testing.T) {
 	})
 }
 
-// TestExportNotesWhatIsMissing has a file of the store get lost.
-func TestExportNotesWhatIsMissing(t *testing.T) {
+// TestExportNotesMissingFiles exports a file whose blob is lost.
+func TestExportNotesMissingFiles(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		id := h.site.Person(email)
 		u, err := h.Library.AddUpload(h.Context(), library.Viewer{PersonID: id, AccountIDs: []string{id}}, id, "x", h.Take(generationtest.PNG(1)))
@@ -131,7 +131,7 @@ func TestExportNotesWhatIsMissing(t *testing.T) {
 	})
 }
 
-// TestExportStops has the credential end while the archive is fetched.
+// TestExportStops revokes the credential while the archive is written.
 func TestExportStops(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		l := h.live()
@@ -150,8 +150,8 @@ func TestExportStops(t *testing.T) {
 	})
 }
 
-// TestFiveADay counts archives, also past the sweep of other limits.
-func TestFiveADay(t *testing.T) {
+// TestFiveExportsADay counts exports, even after other rate limits were swept.
+func TestFiveExportsADay(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		id := h.site.Person(email)
 		as := principal.Principal{PersonID: id}

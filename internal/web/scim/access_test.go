@@ -15,7 +15,7 @@ import (
 	"atelier/internal/web/access"
 )
 
-func TestWhoIsLetIn(t *testing.T) {
+func TestAuthentication(t *testing.T) {
 	each(t, func(w *fixture) {
 		w.site.Person("anna@fox.example")
 		_, personal := w.site.Token("anna@fox.example", "")
@@ -55,7 +55,7 @@ func TestWhoIsLetIn(t *testing.T) {
 	})
 }
 
-func TestTheConnectionEnds(t *testing.T) {
+func TestDisconnecting(t *testing.T) {
 	each(t, func(w *fixture) {
 		connections := w.site.Companies.SCIMConnections
 		w.do(200, "GET", "/Users", "")
@@ -135,7 +135,7 @@ func TestTheConnectionEnds(t *testing.T) {
 	})
 }
 
-func TestATokenThatEndsWhileTheBodyComes(t *testing.T) {
+func TestATokenRevokedWhileTheBodyArrives(t *testing.T) {
 	each(t, func(w *fixture) {
 		for name, end := range map[string]func(){
 			"another token": func() {

@@ -108,7 +108,7 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-func TestGroupsThatCannotBe(t *testing.T) {
+func TestInvalidGroups(t *testing.T) {
 	each(t, func(w *fixture) {
 		anna := w.user("anna@fox.example")
 		id := w.do(201, "POST", "/Groups", `{"displayName":"Film"}`).id()
@@ -156,8 +156,9 @@ func TestGroupsThatCannotBe(t *testing.T) {
 	})
 }
 
-// TestCompaniesDoNotTouchEachOther tries all that an identity provider can do on what is
-// another company's, and wants the answers to what never was.
+// TestCompaniesDoNotTouchEachOther tries all requests of an identity provider
+// on resources of another company, which get the same answers as resources that
+// do not exist.
 func TestCompaniesDoNotTouchEachOther(t *testing.T) {
 	each(t, func(w *fixture) {
 		hound, theirs := w.connected("Hound", "hound.example")

@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/ids"
 )
 
-func TestBodiesThatCannotBe(t *testing.T) {
+func TestInvalidBodies(t *testing.T) {
 	each(t, func(w *fixture) {
 		id := w.user("anna@fox.example")
 		before := w.seq()
@@ -70,7 +70,7 @@ func (w *fixture) raw(method, path, body string) answer {
 	return w.send(r)
 }
 
-func TestRequestsThatCannotBe(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	each(t, func(w *fixture) {
 		r, err := http.NewRequestWithContext(w.Context(), "POST", w.url+"/scim/v2/Users", strings.NewReader(`{"userName":"a@fox.example"}`))
 		w.ok(err)
@@ -145,7 +145,7 @@ func TestPatches(t *testing.T) {
 	})
 }
 
-func TestWhatWouldCostTooMuch(t *testing.T) {
+func TestExpensiveRequestsAreRefused(t *testing.T) {
 	each(t, func(w *fixture) {
 		id := w.user("anna@fox.example")
 		long := strings.Repeat("a:", 240) + "b"

@@ -10,8 +10,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// TestEndedWhileTheBodyArrives ends the connection of an identity provider after its
-// request was let in, and before the last byte of the body.
+// TestEndedWhileTheBodyArrives disconnects an identity provider after its
+// request was authenticated and before the last byte of the body.
 func TestEndedWhileTheBodyArrives(t *testing.T) {
 	each(t, func(w *fixture) {
 		for _, x := range []struct{ method, path, body string }{

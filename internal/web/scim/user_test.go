@@ -96,7 +96,7 @@ func TestANewUser(t *testing.T) {
 	})
 }
 
-func TestPeopleWhoAreHere(t *testing.T) {
+func TestExistingAccounts(t *testing.T) {
 	each(t, func(w *fixture) {
 		// Somebody who joined by the domain is a user that nobody provisioned.
 		bert := w.site.Person("bert@fox.example")
@@ -209,7 +209,7 @@ func TestDomains(t *testing.T) {
 	})
 }
 
-func TestInactiveAndBack(t *testing.T) {
+func TestDeactivationAndReturn(t *testing.T) {
 	each(t, func(w *fixture) {
 		boss := w.site.Person("boss@fox.example")
 		w.site.Admit(w.fox, "boss@fox.example", company.CompanyPermissions...)
@@ -321,7 +321,7 @@ func TestDeletedUsers(t *testing.T) {
 	})
 }
 
-func TestAnotherAddress(t *testing.T) {
+func TestChangedAddresses(t *testing.T) {
 	each(t, func(w *fixture) {
 		id := w.user("anna@fox.example")
 		w.reset("anna@fox.example", "a better horse")
@@ -369,7 +369,7 @@ func TestAnotherAddress(t *testing.T) {
 	})
 }
 
-func TestTheLogHasNoAddresses(t *testing.T) {
+func TestTheAuditLogHasNoAddresses(t *testing.T) {
 	each(t, func(w *fixture) {
 		before := w.seq()
 		id := w.do(201, "POST", "/Users", `{"userName":"anna@fox.example","externalId":"anna.ax"}`).id()
@@ -449,7 +449,7 @@ func (w *fixture) duringDeletion(id string, send func() answer) answer {
 	return <-got
 }
 
-func TestNoSeatForWhoIsBeingDeleted(t *testing.T) {
+func TestNoSeatForPeopleWhoAreBeingDeleted(t *testing.T) {
 	each(t, func(w *fixture) {
 		team, id := w.do(201, "POST", "/Groups", `{"displayName":"Film"}`).id(), w.user("anna@fox.example")
 		w.patch(200, "/Users/"+id, `[{"op":"replace","path":"active","value":false}]`)

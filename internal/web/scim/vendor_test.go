@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestEntraID goes through what Entra ID's provisioning service sends: it looks
+// TestEntraID replays the requests of Entra ID's provisioning service: it looks
 // for each user and group first, and its operations have capitals, booleans as
-// texts, and names of attributes as paths.
+// strings, and names of attributes as paths.
 func TestEntraID(t *testing.T) {
 	each(t, func(w *fixture) {
 		const enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
@@ -54,8 +54,8 @@ func TestEntraID(t *testing.T) {
 	})
 }
 
-// TestOkta goes through what Okta sends: whole users with PUT, and PATCH without
-// paths for what is active and for names of groups.
+// TestOkta replays the requests of Okta: whole users with PUT, and PATCH
+// without paths for the attribute active and for names of groups.
 func TestOkta(t *testing.T) {
 	each(t, func(w *fixture) {
 		w.do(200, "GET", "/Users?startIndex=1&count=2", "").has(map[string]any{"totalResults": 0, "startIndex": 1})
