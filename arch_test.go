@@ -26,9 +26,9 @@ var layers = []map[string][]string{
 	},
 	{ // capabilities, which do not know each other
 		"internal/file/asset": nil, "internal/base/audit": nil, "internal/file/blob": nil, "internal/catalog/catalog": nil, "internal/web/certificate": nil, "internal/people/company": nil, "internal/people/credential": nil, "internal/base/cursor": nil,
-		"internal/people/device": nil, "internal/people/idtoken": nil, "internal/base/keyring": nil, "internal/money/ledger": nil, "internal/notify/mail": nil, "internal/people/oidc": nil,
-		"internal/file/media": nil, "internal/people/person": nil, "internal/run/policy": nil, "internal/base/queue": nil, "internal/base/ratelimit": nil, "internal/money/report": nil, "internal/run/run": nil, "internal/file/quota": nil,
-		"internal/people/session": nil, "internal/base/throttle": nil, "internal/notify/webhook": nil,
+		"internal/people/device": nil, "internal/people/idtoken": nil, "internal/base/keyring": nil, "internal/notify/mail": nil, "internal/people/oidc": nil,
+		"internal/file/media": nil, "internal/people/person": nil, "internal/run/policy": nil, "internal/base/queue": nil, "internal/base/ratelimit": nil, "internal/money/report": nil, "internal/run/run": nil,
+		"internal/people/session": nil, "internal/base/throttle": nil,
 		"internal/base/pubsub": nil, "internal/engine": nil, "internal/engine/builtin/pixels": {"internal/engine"}, "internal/engine/builtin/imageengine": {"internal/engine", "internal/engine/builtin/pixels"}, "internal/engine/scriptengine": {"internal/engine"},
 		"internal/engine/builtin/tiny":  {"internal/engine", "internal/engine/builtin/pixels", "internal/engine/builtin/tiny/neural"},
 		"internal/engine/manifestdraft": nil, "internal/engine/backend": {"internal/engine"}, "internal/engine/subprocess": {"internal/engine"}, "internal/engine/builtin/sound": nil,
@@ -45,19 +45,35 @@ var layers = []map[string][]string{
 		"internal/engine/builtin/tiny/kernel": nil, "internal/engine/builtin/tiny/neural": {"internal/engine/builtin/tiny/kernel"},
 		"internal/file/provenance": nil,
 	},
-	{ // the caller
+	{ // the caller, and capabilities that act for one
 		"internal/people/principal": nil,
+		"internal/file/quota":       {"internal/people/principal"},
+		"internal/money/ledger":     {"internal/people/principal"},
+		"internal/notify/webhook":   {"internal/people/principal"},
 	},
 	{ // coordinators
 		"internal/web/access": nil, "internal/catalog/toolsync": nil, "internal/file/ingest": nil, "internal/notify/mailqueue": nil,
 		"internal/money/budget": {"internal/notify/mailqueue"}, "internal/board": {"internal/file/library"}, "internal/file/library": {"internal/file/ingest"},
-		"internal/run/generation":    {"internal/money/budget", "internal/file/ingest", "internal/file/library"},
-		"internal/run/runner":        {"internal/run/generation", "internal/file/ingest"},
-		"internal/account/directory": {"internal/money/budget", "internal/notify/mailqueue"}, "internal/account/identity": {"internal/notify/mailqueue"}, "internal/account/dossier": {"internal/board", "internal/file/library"},
+		"internal/run/generation":       {"internal/money/budget", "internal/file/ingest", "internal/file/library"},
+		"internal/run/runner":           {"internal/run/generation", "internal/file/ingest"},
+		"internal/account/directory":    {"internal/money/budget", "internal/notify/mailqueue"},
+		"internal/account/flow":         {"internal/notify/mailqueue"},
+		"internal/account/verification": {"internal/account/flow"},
+		"internal/account/accesstoken":  {"internal/account/flow"},
+		"internal/account/profile":      nil,
+		"internal/account/signin":       {"internal/account/flow", "internal/account/verification", "internal/account/accesstoken"},
+		"internal/account/signup":       {"internal/account/flow", "internal/account/verification", "internal/account/signin"},
+		"internal/account/openidlogin":  {"internal/account/flow", "internal/account/verification", "internal/account/signin", "internal/account/signup", "internal/account/accesstoken"},
+		"internal/account/devicelogin":  {"internal/account/flow", "internal/account/signin", "internal/account/openidlogin", "internal/account/profile"},
+		"internal/account": {
+			"internal/notify/mailqueue", "internal/account/flow", "internal/account/verification", "internal/account/accesstoken", "internal/account/profile",
+			"internal/account/signin", "internal/account/signup", "internal/account/openidlogin", "internal/account/devicelogin",
+		},
+		"internal/account/dossier":        {"internal/board", "internal/file/library"},
 		"internal/operate/inspect":        {"internal/money/budget"},
 		"internal/operate/backup":         {"internal/file/library"},
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},
-		"internal/operate/backgroundjobs": {"internal/account/dossier", "internal/account/identity", "internal/notify/mailqueue"},
+		"internal/operate/backgroundjobs": {"internal/account/dossier", "internal/account", "internal/notify/mailqueue"},
 	},
 	{ // edges
 		"internal/web/httpd": nil, "internal/web/api/wire": nil,
@@ -85,7 +101,7 @@ func apiResource(others ...string) []string {
 
 // supports are packages that serve tests only: no program may be built with them.
 var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobtest", "internal/web/certificate/acmetest", "internal/web/certificate/certificatetest", "internal/base/queue/queuetest", "internal/web/api/apitest", "internal/testkit/servers", "internal/testkit/watch",
-	"internal/testkit/browser", "internal/account/identity/identitytest", "internal/notify/mail/mailtest", "internal/notify/mailqueue/mailqueuetest", "internal/people/oidc/oidctest",
+	"internal/testkit/browser", "internal/account/accounttest", "internal/notify/mail/mailtest", "internal/notify/mailqueue/mailqueuetest", "internal/people/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
 	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/run/generation/generationtest",
 	"test/report", "test/bench", "test/clients", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor", "test/generated", "test/generated/go"}
@@ -107,7 +123,7 @@ var groups = []struct {
 }{
 	{"base", nil},
 	{"people", []string{"base"}},
-	{"notify", []string{"base"}},
+	{"notify", []string{"base", "people"}},
 	{"file", []string{"base", "people"}},
 	{"catalog", []string{"base", "file"}},
 	{"engine", []string{"base"}},

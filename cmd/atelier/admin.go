@@ -90,7 +90,7 @@ func (c personCreateCmd) Run(p *program) error {
 		return err
 	}
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.desk.CreatePerson(ctx, c.Email, password, c.Verified)
+		made, err := pp.accounts.SignUp.CreatePerson(ctx, c.Email, password, c.Verified)
 		if err != nil {
 			return err
 		}
@@ -109,9 +109,9 @@ type personLinkCmd struct {
 
 func (c personLinkCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		make := pp.desk.ResetLink
+		make := pp.accounts.SignIn.OperatorResetLink
 		if c.Kind == string(person.VerifyLink) {
-			make = pp.desk.VerificationLink
+			make = pp.accounts.Verification.OperatorLink
 		}
 		link, err := make(ctx, c.Email)
 		if err != nil {
@@ -137,7 +137,7 @@ func (c personRestoreCmd) Run(p *program) error { return p.suspend(c.JSON, c.Ema
 
 func (p *program) suspend(asJSON bool, email string, suspended bool) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.desk.Suspend(ctx, email, suspended); err != nil {
+		if err := pp.accounts.SignIn.SetSuspended(ctx, email, suspended); err != nil {
 			return err
 		}
 		return p.print(asJSON, struct{}{}, "done")

@@ -154,7 +154,7 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 	if err := who.directory.DisconnectAll(ctx, principal.Operator()); err != nil {
 		return s, err
 	}
-	s.signedOut, err = who.desk.SignOutEveryone(ctx)
+	s.signedOut, err = who.accounts.SignIn.SignOutEveryone(ctx)
 	return s, err
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/identity"
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
+	"atelier/internal/account/signup"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -95,26 +95,26 @@ func TestNothingIsLeft(t *testing.T) {
 // TestNoWayIn tries everything that let the person in.
 func TestNoWayIn(t *testing.T) {
 	worlds(t, func(h *house) {
-		l, ctx, v := h.live(), h.Context(), h.site.Visitor()
+		l, ctx, v := h.live(), h.Context(), h.site.Client()
 		h.OK(h.leave(l.id))
 		admit := func(token string, p access.Presented) error {
 			p.Authorization = []string{"Bearer " + token}
 			_, err := h.site.Gate.Admit(ctx, access.Identity, p)
 			return err
 		}
-		_, err := h.site.Desk.Session(ctx, l.cookie, "")
+		_, err := h.site.Accounts.SignIn.FindSession(ctx, l.cookie, "")
 		h.refused(err, fault.Unauthenticated, "")
 		h.refused(admit(l.device.Tokens.ID, access.Presented{DeviceID: []string{l.device.DeviceID}}), fault.Unauthenticated, "")
 		h.refused(admit(l.token, access.Presented{}), fault.Unauthenticated, "")
 		h.refused(admit(l.company2, access.Presented{}), fault.Unauthenticated, "")
-		_, err = h.site.Desk.Refresh(ctx, l.device.Tokens.Refresh, v)
+		_, err = h.site.Accounts.Devices.RefreshTokens(ctx, l.device.Tokens.Refresh, v)
 		h.refused(err, fault.TokenInvalid, "")
-		if _, err = h.site.Desk.Poll(ctx, l.codes.DeviceCode, v); err == nil {
+		if _, err = h.site.Accounts.Devices.Poll(ctx, l.codes.DeviceCode, v); err == nil {
 			h.Error("a device fetched its tokens")
 		}
-		_, err = h.site.Desk.SignIn(ctx, email, identitytest.Password, v)
+		_, err = h.site.Accounts.SignIn.SignIn(ctx, email, accounttest.Password, v)
 		h.refused(err, fault.Unauthenticated, "")
-		h.OK(h.site.Desk.RequestReset(ctx, email, v))
+		h.OK(h.site.Accounts.SignIn.RequestPasswordReset(ctx, email, v))
 		h.Do(func(tx *sqldb.Tx) error {
 			_, err := person.ByIdentity(ctx, tx, "https://id.example", name)
 			h.refused(err, fault.NotFound, "")
@@ -130,7 +130,7 @@ func TestNoWayIn(t *testing.T) {
 		_, err = h.Library.AddUpload(ctx, mine, l.id, "x", h.Take(generationtest.PNG(1)))
 		h.refused(err, fault.Unauthenticated, "")
 		h.refused(h.Library.SetFavorite(ctx, mine, l.item.ID, true), fault.Unauthenticated, "")
-		_, _, err = h.site.Desk.CreateAccessToken(ctx, principal.Principal{PersonID: l.id}, l.id, "x")
+		_, _, err = h.site.Accounts.AccessTokens.CreateAccessToken(ctx, principal.Principal{PersonID: l.id}, l.id, "x")
 		h.refused(err, fault.Unauthenticated, "")
 		_, err = h.site.Directory.SetTeamMember(ctx, principal.Operator(), l.team, l.id, "maker")
 		h.refused(err, fault.NotFound, "")
@@ -150,12 +150,12 @@ func TestNoWayIn(t *testing.T) {
 		}
 
 		// Somebody new has the address, and nothing of what was.
-		in, err := h.site.Desk.SignUp(ctx, identity.Application{Email: email, Password: identitytest.Password, Visitor: v})
+		in, err := h.site.Accounts.SignUp.SignUp(ctx, signup.Application{Email: email, Password: accounttest.Password, Client: v})
 		h.OK(err)
 		if in.Person.ID == l.id {
 			h.Error("they are the same person")
 		}
-		record, err := h.site.Desk.Record(ctx, principal.ForSession(in.Person.ID, "", "", ""))
+		record, err := h.site.Accounts.Profiles.GetProfile(ctx, principal.ForSession(in.Person.ID, "", "", ""))
 		if err != nil || len(record.Accounts) != 1 || record.Accounts[0].Balance.Tokens != 0 {
 			h.Errorf("the new person: %+v, %v", record, err)
 		}
@@ -252,13 +252,16 @@ func TestAtOnce(t *testing.T) {
 			acts := []func() error{
 				func() error { _, err := h.Runs.Create(ctx, draft, generationtest.Render); return err },
 				func() error {
-					_, err := h.site.Desk.SignIn(ctx, email, identitytest.Password, h.site.Visitor())
+					_, err := h.site.Accounts.SignIn.SignIn(ctx, email, accounttest.Password, h.site.Client())
 					return err
 				},
 				func() error { return h.site.Decide(in, waiting, true) },
-				func() error { _, err := h.site.Desk.Poll(ctx, approved.DeviceCode, h.site.Visitor()); return err },
 				func() error {
-					_, _, err := h.site.Desk.CreateAccessToken(ctx, principal.Principal{PersonID: id}, id, "x")
+					_, err := h.site.Accounts.Devices.Poll(ctx, approved.DeviceCode, h.site.Client())
+					return err
+				},
+				func() error {
+					_, _, err := h.site.Accounts.AccessTokens.CreateAccessToken(ctx, principal.Principal{PersonID: id}, id, "x")
 					return err
 				},
 				func() error { _, err := h.Library.AddUpload(ctx, u, id, "x", taken[0].Taken); return err },
@@ -266,13 +269,13 @@ func TestAtOnce(t *testing.T) {
 					_, err := h.site.Directory.SetTeamMember(ctx, principal.Operator(), team, id, "maker")
 					return err
 				},
-				func() error { return h.site.Desk.RequestReset(ctx, email, h.site.Visitor()) },
+				func() error { return h.site.Accounts.SignIn.RequestPasswordReset(ctx, email, h.site.Client()) },
 				func() error {
 					_, err := h.boards.Create(ctx, board.Viewer{PersonID: id, AccountID: id}, "x")
 					return err
 				},
-				func() error { return h.site.Desk.Suspend(ctx, email, false) },
-				func() error { _, err := h.site.Desk.Grant(ctx, email, "", 5, ""); return err },
+				func() error { return h.site.Accounts.SignIn.SetSuspended(ctx, email, false) },
+				func() error { _, err := h.site.Accounts.Grants.GrantByOperator(ctx, email, "", 5, ""); return err },
 			}
 			dbtest.Together(len(acts)+2, func(i int) {
 				if i < len(acts) {
@@ -397,7 +400,7 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 				return err
 			},
 			"token": func() error {
-				_, _, err := h.site.Desk.CreateCompanyToken(ctx, principal.Principal{PersonID: boss}, c, id, "x")
+				_, _, err := h.site.Accounts.AccessTokens.CreateCompanyToken(ctx, principal.Principal{PersonID: boss}, c, id, "x")
 				return err
 			},
 			"team": func() error {
@@ -433,11 +436,11 @@ func TestNoSecretForWhoIsGone(t *testing.T) {
 		h.OK(h.leave(id))
 		secrets := webhook.NewSecrets(h.site.Keys.Box("webhook"), time.Hour)
 		by := principal.Principal{PersonID: id, AccountID: id}
-		_, err := h.site.Desk.WebhookSecret(ctx, by, secrets)
+		_, err := secrets.GetFor(ctx, h.site.DB, by)
 		h.refused(err, fault.Unauthenticated, "")
-		_, err = h.site.Desk.RotateWebhookSecret(ctx, by, secrets)
+		_, err = secrets.RotateFor(ctx, h.site.DB, by)
 		h.refused(err, fault.Unauthenticated, "")
-		h.refused(h.DB.Write(ctx, func(tx *sqldb.Tx) error { return identity.SecretMade(ctx, tx, id) }), fault.Unauthenticated, "")
+		h.refused(h.DB.Write(ctx, func(tx *sqldb.Tx) error { return webhook.RecordFirstSecret(ctx, tx, id) }), fault.Unauthenticated, "")
 		if n := h.Count(`SELECT count(*) FROM webhook_secret`); n != 0 {
 			h.Errorf("%d secrets", n)
 		}

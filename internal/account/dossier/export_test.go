@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/file/library"
@@ -65,7 +65,7 @@ func TestExportHasEverything(t *testing.T) {
 		if n := len(files); n != 16 {
 			h.Errorf("%d files", n)
 		}
-		secrets := []string{l.token, l.company2, l.cookie, l.device.Tokens.Refresh, l.device.Tokens.ID, identitytest.Password, "argon2", ids.Hash(l.token), ids.Hash(l.cookie), "old " + filename}
+		secrets := []string{l.token, l.company2, l.cookie, l.device.Tokens.Refresh, l.device.Tokens.ID, accounttest.Password, "argon2", ids.Hash(l.token), ids.Hash(l.cookie), "old " + filename}
 		for name, text := range files {
 			for _, secret := range secrets {
 				if strings.Contains(text, secret) {

@@ -8,8 +8,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"atelier/internal/account/accounttest"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
@@ -49,9 +49,9 @@ func TestHousekeeping(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		site := identitytest.New(t, db, identitytest.Options{})
+		site := accounttest.New(t, db, accounttest.Options{})
 		site.Person("anna@example.com")
-		if err := site.Desk.RequestReset(ctx, "anna@example.com", site.Visitor()); err != nil {
+		if err := site.Accounts.SignIn.RequestPasswordReset(ctx, "anna@example.com", site.Client()); err != nil {
 			t.Fatal(err)
 		}
 		bert := site.Person("bert@example.com")

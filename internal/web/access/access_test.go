@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/identity"
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -30,11 +30,11 @@ const anna = "anna@example.com"
 // every kind.
 type world struct {
 	t     testing.TB
-	site  *identitytest.Site
+	site  *accounttest.Site
 	clock atomic.Int64 // since begin
 
 	anna, company, team string
-	device              identity.SignedIn
+	device              devicelogin.Login
 	tokens              map[principal.Kind]string
 	tokenID             string // of the personal token
 }
@@ -45,12 +45,12 @@ func (w *world) now() time.Time       { return begin.Add(time.Duration(w.clock.L
 func (w *world) pass(d time.Duration) { w.clock.Add(int64(d)) }
 
 // build makes a world where Anna's address is verified or not.
-func build(t testing.TB, engine string, verified bool, o identitytest.Options) *world {
+func build(t testing.TB, engine string, verified bool, o accounttest.Options) *world {
 	t.Helper()
 	w := &world{t: t}
 	o.Now = w.now
-	w.site = identitytest.New(t, dbtest.OpenAt(t, dbtest.URL(t, engine), w.now), o)
-	p, err := w.site.Desk.CreatePerson(t.Context(), anna, identitytest.Password, verified)
+	w.site = accounttest.New(t, dbtest.OpenAt(t, dbtest.URL(t, engine), w.now), o)
+	p, err := w.site.Accounts.SignUp.CreatePerson(t.Context(), anna, accounttest.Password, verified)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func each(t *testing.T, fn func(t *testing.T, w *world)) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			fn(t, build(t, engine, true, identitytest.Options{}))
+			fn(t, build(t, engine, true, accounttest.Options{}))
 		})
 	}
 }
@@ -350,14 +350,14 @@ func TestVerifiedAddresses(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			w := build(t, engine, false, identitytest.Options{Verified: true})
+			w := build(t, engine, false, accounttest.Options{Verified: true})
 			check(w, true)
 			err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) error { _, err := person.SetVerified(t.Context(), tx, w.anna, anna); return err })
 			if err != nil {
 				t.Fatal(err)
 			}
 			check(w, false)
-			check(build(t, engine, false, identitytest.Options{}), false) // where the operator does not ask for it
+			check(build(t, engine, false, accounttest.Options{}), false) // where the operator does not ask for it
 		})
 	}
 }
@@ -365,7 +365,7 @@ func TestVerifiedAddresses(t *testing.T) {
 func TestLastUsed(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		personal := func() time.Time {
-			all, err := w.site.Desk.AccessTokens(t.Context(), w.anna, nil, 10)
+			all, err := w.site.Accounts.AccessTokens.ListTokens(t.Context(), w.anna, nil, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -378,7 +378,7 @@ func TestLastUsed(t *testing.T) {
 			return time.Time{}
 		}
 		device := func() (at time.Time, address string) {
-			all, err := w.site.Desk.DevicesOf(t.Context(), anna)
+			all, err := w.site.Accounts.Devices.ListDevicesOf(t.Context(), anna)
 			if err != nil || len(all) != 1 {
 				t.Fatalf("devices = %v, %v", all, err)
 			}
@@ -483,7 +483,7 @@ func TestUncheckedIsRefused(t *testing.T) {
 // FuzzBearer looks for a header that lets somebody in and is none of those that
 // we gave out.
 func FuzzBearer(f *testing.F) {
-	w := build(f, "sqlite", true, identitytest.Options{})
+	w := build(f, "sqlite", true, accounttest.Options{})
 	good := map[string]bool{}
 	for kind, token := range w.tokens {
 		if _, err := w.admit(access.Identity, token); err != nil {

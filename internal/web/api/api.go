@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	"atelier/internal/account"
 	"atelier/internal/account/directory"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
@@ -44,7 +44,7 @@ import (
 // Parts are the services and settings of the API.
 type Parts struct {
 	Gate      *access.Gate
-	Desk      *identity.Desk
+	Accounts  *account.Services
 	Directory *directory.Directory
 	Runs      *generation.Service
 	Hub       *pubsub.Hub // signals changes of runs
@@ -120,9 +120,9 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 
 	return []resource{
 		&accesstokens.Handler{
-			Desk:  p.Desk,
-			Pages: pages,
-			JSON:  jsonLimits,
+			Tokens: p.Accounts.AccessTokens,
+			Pages:  pages,
+			JSON:   jsonLimits,
 		},
 		&boards.Handler{
 			Boards:  p.Boards,
@@ -138,7 +138,8 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			BaseURL:   p.BaseURL,
 		},
 		&devices.Handler{
-			Desk:    p.Desk,
+			Logins:  p.Accounts.Devices,
+			SignIn:  p.Accounts.SignIn,
 			Pages:   pages,
 			JSON:    jsonLimits,
 			Guesses: throttle.New(devices.GuessesPerMinute, p.Now),
@@ -156,7 +157,7 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			MaxKeyLength: p.Limits.KeyLength,
 		},
 		&invitations.Handler{
-			Desk:      p.Desk,
+			SignUp:    p.Accounts.SignUp,
 			Directory: p.Directory,
 			Pages:     pages,
 			JSON:      jsonLimits,
@@ -169,10 +170,11 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Deleted: ended.DropAll,
 		},
 		&me.Handler{
-			Desk:    p.Desk,
-			Dossier: p.Dossier,
-			JSON:    jsonLimits,
-			Now:     p.Now,
+			Profiles: p.Accounts.Profiles,
+			Grants:   p.Accounts.Grants,
+			Dossier:  p.Dossier,
+			JSON:     jsonLimits,
+			Now:      p.Now,
 		},
 		&media.Handler{
 			Library: p.Library,
@@ -208,7 +210,7 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Pages:   pages,
 		},
 		&webhooks.Handler{
-			Desk:    p.Desk,
+			DB:      p.DB,
 			Secrets: p.Secrets,
 			Runs:    p.Runs,
 			Ended:   ended,

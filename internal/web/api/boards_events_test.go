@@ -222,7 +222,7 @@ func TestBoardStreamsEndWithAccess(t *testing.T) {
 		alone.must("board", 1)
 		member.must("board", 1)
 		begin := time.Now()
-		if _, err := m.site.Desk.DeleteTokenValue(t.Context(), token); err != nil {
+		if _, err := m.site.Accounts.AccessTokens.DeleteTokenValue(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
 		if err := m.site.Directory.RemoveTeam(t.Context(), principal.Operator(), team); err != nil {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/identity"
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
@@ -117,7 +117,7 @@ var heldWays = []heldWay{
 // second takes away what lets them in.
 type held struct {
 	*runFixture
-	second *identitytest.Site
+	second *accounttest.Site
 	next   atomic.Int64
 	client *http.Client
 }
@@ -127,7 +127,7 @@ type castaway struct {
 	email, id, company, team string
 	other                    string // somebody else in both
 	kind                     int
-	device                   identity.SignedIn
+	device                   devicelogin.Login
 	tokenID, token           string
 	fill                     *strings.Replacer
 }
@@ -147,7 +147,7 @@ func TestRevokedWhileTheBodyArrives(t *testing.T) {
 			address := dbtest.URL(t, engine)
 			h := &held{
 				runFixture: newRunFixture(t, dbtest.Open(t, address), limits, roomy),
-				second:     identitytest.New(t, dbtest.Open(t, address), identitytest.Options{}),
+				second:     accounttest.New(t, dbtest.Open(t, address), accounttest.Options{}),
 				client:     apitest.Client(t),
 			}
 			h.client.Transport = &http.Transport{ExpectContinueTimeout: time.Minute}
@@ -418,15 +418,15 @@ func (h *held) fillIn(c *castaway, team bool) error {
 // The ways to take away what lets a caller in, all through the second node.
 
 func (h *held) revokeDevice(c *castaway) error {
-	return h.second.Desk.RevokeDevice(h.t.Context(), principal.Principal{}, c.id, c.device.DeviceID)
+	return h.second.Accounts.Devices.RevokeDevice(h.t.Context(), principal.Principal{}, c.id, c.device.DeviceID)
 }
 
 func (h *held) signOut(c *castaway) error {
-	return h.second.Desk.SignOutEverywhere(h.t.Context(), principal.Principal{}, c.id)
+	return h.second.Accounts.SignIn.SignOutEverywhere(h.t.Context(), principal.Principal{}, c.id)
 }
 
 func (h *held) resetPassword(c *castaway) error {
-	link, err := h.second.Desk.ResetLink(h.t.Context(), c.email)
+	link, err := h.second.Accounts.SignIn.OperatorResetLink(h.t.Context(), c.email)
 	if err != nil {
 		return err
 	}
@@ -434,7 +434,7 @@ func (h *held) resetPassword(c *castaway) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.second.Desk.Reset(h.t.Context(), secret, "another horse battery", h.second.Visitor())
+	_, err = h.second.Accounts.SignIn.ResetPassword(h.t.Context(), secret, "another horse battery", h.second.Client())
 	return err
 }
 
@@ -448,7 +448,7 @@ func tokenOf(link string) (string, error) {
 }
 
 func (h *held) suspend(c *castaway) error {
-	return h.second.Desk.Suspend(h.t.Context(), c.email, true)
+	return h.second.Accounts.SignIn.SetSuspended(h.t.Context(), c.email, true)
 }
 
 func (h *held) takePermissions(c *castaway) error {
@@ -493,15 +493,15 @@ func (h *held) changeRole(c *castaway) error {
 }
 
 func (h *held) deleteToken(c *castaway) error {
-	_, err := h.second.Desk.DeleteTokenValue(h.t.Context(), c.token)
+	_, err := h.second.Accounts.AccessTokens.DeleteTokenValue(h.t.Context(), c.token)
 	return err
 }
 
 func (h *held) regenerateToken(c *castaway) error {
 	if c.kind == byPersonal {
-		_, _, err := h.second.Desk.RegenerateAccessToken(h.t.Context(), principal.Principal{PersonID: c.id}, c.tokenID)
+		_, _, err := h.second.Accounts.AccessTokens.RegenerateAccessToken(h.t.Context(), principal.Principal{PersonID: c.id}, c.tokenID)
 		return err
 	}
-	_, _, err := h.second.Desk.RegenerateCompanyToken(h.t.Context(), principal.Principal{PersonID: c.id}, c.company, c.tokenID)
+	_, _, err := h.second.Accounts.AccessTokens.RegenerateCompanyToken(h.t.Context(), principal.Principal{PersonID: c.id}, c.company, c.tokenID)
 	return err
 }

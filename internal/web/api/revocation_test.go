@@ -90,9 +90,9 @@ func TestChangesCountAtOnce(t *testing.T) {
 					func() { m.must(nil, site.Directory.RemoveMemberByEmail(ctx, operator, x, gus)) }
 			}},
 			{"somebody is suspended", func() ([]visit, func()) {
-				m.must(nil, site.Desk.Suspend(ctx, fred, false))
+				m.must(nil, site.Accounts.SignIn.SetSuspended(ctx, fred, false))
 				return []visit{{site.Device(uid[fred], "").Tokens.ID, tools, noCredential}, {fredsOwn, tools, noCredential}},
-					func() { m.must(nil, site.Desk.Suspend(ctx, fred, true)) }
+					func() { m.must(nil, site.Accounts.SignIn.SetSuspended(ctx, fred, true)) }
 			}},
 		} {
 			for round := range 50 {

@@ -84,7 +84,7 @@ func newRunFixture(t *testing.T, db *sqldb.DB, l api.Limits, change func(*genera
 
 func (m *runFixture) grant(email, team string, tokens int64) {
 	m.t.Helper()
-	if _, err := m.site.Desk.Grant(m.t.Context(), email, team, tokens, "test"); err != nil {
+	if _, err := m.site.Accounts.Grants.GrantByOperator(m.t.Context(), email, team, tokens, "test"); err != nil {
 		m.t.Fatal(err)
 	}
 }

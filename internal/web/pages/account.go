@@ -1,23 +1,23 @@
 package pages
 
 import (
-	"atelier/internal/account/identity"
+	"atelier/internal/account/profile"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
 )
 
 // overview is what the account page shows.
 type overview struct {
-	identity.Overview
+	profile.Overview
 	Companies []company.Company // whose tokens the person manages
 }
 
 func (s *server) account(v *visit) error {
-	o, err := s.Desk.Overview(v.r.Context(), v.principal())
+	o, err := s.Accounts.Profiles.GetOverview(v.r.Context(), v.principal())
 	if err != nil {
 		return err
 	}
-	in, err := s.Desk.Companies(v.r.Context(), v.session.PersonID)
+	in, err := s.Accounts.Profiles.ListCompanies(v.r.Context(), v.session.PersonID)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *server) account(v *visit) error {
 }
 
 func (s *server) resendVerification(v *visit) error {
-	if err := s.Desk.ResendVerification(v.r.Context(), v.session.PersonID); err != nil {
+	if err := s.Accounts.Verification.ResendLink(v.r.Context(), v.principal()); err != nil {
 		return err
 	}
 	return v.to(home + "?done=sent")
@@ -49,7 +49,7 @@ func passwordOf(v *visit) passwordPage {
 }
 
 func (s *server) password(v *visit) error {
-	in, err := s.Desk.ChangePassword(v.r.Context(), v.session, v.form.Get("old"), v.form.Get("password"), v.client())
+	in, err := s.Accounts.SignIn.ChangePassword(v.r.Context(), v.session, v.form.Get("old"), v.form.Get("password"), v.client())
 	if err != nil {
 		return v.again("password", passwordOf(v), err)
 	}
@@ -58,12 +58,12 @@ func (s *server) password(v *visit) error {
 
 // machines is what the page of devices and browsers shows.
 type machines struct {
-	identity.Overview
+	profile.Overview
 	Here string // the session of this browser
 }
 
 func (s *server) devices(v *visit) error {
-	o, err := s.Desk.Overview(v.r.Context(), v.principal())
+	o, err := s.Accounts.Profiles.GetOverview(v.r.Context(), v.principal())
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *server) devices(v *visit) error {
 }
 
 func (s *server) revokeDevice(v *visit) error {
-	if err := s.Desk.RevokeDevice(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("id")); err != nil {
+	if err := s.Accounts.Devices.RevokeDevice(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("id")); err != nil {
 		return err
 	}
 	return v.to("/devices?done=revoked")
@@ -79,7 +79,7 @@ func (s *server) revokeDevice(v *visit) error {
 
 func (s *server) endSession(v *visit) error {
 	id := v.form.Get("id")
-	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, id, v.client()); err != nil {
+	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.principal(), id); err != nil {
 		return err
 	}
 	if id == v.session.ID {
@@ -89,7 +89,7 @@ func (s *server) endSession(v *visit) error {
 }
 
 func (s *server) signOutEverywhere(v *visit) error {
-	if err := s.Desk.SignOutEverywhere(v.r.Context(), v.principal(), v.session.PersonID); err != nil {
+	if err := s.Accounts.SignIn.SignOutEverywhere(v.r.Context(), v.principal(), v.session.PersonID); err != nil {
 		return err
 	}
 	return v.leave("everywhere")

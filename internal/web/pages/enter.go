@@ -3,7 +3,7 @@ package pages
 import (
 	"net/url"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signup"
 	"atelier/internal/base/fault"
 )
 
@@ -21,7 +21,7 @@ type entrance struct {
 }
 
 func (s *server) entrance(next, invitation string) entrance {
-	e := entrance{Next: destination(next), Invitation: invitation, Signup: s.Desk.Settings.Signup == identity.Anybody}
+	e := entrance{Next: destination(next), Invitation: invitation, Signup: s.Accounts.Settings.Signup == signup.Open}
 	if invitation != "" {
 		e.Join = invitationLink(invitation)
 	}
@@ -29,9 +29,9 @@ func (s *server) entrance(next, invitation string) entrance {
 		e.Provider = s.Provider.Name()
 	}
 	switch {
-	case s.Desk.Settings.Signup == identity.Nobody:
+	case s.Accounts.Settings.Signup == signup.Closed:
 		e.Closed = "New accounts are made by the operator here. Ask them for one."
-	case s.Desk.Settings.Signup == identity.Invited && invitation == "":
+	case s.Accounts.Settings.Signup == signup.ByInvitation && invitation == "":
 		e.Closed = "Signing up needs an invitation. Open the link that was sent to you."
 	}
 	return e
@@ -53,7 +53,7 @@ func (s *server) invitedBy(v *visit, next string) string {
 	if err != nil || page.Path != invitationPath {
 		return ""
 	}
-	inv, err := s.Desk.Invitation(v.r.Context(), page.Query().Get("token"))
+	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), page.Query().Get("token"))
 	if err != nil { // its own page says so
 		return ""
 	}
@@ -62,7 +62,7 @@ func (s *server) invitedBy(v *visit, next string) string {
 
 func (s *server) signIn(v *visit) error {
 	e := s.entrance(v.form.Get("next"), "")
-	in, err := s.Desk.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.client())
+	in, err := s.Accounts.SignIn.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.client())
 	if err != nil {
 		return v.again("signin", e, err)
 	}
@@ -70,7 +70,7 @@ func (s *server) signIn(v *visit) error {
 }
 
 func (s *server) signOut(v *visit) error {
-	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.client()); err != nil {
+	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.principal(), v.session.ID); err != nil {
 		return err
 	}
 	if next := destination(v.form.Get("next")); next != home {
@@ -108,7 +108,7 @@ func (s *server) addInvited(v *visit, e *entrance) error {
 	if e.Invitation == "" || e.Closed != "" {
 		return nil
 	}
-	inv, err := s.Desk.Invitation(v.r.Context(), e.Invitation)
+	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), e.Invitation)
 	if err != nil {
 		return err
 	}
@@ -118,12 +118,12 @@ func (s *server) addInvited(v *visit, e *entrance) error {
 
 // apply makes a new person of what a form says.
 func (v *visit) apply(page string, e entrance) error {
-	in, err := v.Desk.SignUp(v.r.Context(), identity.Application{
+	in, err := v.Accounts.SignUp.SignUp(v.r.Context(), signup.Application{
 		Email:      v.form.Get("email"),
 		Password:   v.form.Get("password"),
 		Invitation: e.Invitation,
 		Setup:      e.Setup,
-		Visitor:    v.client(),
+		Client:     v.client(),
 	})
 	if err != nil { // an invitation may be for another address than the one typed
 		return v.again(page, e, err, fault.NotFound)
@@ -137,7 +137,7 @@ func (v *visit) apply(page string, e entrance) error {
 // verifyFirst is what people are told who can't go on before their address is
 // verified.
 func (v *visit) verifyFirst(email string) message {
-	if v.Desk.Settings.NoMail {
+	if v.Accounts.Settings.NoMail {
 		return message{
 			Title: "Ask for your link",
 			Text: "The address " + email + " has to be verified first, and this installation sends no mail. " +
@@ -167,7 +167,7 @@ func (s *server) setup(v *visit) error {
 }
 
 func (s *server) mayEnter(v *visit, token string) (entrance, error) {
-	ok, err := s.Desk.MaySetup(v.r.Context(), token)
+	ok, err := s.Accounts.SignUp.IsSetupToken(v.r.Context(), token)
 	if err == nil && !ok {
 		err = errLink
 	}

@@ -5,12 +5,12 @@ import (
 	"net/url"
 	"strings"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signup"
 )
 
 // invited is what the page of an invitation shows.
 type invited struct {
-	identity.Invitation
+	signup.Invitation
 	Secret string
 	Next   string // this page, for after the sign-in
 	Signup bool   // whether they can sign up with it
@@ -35,7 +35,7 @@ func (s *server) invitationForm(v *visit) error {
 
 // invited looks an invitation up for whoever is signed in.
 func (s *server) invited(v *visit, secret string) (invited, error) {
-	inv, err := s.Desk.Invitation(v.r.Context(), secret)
+	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), secret)
 	if err != nil {
 		return invited{}, err
 	}
@@ -43,7 +43,7 @@ func (s *server) invited(v *visit, secret string) (invited, error) {
 		Invitation: inv,
 		Secret:     secret,
 		Next:       invitationLink(secret),
-		Signup:     s.Desk.Settings.Signup != identity.Nobody,
+		Signup:     s.Accounts.Settings.Signup != signup.Closed,
 		Wrong:      v.signedIn() && inv.Email != "" && !strings.EqualFold(inv.Email, v.session.Person.Email),
 	}, nil
 }
@@ -56,7 +56,7 @@ func (s *server) acceptInvitation(v *visit) error {
 	if shown.Wrong { // somebody else has signed in since the page was shown
 		return v.answer(http.StatusForbidden, "invitation", shown, nil)
 	}
-	if err := s.Desk.AcceptInvitation(v.r.Context(), v.session.PersonID, v.form.Get("token"), v.client()); err != nil {
+	if err := s.Accounts.SignUp.AcceptInvitation(v.r.Context(), v.principal(), v.form.Get("token")); err != nil {
 		return err
 	}
 	return v.to(home + "?done=joined")

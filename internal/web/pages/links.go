@@ -11,7 +11,7 @@ func (s *server) verifyForm(v *visit) error {
 }
 
 func (s *server) verify(v *visit) error {
-	if err := s.Desk.VerifyEmail(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
+	if err := s.Accounts.Verification.VerifyEmail(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
 		return err
 	}
 	return v.show("message", message{Title: "Your address is verified", Text: "Thank you. You can close this page, or go on.", Link: home, Label: "Go to your account"})
@@ -22,10 +22,10 @@ func (s *server) forgotForm(v *visit) error { return v.show("forgot", nil) }
 // forgot answers the same whoever has the address.
 func (s *server) forgot(v *visit) error {
 	email := v.form.Get("email")
-	if err := s.Desk.RequestReset(v.r.Context(), email, v.client()); err != nil {
+	if err := s.Accounts.SignIn.RequestPasswordReset(v.r.Context(), email, v.client()); err != nil {
 		return v.again("forgot", nil, err)
 	}
-	if s.Desk.Settings.NoMail {
+	if s.Accounts.Settings.NoMail {
 		return v.show("message", message{
 			Title: "Ask for your link",
 			Text: "This installation sends no mail. If somebody here has the address " + email + ", a link to choose a new password is printed where the service logs. " +
@@ -40,7 +40,7 @@ func (s *server) forgot(v *visit) error {
 }
 
 func (s *server) resetForm(v *visit) error {
-	if err := s.Desk.MayReset(v.r.Context(), v.query("token")); err != nil {
+	if err := s.Accounts.SignIn.CheckResetLink(v.r.Context(), v.query("token")); err != nil {
 		return err
 	}
 	return v.show("reset", held{v.query("token")})
@@ -48,7 +48,7 @@ func (s *server) resetForm(v *visit) error {
 
 func (s *server) reset(v *visit) error {
 	secret := v.form.Get("token")
-	browser, err := s.Desk.Reset(v.r.Context(), secret, v.form.Get("password"), v.client())
+	browser, err := s.Accounts.SignIn.ResetPassword(v.r.Context(), secret, v.form.Get("password"), v.client())
 	if err != nil {
 		return v.again("reset", held{secret}, err)
 	}
@@ -57,14 +57,14 @@ func (s *server) reset(v *visit) error {
 }
 
 func (s *server) dropForm(v *visit) error {
-	if err := s.Desk.MayDrop(v.r.Context(), v.query("token")); err != nil {
+	if err := s.Accounts.Devices.CheckEndLink(v.r.Context(), v.query("token")); err != nil {
 		return err
 	}
 	return v.show("drop", held{v.query("token")})
 }
 
 func (s *server) drop(v *visit) error {
-	if err := s.Desk.DropDevice(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
+	if err := s.Accounts.Devices.EndDeviceByLink(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
 		return err
 	}
 	return v.show("message", message{Title: "The device is signed out",

@@ -56,7 +56,7 @@ func (s *server) finishProvider(v *visit) error {
 	}
 	// A provider that refused sends no code, which is refused in turn. The words
 	// it sends instead are not shown: anybody can write such a link.
-	in, err := s.Desk.FinishProvider(v.r.Context(), a.Pending, v.query("state"), v.query("code"), v.client())
+	in, err := s.Accounts.OpenID.FinishSignIn(v.r.Context(), a.Pending, v.query("state"), v.query("code"), v.client())
 	if err != nil {
 		return err
 	}

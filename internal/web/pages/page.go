@@ -136,14 +136,14 @@ func (p *page) Tab(href, label string) tab { return tab{href, label, p.v.r.URL.P
 // Done is what was just done, where the address says so.
 func (p *page) Done() string {
 	what := p.v.query("done")
-	if what == "sent" && p.v.Desk.Settings.NoMail {
+	if what == "sent" && p.v.Accounts.Settings.NoMail {
 		return "The link was made, but this installation sends no mail: it is printed where the service logs. Ask whoever runs it for the link."
 	}
 	return done[what]
 }
 
 // NoMail is whether the installation has no mail server.
-func (p *page) NoMail() bool { return p.v.Desk.Settings.NoMail }
+func (p *page) NoMail() bool { return p.v.Accounts.Settings.NoMail }
 
 // done are the words for what was done before a page is shown. The address
 // names one of them, so that nobody can put words of their own on a page.

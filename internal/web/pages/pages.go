@@ -16,16 +16,16 @@ import (
 	"net/url"
 	"time"
 
+	"atelier/internal/account"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
 	"atelier/internal/base/keyring"
 	"atelier/internal/people/oidc"
 )
 
 // Parts are what the pages are made of.
 type Parts struct {
-	Desk    *identity.Desk
-	Dossier *dossier.Dossier
+	Accounts *account.Services
+	Dossier  *dossier.Dossier
 	// Provider is where people can sign in besides here; nil for nowhere.
 	Provider *oidc.Provider
 	// Box seals a sign-in at the provider that is under way.

@@ -55,11 +55,11 @@ func (s *server) tokens(v *visit) error {
 }
 
 func (s *server) tokenList(v *visit) (l tokenList, err error) {
-	all, err := s.Desk.AccessTokens(v.r.Context(), v.session.PersonID, afterOf(v), tokensShown+1)
+	all, err := s.Accounts.AccessTokens.ListTokens(v.r.Context(), v.session.PersonID, afterOf(v), tokensShown+1)
 	if err != nil {
 		return l, err
 	}
-	in, err := s.Desk.Companies(v.r.Context(), v.session.PersonID)
+	in, err := s.Accounts.Profiles.ListCompanies(v.r.Context(), v.session.PersonID)
 	if err != nil {
 		return l, err
 	}
@@ -80,7 +80,7 @@ type minted struct {
 }
 
 func (s *server) createToken(v *visit) error {
-	t, secret, err := s.Desk.CreateAccessToken(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("name"))
+	t, secret, err := s.Accounts.AccessTokens.CreateAccessToken(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("name"))
 	if err == nil {
 		return v.show("token", minted{t, secret, "/tokens"})
 	}
@@ -92,7 +92,7 @@ func (s *server) createToken(v *visit) error {
 }
 
 func (s *server) regenerateToken(v *visit) error {
-	t, secret, err := s.Desk.RegenerateAccessToken(v.r.Context(), v.principal(), v.form.Get("id"))
+	t, secret, err := s.Accounts.AccessTokens.RegenerateAccessToken(v.r.Context(), v.principal(), v.form.Get("id"))
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *server) regenerateToken(v *visit) error {
 }
 
 func (s *server) deleteToken(v *visit) error {
-	if err := s.Desk.DeleteAccessToken(v.r.Context(), v.principal(), v.form.Get("id")); err != nil {
+	if err := s.Accounts.AccessTokens.DeleteAccessToken(v.r.Context(), v.principal(), v.form.Get("id")); err != nil {
 		return err
 	}
 	return v.to("/tokens?done=deleted")
@@ -119,14 +119,14 @@ func (s *server) companyTokens(v *visit) error {
 
 func (s *server) companyList(v *visit) (l tokenList, err error) {
 	id := v.r.PathValue("company_id")
-	all, err := s.Desk.CompanyTokens(v.r.Context(), v.principal(), id, afterOf(v), tokensShown+1)
+	all, err := s.Accounts.AccessTokens.ListCompanyTokens(v.r.Context(), v.principal(), id, afterOf(v), tokensShown+1)
 	if err != nil {
 		return l, err
 	}
-	if l.Members, err = s.Desk.CompanyMembers(v.r.Context(), v.principal(), id); err != nil {
+	if l.Members, err = s.Accounts.AccessTokens.ListMembers(v.r.Context(), v.principal(), id); err != nil {
 		return l, err
 	}
-	in, err := s.Desk.Companies(v.r.Context(), v.session.PersonID)
+	in, err := s.Accounts.Profiles.ListCompanies(v.r.Context(), v.session.PersonID)
 	if err != nil {
 		return l, err
 	}
@@ -148,7 +148,7 @@ func (s *server) companyList(v *visit) (l tokenList, err error) {
 }
 
 func (s *server) createCompanyToken(v *visit) error {
-	t, secret, err := s.Desk.CreateCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
+	t, secret, err := s.Accounts.AccessTokens.CreateCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
 	if err == nil {
 		return v.show("token", minted{t, secret, companyPage(v)})
 	}
@@ -160,7 +160,7 @@ func (s *server) createCompanyToken(v *visit) error {
 }
 
 func (s *server) regenerateCompanyToken(v *visit) error {
-	t, secret, err := s.Desk.RegenerateCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("id"))
+	t, secret, err := s.Accounts.AccessTokens.RegenerateCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("id"))
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (s *server) regenerateCompanyToken(v *visit) error {
 }
 
 func (s *server) deleteCompanyToken(v *visit) error {
-	if err := s.Desk.DeleteCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
+	if err := s.Accounts.AccessTokens.DeleteCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
 		return err
 	}
 	return v.to(companyPage(v) + "?done=deleted")

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signin"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
@@ -25,10 +25,10 @@ type visit struct {
 	r   *http.Request
 	rec *httpd.Record
 
-	session identity.Session // zero where nobody is signed in
-	cookie  string           // of the session
-	form    url.Values       // of a POST
-	secret  string           // that forms are bound to before the sign-in; see formSecret
+	session signin.Session // zero where nobody is signed in
+	cookie  string         // of the session
+	form    url.Values     // of a POST
+	secret  string         // that forms are bound to before the sign-in; see formSecret
 }
 
 // maxForm bounds what a form may send. The largest thing in it is a password.
@@ -71,7 +71,7 @@ func isLine(s string) bool {
 // recognise finds out who is signed in.
 func (v *visit) recognise() error {
 	cookie := v.brought(v.cookies.session)
-	s, err := v.Desk.Session(v.r.Context(), cookie, v.rec.Addr.String())
+	s, err := v.Accounts.SignIn.FindSession(v.r.Context(), cookie, v.rec.Addr.String())
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (v *visit) recognise() error {
 
 // reauthorize asks whether the browser is still signed in, for answers that last.
 func (v *visit) reauthorize(ctx context.Context) error {
-	_, err := v.Desk.Session(ctx, v.cookie, v.rec.Addr.String())
+	_, err := v.Accounts.SignIn.FindSession(ctx, v.cookie, v.rec.Addr.String())
 	return err
 }
 
@@ -96,7 +96,7 @@ func (v *visit) client() session.Client {
 
 // principal returns the person who is signed in.
 func (v *visit) principal() principal.Principal {
-	return principal.ForSession(v.session.PersonID, v.session.ID, v.session.Provider, v.rec.Addr.String())
+	return v.session.Principal(v.rec.Addr.String())
 }
 
 // query is a parameter of the address.
@@ -111,22 +111,22 @@ func (v *visit) to(address string) error {
 
 // enter gives the browser its new session and sends it on. The one it had
 // ends: nobody would see it again but those who look for it.
-func (v *visit) enter(in identity.Entered, next string) error {
+func (v *visit) enter(in signin.NewSession, next string) error {
 	if v.signedIn() {
-		err := v.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.client())
-		if err != nil && !identity.SignedOut(err) { // another password has ended it already
+		err := v.Accounts.SignIn.SignOut(v.r.Context(), v.principal(), v.session.ID)
+		if err != nil && !signin.IsSignedOut(err) { // another password has ended it already
 			return err
 		}
 	}
 	v.rec.PersonID = in.Person.ID
-	v.keep(v.cookies.session, in.Cookie, "/", v.Desk.Settings.SessionLifetime)
+	v.keep(v.cookies.session, in.Cookie, "/", v.Accounts.Settings.SessionLifetime)
 	v.keepKnown(in.Browser)
 	return v.to(next)
 }
 
 // keepKnown leaves in the browser by which it is known.
 func (v *visit) keepKnown(cookie string) {
-	v.keep(v.cookies.known, cookie, "/", v.Desk.Settings.KnownLifetime)
+	v.keep(v.cookies.known, cookie, "/", v.Accounts.Settings.KnownLifetime)
 }
 
 // leave takes the browser's session away and sends it to the sign-in page,

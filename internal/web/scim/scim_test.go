@@ -17,7 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
@@ -33,7 +33,7 @@ import (
 // its directory connected.
 type world struct {
 	*testing.T
-	site  *identitytest.Site
+	site  *accounttest.Site
 	url   string
 	fox   string
 	token string // of Fox's directory
@@ -57,7 +57,7 @@ func open(t *testing.T, engine string, perMinute int) *world {
 	w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
 	now := func() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
 	db := dbtest.OpenAt(t, dbtest.URL(t, engine), now)
-	w.site = identitytest.New(t, db, identitytest.Options{Now: now})
+	w.site = accounttest.New(t, db, accounttest.Options{Now: now})
 	server := httptest.NewUnstartedServer(nil)
 	w.url = "http://" + server.Listener.Addr().String()
 	edge := scim.New(scim.Parts{Directory: w.site.Directory, BaseURL: w.url, RequestsPerMinute: perMinute, Now: now})

@@ -4,7 +4,7 @@ package accesstokens
 import (
 	"net/http"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/accesstoken"
 	"atelier/internal/base/cursor"
 	"atelier/internal/people/credential"
 	"atelier/internal/web/access"
@@ -14,9 +14,9 @@ import (
 
 // Handler serves access tokens.
 type Handler struct {
-	Desk  *identity.Desk
-	Pages rest.Pager
-	JSON  rest.JSONLimits
+	Tokens *accesstoken.Service
+	Pages  rest.Pager
+	JSON   rest.JSONLimits
 }
 
 // Routes lists the operations on access tokens.
@@ -37,7 +37,7 @@ func (h *Handler) Routes() []rest.Route {
 // GET /api/v2/access-tokens lists the personal access tokens of the caller.
 func (h *Handler) listAccessTokens(w http.ResponseWriter, r *http.Request) error {
 	return h.listTokens(w, r, "", func(after *credential.After, limit int) ([]credential.Token, error) {
-		return h.Desk.AccessTokens(r.Context(), rest.PrincipalOf(r).PersonID, after, limit)
+		return h.Tokens.ListTokens(r.Context(), rest.PrincipalOf(r).PersonID, after, limit)
 	})
 }
 
@@ -46,7 +46,7 @@ func (h *Handler) listAccessTokens(w http.ResponseWriter, r *http.Request) error
 func (h *Handler) listCompanyAccessTokens(w http.ResponseWriter, r *http.Request) error {
 	companyID := r.PathValue("company_id")
 	return h.listTokens(w, r, companyID, func(after *credential.After, limit int) ([]credential.Token, error) {
-		return h.Desk.CompanyTokens(r.Context(), rest.PrincipalOf(r), companyID, after, limit)
+		return h.Tokens.ListCompanyTokens(r.Context(), rest.PrincipalOf(r), companyID, after, limit)
 	})
 }
 
@@ -84,7 +84,7 @@ func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	a := rest.PrincipalOf(r)
-	t, secret, err := h.Desk.CreateAccessToken(r.Context(), a, a.PersonID, req.Name)
+	t, secret, err := h.Tokens.CreateAccessToken(r.Context(), a, a.PersonID, req.Name)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (h *Handler) createCompanyAccessToken(w http.ResponseWriter, r *http.Reques
 	if err != nil {
 		return err
 	}
-	t, secret, err := h.Desk.CreateCompanyToken(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), req.UID, req.Name)
+	t, secret, err := h.Tokens.CreateCompanyToken(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), req.UID, req.Name)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (h *Handler) createCompanyAccessToken(w http.ResponseWriter, r *http.Reques
 // POST /api/v2/access-tokens/{token_id}/regenerate replaces the value of a personal
 // access token.
 func (h *Handler) regenerateAccessToken(w http.ResponseWriter, r *http.Request) error {
-	t, secret, err := h.Desk.RegenerateAccessToken(r.Context(), rest.PrincipalOf(r), r.PathValue("token_id"))
+	t, secret, err := h.Tokens.RegenerateAccessToken(r.Context(), rest.PrincipalOf(r), r.PathValue("token_id"))
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (h *Handler) regenerateAccessToken(w http.ResponseWriter, r *http.Request) 
 // POST /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate replaces
 // the value of a company's access token.
 func (h *Handler) regenerateCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
-	t, secret, err := h.Desk.RegenerateCompanyToken(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("token_id"))
+	t, secret, err := h.Tokens.RegenerateCompanyToken(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("token_id"))
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (h *Handler) regenerateCompanyAccessToken(w http.ResponseWriter, r *http.Re
 
 // DELETE /api/v2/access-tokens/{token_id} deletes a personal access token.
 func (h *Handler) deleteAccessToken(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Desk.DeleteAccessToken(r.Context(), rest.PrincipalOf(r), r.PathValue("token_id")); err != nil {
+	if err := h.Tokens.DeleteAccessToken(r.Context(), rest.PrincipalOf(r), r.PathValue("token_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -136,7 +136,7 @@ func (h *Handler) deleteAccessToken(w http.ResponseWriter, r *http.Request) erro
 // DELETE /api/v2/companies/{company_id}/access-tokens/{token_id} deletes an access
 // token of a company.
 func (h *Handler) deleteCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Desk.DeleteCompanyToken(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("token_id")); err != nil {
+	if err := h.Tokens.DeleteCompanyToken(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("token_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

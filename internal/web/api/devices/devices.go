@@ -6,7 +6,8 @@ import (
 	"cmp"
 	"net/http"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/devicelogin"
+	"atelier/internal/account/signin"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/throttle"
 	"atelier/internal/people/device"
@@ -17,9 +18,10 @@ import (
 
 // Handler serves devices.
 type Handler struct {
-	Desk  *identity.Desk
-	Pages rest.Pager
-	JSON  rest.JSONLimits
+	Logins *devicelogin.Service
+	SignIn *signin.Service
+	Pages  rest.Pager
+	JSON   rest.JSONLimits
 	// Guesses limits how often an address may present unknown device codes.
 	Guesses *throttle.Buckets
 }
@@ -54,7 +56,7 @@ func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request) error {
 		after = &device.After{Created: at, ID: page.After[1]}
 	}
 
-	devices, err := h.Desk.ListDevices(r.Context(), call.Principal.PersonID, after, page.Limit+1)
+	devices, err := h.Logins.ListDevices(r.Context(), call.Principal.PersonID, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ func (h *Handler) revokeDevice(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	p := rest.PrincipalOf(r)
-	if err := h.Desk.RevokeDevice(r.Context(), p, p.PersonID, id); err != nil {
+	if err := h.Logins.RevokeDevice(r.Context(), p, p.PersonID, id); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -87,7 +89,7 @@ func (h *Handler) revokeDevice(w http.ResponseWriter, r *http.Request) error {
 // caller.
 func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request) error {
 	p := rest.PrincipalOf(r)
-	if err := h.Desk.SignOutEverywhere(r.Context(), p, p.PersonID); err != nil {
+	if err := h.SignIn.SignOutEverywhere(r.Context(), p, p.PersonID); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

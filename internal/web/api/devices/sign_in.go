@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/people/device"
 	"atelier/internal/web/api/me"
 	"atelier/internal/web/api/rest"
@@ -29,14 +29,14 @@ func (h *Handler) startSignIn(w http.ResponseWriter, r *http.Request) error {
 		return rest.InvalidFields().Field("plugin_kind", "Must be 1 to 32 of a-z, 0-9, _ and -.")
 	}
 
-	codes, err := h.Desk.StartDevice(r.Context(), kind, rest.ClientOf(r))
+	codes, err := h.Logins.Start(r.Context(), kind, rest.ClientOf(r))
 	if err != nil {
 		return err
 	}
 	return rest.Reply(w, http.StatusOK, wire.DeviceCodes{
 		DeviceCode:      codes.DeviceCode,
 		UserCode:        codes.UserCode,
-		VerificationURL: h.Desk.VerificationURL(codes.UserCode),
+		VerificationURL: h.Logins.VerificationURL(codes.UserCode),
 		ExpiresIn:       int(codes.ExpiresIn.Seconds()),
 		Interval:        int(codes.Interval.Seconds()),
 	})
@@ -69,7 +69,7 @@ func (h *Handler) pollByBody(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Handler) pollSignIn(w http.ResponseWriter, r *http.Request, code string) error {
-	signIn, err := h.Desk.Poll(r.Context(), code, rest.ClientOf(r))
+	login, err := h.Logins.Poll(r.Context(), code, rest.ClientOf(r))
 	if errors.Is(err, device.ErrUnknownCode) {
 		if limited := rest.CheckRate(h.Guesses, httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); limited != nil {
 			return limited
@@ -79,10 +79,10 @@ func (h *Handler) pollSignIn(w http.ResponseWriter, r *http.Request, code string
 		return err
 	}
 
-	person := me.AsIdentity(signIn.Record)
+	person := me.AsIdentity(login.Profile)
 	return rest.Reply(w, http.StatusOK, wire.SignInResult{
-		Tokens:           asTokens(signIn.Tokens),
-		DeviceID:         signIn.DeviceID,
+		Tokens:           asTokens(login.Tokens),
+		DeviceID:         login.DeviceID,
 		User:             person.User,
 		Accounts:         person.Accounts,
 		NewlyJoinedTeams: person.NewlyJoinedTeams,
@@ -98,7 +98,7 @@ func (h *Handler) refreshTokens(w http.ResponseWriter, r *http.Request) error {
 	if req.RefreshToken == "" {
 		return rest.RequiredField("refresh_token")
 	}
-	tokens, err := h.Desk.Refresh(r.Context(), req.RefreshToken, rest.ClientOf(r))
+	tokens, err := h.Logins.RefreshTokens(r.Context(), req.RefreshToken, rest.ClientOf(r))
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (h *Handler) refreshTokens(w http.ResponseWriter, r *http.Request) error {
 
 // GET /.well-known/jwks.json returns the public keys that verify ID tokens.
 func (h *Handler) getKeys(w http.ResponseWriter, r *http.Request) error {
-	body, err := h.Desk.Tokens.JWKS(r.Context())
+	body, err := h.Logins.Tokens.JWKS(r.Context())
 	if err != nil {
 		return err
 	}
@@ -116,6 +116,6 @@ func (h *Handler) getKeys(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func asTokens(t identity.Tokens) wire.Tokens {
+func asTokens(t devicelogin.Tokens) wire.Tokens {
 	return wire.Tokens{IDToken: t.ID, RefreshToken: t.Refresh, ExpiresAt: t.Expires.Unix()}
 }

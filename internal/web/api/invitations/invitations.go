@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"atelier/internal/account/directory"
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signup"
 	"atelier/internal/base/cursor"
 	"atelier/internal/people/company"
 	"atelier/internal/web/access"
@@ -16,7 +16,7 @@ import (
 
 // Handler serves invitations.
 type Handler struct {
-	Desk      *identity.Desk
+	SignUp    *signup.Service
 	Directory *directory.Directory
 	Pages     rest.Pager
 	JSON      rest.JSONLimits
@@ -121,7 +121,7 @@ func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error
 	if req.Token == "" {
 		return rest.RequiredField("token")
 	}
-	if err := h.Desk.AcceptInvitation(r.Context(), rest.PrincipalOf(r).PersonID, req.Token, rest.ClientOf(r)); err != nil {
+	if err := h.SignUp.AcceptInvitation(r.Context(), rest.PrincipalOf(r), req.Token); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -130,7 +130,7 @@ func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error
 // POST /api/v2/invitations/{invitation_id}/accept accepts an invitation of the
 // caller.
 func (h *Handler) acceptMyInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := h.Desk.AcceptInvitationByID(r.Context(), rest.PrincipalOf(r).PersonID, r.PathValue("invitation_id"), rest.ClientOf(r)); err != nil {
+	if err := h.SignUp.AcceptInvitationByID(r.Context(), rest.PrincipalOf(r), r.PathValue("invitation_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

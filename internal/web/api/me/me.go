@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
+	"atelier/internal/account/profile"
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/company"
 	"atelier/internal/web/access"
@@ -17,10 +17,11 @@ import (
 
 // Handler serves the caller's own record.
 type Handler struct {
-	Desk    *identity.Desk
-	Dossier *dossier.Dossier
-	JSON    rest.JSONLimits
-	Now     func() time.Time
+	Profiles *profile.Service
+	Grants   *ledger.Grants
+	Dossier  *dossier.Dossier
+	JSON     rest.JSONLimits
+	Now      func() time.Time
 }
 
 // Routes lists the operations on the caller.
@@ -37,16 +38,16 @@ func (h *Handler) Routes() []rest.Route {
 // GET /api/v2/me returns the caller, and the accounts that their credential
 // reaches.
 func (h *Handler) getMe(w http.ResponseWriter, r *http.Request) error {
-	record, err := h.Desk.Record(r.Context(), rest.PrincipalOf(r))
+	profile, err := h.Profiles.GetProfile(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
 		return err
 	}
-	return rest.Reply(w, http.StatusOK, AsIdentity(record))
+	return rest.Reply(w, http.StatusOK, AsIdentity(profile))
 }
 
 // POST /api/v2/me/top-up claims the free tokens of the personal account.
 func (h *Handler) claimTopUp(w http.ResponseWriter, r *http.Request) error {
-	topUp, balance, err := h.Desk.ClaimTopUp(r.Context(), rest.PrincipalOf(r).PersonID, rest.ClientOf(r))
+	topUp, balance, err := h.Grants.ClaimTopUp(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (h *Handler) claimTopUp(w http.ResponseWriter, r *http.Request) error {
 }
 
 // AsIdentity converts a person with their accounts.
-func AsIdentity(r identity.Record) wire.Identity {
+func AsIdentity(r profile.Profile) wire.Identity {
 	created := rest.Moment(r.Person.Created)
 	person := wire.Identity{
 		User: wire.User{
@@ -79,7 +80,7 @@ func AsIdentity(r identity.Record) wire.Identity {
 	return person
 }
 
-func asAccount(a identity.Account) wire.Account {
+func asAccount(a profile.Account) wire.Account {
 	account := wire.Account{
 		ID:          a.ID,
 		Label:       a.Label,

@@ -6,8 +6,8 @@ import (
 	"context"
 	"net/http"
 
-	"atelier/internal/account/identity"
 	"atelier/internal/base/cursor"
+	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
@@ -19,7 +19,7 @@ import (
 
 // Handler serves webhook secrets and deliveries.
 type Handler struct {
-	Desk    *identity.Desk
+	DB      *sqldb.DB
 	Secrets *webhook.Secrets
 	Runs    *generation.Service
 	Ended   *generations.EndedCache
@@ -96,24 +96,24 @@ func (h *Handler) redeliverWebhook(w http.ResponseWriter, r *http.Request) error
 
 // GET /api/v2/webhook-secret returns the secret that signs an account's webhooks.
 func (h *Handler) getSecret(w http.ResponseWriter, r *http.Request) error {
-	return h.replySecret(w, r, h.Desk.WebhookSecret)
+	return h.replySecret(w, r, h.Secrets.GetFor)
 }
 
 // POST /api/v2/webhook-secret/rotate replaces the secret that signs an account's
 // webhooks.
 func (h *Handler) rotateSecret(w http.ResponseWriter, r *http.Request) error {
-	return h.replySecret(w, r, h.Desk.RotateWebhookSecret)
+	return h.replySecret(w, r, h.Secrets.RotateFor)
 }
 
 // secretFunc reads or replaces the webhook secret of an account.
-type secretFunc func(context.Context, principal.Principal, *webhook.Secrets) (webhook.Secret, error)
+type secretFunc func(context.Context, *sqldb.DB, principal.Principal) (webhook.Secret, error)
 
 func (h *Handler) replySecret(w http.ResponseWriter, r *http.Request, secretOf secretFunc) error {
 	call := rest.CallOf(r)
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	secret, err := secretOf(r.Context(), call.Principal, h.Secrets)
+	secret, err := secretOf(r.Context(), h.DB, call.Principal)
 	if err != nil {
 		return err
 	}
