@@ -1,6 +1,9 @@
 package api
 
-import "atelier/internal/web/api/rest"
+import (
+	"atelier/internal/account"
+	"atelier/internal/web/api/rest"
+)
 
 // Routes lists every operation as "GET /api/v2/tools".
 func Routes() []string {
@@ -12,7 +15,7 @@ func Routes() []string {
 }
 
 func allRoutes() []rest.Route {
-	s, err := newServer(Parts{})
+	s, err := newServer(Parts{Accounts: &account.Services{}})
 	if err != nil {
 		panic(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"atelier/internal/account"
 	"atelier/internal/base/fault"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/apitest"
@@ -25,7 +26,7 @@ import (
 // go through.
 func probe(t *testing.T, routes ...rest.Route) string {
 	t.Helper()
-	s, err := newServer(Parts{Now: time.Now, Limits: Limits{JSONBytes: 1 << 20, JSONDepth: 64}})
+	s, err := newServer(Parts{Accounts: &account.Services{}, Now: time.Now, Limits: Limits{JSONBytes: 1 << 20, JSONDepth: 64}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (h *Handler) pollByBody(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Handler) pollSignIn(w http.ResponseWriter, r *http.Request, code string) error {
-	signIn, err := h.Logins.Poll(r.Context(), code, rest.ClientOf(r))
+	login, err := h.Logins.Poll(r.Context(), code, rest.ClientOf(r))
 	if errors.Is(err, device.ErrUnknownCode) {
 		if limited := rest.CheckRate(h.Guesses, httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); limited != nil {
 			return limited
@@ -79,10 +79,10 @@ func (h *Handler) pollSignIn(w http.ResponseWriter, r *http.Request, code string
 		return err
 	}
 
-	person := me.AsIdentity(signIn.Profile)
+	person := me.AsIdentity(login.Profile)
 	return rest.Reply(w, http.StatusOK, wire.SignInResult{
-		Tokens:           asTokens(signIn.Tokens),
-		DeviceID:         signIn.DeviceID,
+		Tokens:           asTokens(login.Tokens),
+		DeviceID:         login.DeviceID,
 		User:             person.User,
 		Accounts:         person.Accounts,
 		NewlyJoinedTeams: person.NewlyJoinedTeams,

@@ -38,11 +38,11 @@ func (h *Handler) Routes() []rest.Route {
 // GET /api/v2/me returns the caller, and the accounts that their credential
 // reaches.
 func (h *Handler) getMe(w http.ResponseWriter, r *http.Request) error {
-	record, err := h.Profiles.GetProfile(r.Context(), rest.PrincipalOf(r))
+	profile, err := h.Profiles.GetProfile(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
 		return err
 	}
-	return rest.Reply(w, http.StatusOK, AsIdentity(record))
+	return rest.Reply(w, http.StatusOK, AsIdentity(profile))
 }
 
 // POST /api/v2/me/top-up claims the free tokens of the personal account.
