@@ -9,57 +9,57 @@ import (
 	"atelier/internal/engine"
 )
 
-// terms are what the colour of a background may be made of: one colour, a
-// slope each way, and the curves of light that falls off.
-const terms = 6
+// backgroundTerms is the number of terms that model the colour of a background: a constant, a
+// slope each way, and three quadratic terms for light that falls off.
+const backgroundTerms = 6
 
-// wall is a plain background: its colour at every place, in Oklab.
-type wall struct {
-	w, h  float64
-	l     [terms]float64
-	a     [terms]float64
-	b     [terms]float64
-	stray float64 // how far its pixels lie from that
-	step  float32 // levels between neighbours that are no edge
+// backgroundModel is a plain background: its colour at every point, in Oklab.
+type backgroundModel struct {
+	w, h      float64
+	l         [backgroundTerms]float64
+	a         [backgroundTerms]float64
+	b         [backgroundTerms]float64
+	deviation float64 // median distance of its pixels from the model
+	step      float32 // largest difference of neighbours that is not an edge, in levels
 }
 
-var errNotPlain = engine.Fail(engine.Failed, "The background is not plain: along the border there are several colours. This tool needs one colour all round the subject.")
+var errNotPlain = engine.Fail(engine.Failed, "The background is not plain: its border has several colours. This tool needs one colour all around the subject.")
 
 var errNoBackground = engine.Fail(engine.Failed, "The picture has no background to remove: its border is transparent.")
 
-// sample is a pixel of the border.
-type sample struct {
-	basis [terms]float64
+// borderSample is a pixel of the border.
+type borderSample struct {
+	basis [backgroundTerms]float64
 	lab
 }
 
-// learn finds the colour of the background from the border, of which the
-// subject may cover a part.
-func learn(m *image.NRGBA) (*wall, error) {
+// learnBackground finds the colour of the background from the border, of which the subject may
+// cover a part.
+func learnBackground(m *image.NRGBA) (*backgroundModel, error) {
 	const (
-		// enough is how much of the border must be background.
+		// enough is the share of the border that must be background.
 		enough = 0.6
-		// rough is how far the middle one of its pixels may stray.
+		// rough is the largest allowed median deviation.
 		rough = 0.03
 	)
-	w := &wall{w: float64(m.Rect.Dx()), h: float64(m.Rect.Dy())}
-	border, hidden := w.border(m)
+	w := &backgroundModel{w: float64(m.Rect.Dx()), h: float64(m.Rect.Dy())}
+	border, hidden := w.borderSamples(m)
 	if hidden > len(border) {
 		return nil, errNoBackground
 	}
-	// From the middle colour on, each fit trusts only what the last explains,
-	// and may bend more.
-	w.l[0], w.a[0], w.b[0] = middle(border)
+	// Starting with the median colour, each fit uses only samples that the last
+	// one explains, and has more terms.
+	w.l[0], w.a[0], w.b[0] = medianColour(border)
 	for _, round := range []struct {
 		terms int
 		trust float64
-	}{{1, 0.25}, {3, 0.20}, {3, 0.12}, {terms, 0.10}, {terms, 0.08}} {
-		w.fit(border, round.terms, round.trust)
+	}{{1, 0.25}, {3, 0.20}, {3, 0.12}, {backgroundTerms, 0.10}, {backgroundTerms, 0.08}} {
+		w.fitTerms(border, round.terms, round.trust)
 	}
 	const limit = 0.08
 	var trusted []float64
 	for i := range border {
-		if d := border[i].distance(w.at(border[i].basis)); d < limit {
+		if d := border[i].colourDistance(w.colourAt(border[i].basis)); d < limit {
 			trusted = append(trusted, d)
 		}
 	}
@@ -67,15 +67,15 @@ func learn(m *image.NRGBA) (*wall, error) {
 		return nil, errNotPlain
 	}
 	slices.Sort(trusted)
-	if w.stray = trusted[len(trusted)/2]; w.stray > rough {
+	if w.deviation = trusted[len(trusted)/2]; w.deviation > rough {
 		return nil, errNotPlain
 	}
-	w.step = 5 + float32(6*255*w.stray)
+	w.step = 5 + float32(6*255*w.deviation)
 	return w, nil
 }
 
-// border gives pixels along the border, and how many more are transparent.
-func (w *wall) border(m *image.NRGBA) (all []sample, hidden int) {
+// borderSamples returns pixels along the border, and the number of transparent ones.
+func (w *backgroundModel) borderSamples(m *image.NRGBA) (all []borderSample, hidden int) {
 	const most = 6000
 	width := m.Rect.Dx()
 	height := m.Rect.Dy()
@@ -99,22 +99,22 @@ func (w *wall) border(m *image.NRGBA) (all []sample, hidden int) {
 				hidden++
 				continue
 			}
-			all = append(all, sample{basis: w.basis(x, y), lab: labOf(c)})
+			all = append(all, borderSample{basis: w.basisAt(x, y), lab: labOf(c)})
 		}
 	}
-	if len(all) == 0 && hidden == 0 { // smaller than a step
-		all = append(all, sample{basis: w.basis(0, 0), lab: labOf(m.NRGBAAt(0, 0))})
+	if len(all) == 0 && hidden == 0 { // the picture is smaller than a step
+		all = append(all, borderSample{basis: w.basisAt(0, 0), lab: labOf(m.NRGBAAt(0, 0))})
 	}
 	return all, hidden
 }
 
-func (w *wall) basis(x, y int) [terms]float64 {
+func (w *backgroundModel) basisAt(x, y int) [backgroundTerms]float64 {
 	u := 2*(float64(x)+0.5)/w.w - 1
 	v := 2*(float64(y)+0.5)/w.h - 1
-	return [terms]float64{1, u, v, u * u, u * v, v * v}
+	return [backgroundTerms]float64{1, u, v, u * u, u * v, v * v}
 }
 
-func (w *wall) at(basis [terms]float64) (c lab) {
+func (w *backgroundModel) colourAt(basis [backgroundTerms]float64) (c lab) {
 	for i, v := range basis {
 		c.l += v * w.l[i]
 		c.a += v * w.a[i]
@@ -123,16 +123,16 @@ func (w *wall) at(basis [terms]float64) (c lab) {
 	return c
 }
 
-// distance counts colour twice: Oklab's steps of colour are small numbers, and
-// the light on a wall changes more than its colour does.
-func (c lab) distance(d lab) float64 {
+// colourDistance weights hue and chroma double: in Oklab their differences are small numbers, and
+// the light on a background varies more than its colour.
+func (c lab) colourDistance(d lab) float64 {
 	l := c.l - d.l
 	a := 2 * (c.a - d.a)
 	b := 2 * (c.b - d.b)
 	return math.Sqrt(l*l + a*a + b*b)
 }
 
-func middle(all []sample) (l, a, b float64) {
+func medianColour(all []borderSample) (l, a, b float64) {
 	of := func(value func(lab) float64) float64 {
 		list := make([]float64, len(all))
 		for i := range all {
@@ -144,14 +144,14 @@ func middle(all []sample) (l, a, b float64) {
 	return of(func(c lab) float64 { return c.l }), of(func(c lab) float64 { return c.a }), of(func(c lab) float64 { return c.b })
 }
 
-// fit finds the terms that explain the samples that the terms so far explain
-// up to trust (least squares).
-func (w *wall) fit(all []sample, n int, trust float64) {
+// fitTerms fits n terms to the samples that the current terms explain within trust (least
+// squares).
+func (w *backgroundModel) fitTerms(all []borderSample, n int, trust float64) {
 	matrix := make([]float64, n*n)
 	right := [3][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}
 	for k := range all {
 		s := &all[k]
-		if s.distance(w.at(s.basis)) > trust {
+		if s.colourDistance(w.colourAt(s.basis)) > trust {
 			continue
 		}
 		for i := range n {
@@ -164,25 +164,25 @@ func (w *wall) fit(all []sample, n int, trust float64) {
 		}
 	}
 	if matrix[0] == 0 {
-		return // nothing is explained, and never will be
+		return // no sample is explained, so no later fit would be
 	}
 	for i := 1; i < n; i++ {
-		matrix[i*n+i] += 1e-3 * matrix[0] // what the border does not show stays small
+		matrix[i*n+i] += 1e-3 * matrix[0] // regularization: terms that the border does not show stay small
 	}
-	cholesky(matrix, n)
-	for c, into := range []*[terms]float64{&w.l, &w.a, &w.b} {
-		substitute(matrix, n, right[c])
+	choleskyRoot(matrix, n)
+	for c, into := range []*[backgroundTerms]float64{&w.l, &w.a, &w.b} {
+		solveCholesky(matrix, n, right[c])
 		copy(into[:], right[c])
 	}
 }
 
-// compare tells how much a row of a picture is like the background.
+// classifyRow classifies the pixels of a row by their likeness to the background.
 //
-// Beyond the tolerance, a pixel still is where only its light differs and does
-// so softly, as in a shadow.
-func (w *wall) compare(m *image.NRGBA, y int, tolerance float64, into []uint8) {
-	const shadow = 3 // times the tolerance
-	bound := tolerance + 2*w.stray
+// A pixel beyond the tolerance is still background if only its light differs, and softly, as in a
+// shadow.
+func (w *backgroundModel) classifyRow(m *image.NRGBA, y int, tolerance float64, into []uint8) {
+	const shadow = 3 // tolerance for light only, in tolerances
+	bound := tolerance + 2*w.deviation
 	stride := m.Stride
 	for x := range into {
 		p := m.Pix[y*stride+4*x:][:4]
@@ -191,22 +191,22 @@ func (w *wall) compare(m *image.NRGBA, y int, tolerance float64, into []uint8) {
 			continue
 		}
 		c := labOf(color.NRGBA{p[0], p[1], p[2], 255})
-		d := w.at(w.basis(x, y))
-		switch far := c.distance(d); {
+		d := w.colourAt(w.basisAt(x, y))
+		switch far := c.colourDistance(d); {
 		case far < 0.6*bound:
 			into[x] = exact
 		case far < bound:
 			into[x] = like
-		case far < shadow*bound && 2*math.Hypot(c.a-d.a, c.b-d.b) < 0.6*bound && w.smooth(m, x, y):
+		case far < shadow*bound && 2*math.Hypot(c.a-d.a, c.b-d.b) < 0.6*bound && w.isSmooth(m, x, y):
 			into[x] = like
 		}
 	}
 }
 
-// smooth tells whether there is no edge at a pixel.
-func (w *wall) smooth(m *image.NRGBA, x, y int) bool {
+// isSmooth reports whether there is no edge at a pixel.
+func (w *backgroundModel) isSmooth(m *image.NRGBA, x, y int) bool {
 	at := func(x, y int) float32 {
-		return luma(m.Pix[min(max(y, 0), m.Rect.Dy()-1)*m.Stride+4*min(max(x, 0), m.Rect.Dx()-1):])
+		return lumaOf(m.Pix[min(max(y, 0), m.Rect.Dy()-1)*m.Stride+4*min(max(x, 0), m.Rect.Dx()-1):])
 	}
 	across := at(x+2, y) - at(x-2, y)
 	down := at(x, y+2) - at(x, y-2)

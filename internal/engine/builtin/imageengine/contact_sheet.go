@@ -14,16 +14,15 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// pages are the sizes of a contact sheet; those of A4 have 150 dots per inch.
-var pages = map[string]image.Point{
+// pageSizes are the sizes of contact sheets in pixels. The A4 sizes have 150 dots per inch.
+var pageSizes = map[string]image.Point{
 	"a4-portrait":  {X: 1240, Y: 1754},
 	"a4-landscape": {X: 1754, Y: 1240},
 	"square":       {X: 1600, Y: 1600},
 	"wide":         {X: 1920, Y: 1080},
 }
 
-// paper is what a sheet is printed on: its own tone, that of the cells, and
-// those of the letters.
+// paper is the set of colours of a contact sheet: the sheet, its cells, the title and the numbers.
 type paper struct{ sheet, cell, title, number color.NRGBA }
 
 var papers = map[string]paper{
@@ -31,14 +30,15 @@ var papers = map[string]paper{
 	"dark":  {color.NRGBA{0x12, 0x12, 0x14, 255}, color.NRGBA{0x22, 0x22, 0x25, 255}, color.NRGBA{0xf0, 0xf0, 0xee, 255}, color.NRGBA{0xa6, 0xa6, 0xaa, 255}},
 }
 
-// contact: pictures, title, columns, page, background, numbers.
-func contact(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+// makeContactSheet draws small versions of all pictures on a page. Inputs: pictures, title,
+// columns, page, background, numbers.
+func makeContactSheet(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	files := t.Files["pictures"]
 	if len(files) == 0 {
-		return pixels.Picture{}, engine.Fail(engine.Failed, "At least one picture is needed.")
+		return pixels.Picture{}, engine.Fail(engine.Failed, "At least one picture is required.")
 	}
-	size, known := pages[t.text("page", "a4-portrait")]
-	tones, chosen := papers[t.text("background", "light")]
+	size, known := pageSizes[t.textInput("page", "a4-portrait")]
+	tones, chosen := papers[t.textInput("background", "light")]
 	if !known || !chosen {
 		return pixels.Picture{}, engine.ErrSetup
 	}
@@ -52,17 +52,17 @@ func contact(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 		looks[i] = in
 		shapes[i] = image.Pt(in.Width, in.Height)
 	}
-	title := strings.Join(strings.Fields(t.text("title", "")), " ")
-	g := newContactGrid(size, shapes, int(t.Number("columns", 0, 0, 12)), title != "", t.flag("numbers", true))
+	title := strings.Join(strings.Fields(t.textInput("title", "")), " ")
+	g := newContactGrid(size, shapes, int(t.Number("columns", 0, 0, 12)), title != "", t.flagInput("numbers", true))
 	cells := make([]image.Rectangle, len(files))
 	for i := range cells {
-		cells[i] = g.cell(i)
+		cells[i] = g.cellRect(i)
 	}
-	if err := t.reserve(ctx, sheetMemory(looks, cells), int64(size.X)*int64(size.Y)); err != nil {
+	if err := t.reserveMemory(ctx, sheetMemory(looks, cells), int64(size.X)*int64(size.Y)); err != nil {
 		return pixels.Picture{}, err
 	}
 	sheet := newSheet(size.X, size.Y, tones.sheet)
-	if err := g.letter(sheet, tones, title, len(files)); err != nil {
+	if err := g.drawText(sheet, tones, title, len(files)); err != nil {
 		return pixels.Picture{}, err
 	}
 	result := pixels.JPEG
@@ -75,16 +75,16 @@ func contact(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 		if p.Format != pixels.JPEG {
 			result = pixels.PNG
 		}
-		cell := g.cell(i)
-		fill(sheet, cell, tones.cell)
-		at := centred(cell.Inset(g.gap/4), shapes[i])
-		small, err := scale(ctx, part.Part(0.5, 1), draw.CatmullRom, p.NRGBA, whole(p.NRGBA), at.Dx(), at.Dy())
+		cell := g.cellRect(i)
+		fillBox(sheet, cell, tones.cell)
+		at := centreInBox(cell.Inset(g.gap/4), shapes[i])
+		small, err := scaleArea(ctx, part.Part(0.5, 1), draw.CatmullRom, p.NRGBA, wholeArea(p.NRGBA), at.Dx(), at.Dy())
 		if err != nil {
 			return pixels.Picture{}, err
 		}
-		over(sheet, at, small)
-		if i+1 == len(files)/2 && len(files) >= manyPictures {
-			if err := t.preview(ctx, sheet); err != nil {
+		drawOver(sheet, at, small)
+		if i+1 == len(files)/2 && len(files) >= previewFromCount {
+			if err := t.sendPreview(ctx, sheet); err != nil {
 				return pixels.Picture{}, err
 			}
 		}
@@ -92,16 +92,17 @@ func contact(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 	return pixels.Picture{NRGBA: sheet, Format: result}, nil
 }
 
-// contactGrid says where things lie on a sheet: cells of one size in rows, with
-// a line for the number below each, and one for the title above all.
+// contactGrid is the layout of a contact sheet: cells of one size in rows, a line for the number
+// below each cell, and a line for the title above all.
 type contactGrid struct {
 	page    image.Point
 	columns int
 	lines   int
 	margin  int
 	gap     int
-	title   int // heights, 0 where there is none
-	number  int
+	// Heights of the title's line and of a number's line. 0: no such line.
+	title  int
+	number int
 }
 
 func newContactGrid(page image.Point, shapes []image.Point, columns int, title, numbers bool) contactGrid {
@@ -114,17 +115,17 @@ func newContactGrid(page image.Point, shapes []image.Point, columns int, title, 
 		g.number = short / 38
 	}
 	if columns > 0 {
-		return g.with(min(columns, len(shapes)), len(shapes))
+		return g.withColumns(min(columns, len(shapes)), len(shapes))
 	}
-	// The number of columns that shows most of the pictures; the fewest of
-	// those, so that an even sheet does not hang on a rounding.
+	// The number of columns that shows the pictures largest. Of equal ones the
+	// fewest, so that rounding errors do not decide.
 	best := 0.0
 	found := g
 	for n := 1; n <= len(shapes); n++ {
-		try := g.with(n, len(shapes))
+		try := g.withColumns(n, len(shapes))
 		var area float64
 		for _, shape := range shapes {
-			r := centred(try.cell(0), shape)
+			r := centreInBox(try.cellRect(0), shape)
 			area += float64(r.Dx()) * float64(r.Dy())
 		}
 		if area > best*1.001 {
@@ -135,15 +136,16 @@ func newContactGrid(page image.Point, shapes []image.Point, columns int, title, 
 	return found
 }
 
-func (g contactGrid) with(columns, pictures int) contactGrid {
+// withColumns returns the layout with the given number of columns.
+func (g contactGrid) withColumns(columns, pictures int) contactGrid {
 	g.columns = columns
 	g.lines = (pictures + columns - 1) / columns
 	return g
 }
 
-// cell is where the ith picture has its place. All are equally large; the
-// rounding goes into the gaps.
-func (g contactGrid) cell(i int) image.Rectangle {
+// cellRect returns the rectangle of the ith picture. All are equally large; the gaps absorb the
+// rounding.
+func (g contactGrid) cellRect(i int) image.Rectangle {
 	wide := float64(g.page.X-2*g.margin-(g.columns-1)*g.gap) / float64(g.columns)
 	high := float64(g.page.Y-2*g.margin-g.title-(g.lines-1)*g.gap)/float64(g.lines) - float64(g.number)
 	x := float64(g.margin) + float64(i%g.columns)*(wide+float64(g.gap))
@@ -152,38 +154,38 @@ func (g contactGrid) cell(i int) image.Rectangle {
 	return image.Rectangle{at, at.Add(image.Pt(max(int(wide), 1), max(int(high), 1)))}
 }
 
-// letter writes the title and the numbers.
-func (g contactGrid) letter(sheet *image.NRGBA, tones paper, title string, pictures int) error {
+// drawText draws the title and the numbers.
+func (g contactGrid) drawText(sheet *image.NRGBA, tones paper, title string, pictures int) error {
 	if g.title > 0 {
-		face, err := letters(float64(g.title) * 0.5)
+		face, err := newFontFace(float64(g.title) * 0.5)
 		if err != nil {
 			return err
 		}
 		defer face.Close()
-		write(sheet, face, tones.title, image.Rect(g.margin, g.margin-g.title/4, g.page.X-g.margin, g.margin+g.title*3/4), title)
+		drawTextLine(sheet, face, tones.title, image.Rect(g.margin, g.margin-g.title/4, g.page.X-g.margin, g.margin+g.title*3/4), title)
 	}
 	if g.number > 0 {
-		face, err := letters(float64(g.number) * 0.62)
+		face, err := newFontFace(float64(g.number) * 0.62)
 		if err != nil {
 			return err
 		}
 		defer face.Close()
 		for i := range pictures {
-			cell := g.cell(i)
-			write(sheet, face, tones.number, image.Rect(cell.Min.X, cell.Max.Y, cell.Max.X, cell.Max.Y+g.number+g.gap/4), strconv.Itoa(i+1))
+			cell := g.cellRect(i)
+			drawTextLine(sheet, face, tones.number, image.Rect(cell.Min.X, cell.Max.Y, cell.Max.X, cell.Max.Y+g.number+g.gap/4), strconv.Itoa(i+1))
 		}
 	}
 	return nil
 }
 
-// centred is the largest place of a shape within a box.
-func centred(box image.Rectangle, shape image.Point) image.Rectangle {
-	w, h := inside(shape.X, shape.Y, max(box.Dx(), 1), max(box.Dy(), 1))
+// centreInBox returns the largest rectangle of a shape that fits into a box, centred.
+func centreInBox(box image.Rectangle, shape image.Point) image.Rectangle {
+	w, h := fitInside(shape.X, shape.Y, max(box.Dx(), 1), max(box.Dy(), 1))
 	at := box.Min.Add(image.Pt((box.Dx()-w)/2, (box.Dy()-h)/2))
 	return image.Rectangle{at, at.Add(image.Pt(w, h))}
 }
 
-// fill paints a box.
-func fill(m *image.NRGBA, box image.Rectangle, c color.NRGBA) {
+// fillBox paints a rectangle.
+func fillBox(m *image.NRGBA, box image.Rectangle, c color.NRGBA) {
 	draw.Draw(pixels.Opaque(m), box, image.NewUniform(c), image.Point{}, draw.Src)
 }

@@ -11,7 +11,7 @@ import (
 // are equally large, apart, on the page, and in reading order.
 func TestContactGrid(t *testing.T) {
 	t.Parallel()
-	for name, page := range pages {
+	for name, page := range pageSizes {
 		for n := 1; n <= 12; n++ {
 			for columns := range 13 {
 				for _, letters := range []bool{true, false} {
@@ -23,9 +23,9 @@ func TestContactGrid(t *testing.T) {
 					if columns > 0 && g.columns != min(columns, n) {
 						t.Errorf("%s: %d columns, want %d", name, g.columns, min(columns, n))
 					}
-					first := g.cell(0)
+					first := g.cellRect(0)
 					for i := range n {
-						r := g.cell(i)
+						r := g.cellRect(i)
 						if r.Size() != first.Size() || r.Dx() < 60 || r.Dy() < 15 {
 							t.Errorf("%s of %d in %d: cell %d has %v, the first %v", name, n, columns, i, r.Size(), first.Size())
 						}
@@ -36,11 +36,11 @@ func TestContactGrid(t *testing.T) {
 						if i == 0 {
 							continue
 						}
-						before := g.cell(i - 1)
+						before := g.cellRect(i - 1)
 						if beside := before.Max.X < r.Min.X && before.Min.Y == r.Min.Y; beside == (i%g.columns == 0) {
 							t.Errorf("%s of %d in %d: cell %d at %v follows %v", name, n, columns, i, r, before)
 						}
-						if above := i - g.columns; above >= 0 && g.cell(above).Max.Y+g.number >= r.Min.Y {
+						if above := i - g.columns; above >= 0 && g.cellRect(above).Max.Y+g.number >= r.Min.Y {
 							t.Errorf("%s of %d in %d: cell %d has no room above", name, n, columns, i)
 						}
 					}
@@ -68,7 +68,7 @@ func TestContactChoosesColumns(t *testing.T) {
 		for i := range shapes {
 			shapes[i] = tt.shape
 		}
-		if g := newContactGrid(pages[tt.page], shapes, 0, false, true); g.columns != tt.want {
+		if g := newContactGrid(pageSizes[tt.page], shapes, 0, false, true); g.columns != tt.want {
 			t.Errorf("%d of %v on %s: %d columns, want %d", tt.n, tt.shape, tt.page, g.columns, tt.want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestContactChoosesColumns(t *testing.T) {
 
 func TestLettersStayInTheirBox(t *testing.T) {
 	t.Parallel()
-	face, err := letters(20)
+	face, err := newFontFace(20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestLettersStayInTheirBox(t *testing.T) {
 		"日本 \x00 🎈": 0, // no letters for them, and no harm
 	} {
 		m := newSheet(200, 50, color.NRGBA{255, 255, 255, 255})
-		write(m, face, black, box, text)
+		drawTextLine(m, face, black, box, text)
 		var ink image.Rectangle
 		n := 0
 		for y := range 50 {

@@ -7,34 +7,33 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// task is a job with ways to ask for its inputs. The catalog has checked them
-// against the manifest, but a manifest may leave fields out or allow more than
-// an operation can do.
+// task is a job with access to its inputs. The catalog has validated them against the manifest,
+// but a manifest may omit fields or allow more than an operation can do.
 type task struct {
 	engine.Job
-	out  engine.Sink
-	hold *hold
+	out         engine.Sink
+	reservation *memoryReservation
 }
 
-func (t task) text(key, otherwise string) string {
+func (t task) textInput(key, fallback string) string {
 	if s, ok := t.Values[key].(string); ok && s != "" {
 		return s
 	}
-	return otherwise
+	return fallback
 }
 
-func (t task) flag(key string, otherwise bool) bool {
+func (t task) flagInput(key string, fallback bool) bool {
 	if b, ok := t.Values[key].(bool); ok {
 		return b
 	}
-	return otherwise
+	return fallback
 }
 
-// size gives a width and a height in pixels.
-func (t task) size(key string, width, height int) (w, h int, err error) {
+// sizeInput returns a width and a height in pixels.
+func (t task) sizeInput(key string, width, height int) (w, h int, err error) {
 	m, ok := t.Values[key].(map[string]any)
 	if !ok {
-		return width, height, fits(width, height)
+		return width, height, checkSize(width, height)
 	}
 	side := func(name string) int {
 		return int(engine.Job{Values: m}.Number(name, 0, 0, pixels.Most))
@@ -44,22 +43,22 @@ func (t task) size(key string, width, height int) (w, h int, err error) {
 	if w < 1 || h < 1 {
 		return 0, 0, engine.Fail(engine.Failed, "The width and the height must be at least 1 pixel.")
 	}
-	return w, h, fits(w, h)
+	return w, h, checkSize(w, h)
 }
 
-// fits refuses results that are too large.
-func fits(w, h int) error {
+// checkSize refuses results that are too large.
+func checkSize(w, h int) error {
 	if n := int64(w) * int64(h); n > pixels.Most {
-		return engine.Fail(engine.Failed, fmt.Sprintf("The result would be %d by %d pixels; at most %d megapixels are possible.", w, h, pixels.Most/1_000_000))
+		return engine.Fail(engine.Failed, fmt.Sprintf("The result would be %d by %d pixels. The limit is %d megapixels.", w, h, pixels.Most/1_000_000))
 	}
 	return nil
 }
 
-// file gives the one media input of a field.
-func (t task) file(key string) (engine.File, error) {
+// fileInput returns the only file of a field.
+func (t task) fileInput(key string) (engine.File, error) {
 	files := t.Files[key]
 	if len(files) == 0 {
-		return engine.File{}, engine.Fail(engine.Failed, "A picture is needed.")
+		return engine.File{}, engine.Fail(engine.Failed, "A picture is required.")
 	}
 	return files[0], nil
 }

@@ -9,20 +9,20 @@ import (
 	"atelier/internal/engine"
 )
 
-// bands does work for rows 0 to n-1 on all cores: it hands out stretches of at
-// least some rows, the last one may be shorter, and returns when nothing runs
-// any more. What it does must not depend on where stretches begin, for that
-// goes by the number of cores, and results must not.
+// eachBand processes rows 0 to n-1 on all cores in bands of at least minRows rows (the last band
+// may be shorter) and returns when every worker has stopped. The size of bands depends on the
+// number of cores; results must not, so do must not depend on where a band begins.
 //
-// Nobody takes another stretch once ctx has ended, so each has to be short.
-func bands(ctx context.Context, s engine.Span, n, least int, do func(from, to int)) error {
+// After ctx has ended no worker starts another band, so a band must be short.
+func eachBand(ctx context.Context, s engine.Span, n, minRows int, do func(from, to int)) error {
 	workers := lowpriority.Cores()
-	// Several stretches for each worker, so that none waits long for the last.
-	each := max(least, (n+8*workers-1)/(8*workers))
+	// Several bands per worker, so that no worker waits long for the last one.
+	each := max(minRows, (n+8*workers-1)/(8*workers))
 	count := (n + each - 1) / each
 	workers = min(workers, count)
 	var next, done atomic.Int64
-	work := func(told func()) {
+
+	work := func(report func()) {
 		for ctx.Err() == nil {
 			i := int(next.Add(1)) - 1
 			if i >= count {
@@ -30,10 +30,10 @@ func bands(ctx context.Context, s engine.Span, n, least int, do func(from, to in
 			}
 			do(i*each, min((i+1)*each, n))
 			done.Add(1)
-			told()
+			report()
 		}
 	}
-	low := inBackground(ctx)
+	low := hasLowPriority(ctx)
 	if low && workers > 1 {
 		lowpriority.AddTurns(workers - 1)
 		defer lowpriority.AddTurns(1 - workers)
@@ -42,10 +42,11 @@ func bands(ctx context.Context, s engine.Span, n, least int, do func(from, to in
 	var broken atomic.Value
 	for range workers - 1 {
 		others.Go(func() {
-			// A panic here would end the program; the caller's ends only the job.
+			// A panic in this goroutine would end the program. Raised again in the
+			// caller's goroutine, it ends only the job.
 			defer func() {
 				if p := recover(); p != nil {
-					broken.CompareAndSwap(nil, failed{p})
+					broken.CompareAndSwap(nil, workerPanic{p})
 				}
 			}()
 			if low {
@@ -56,11 +57,11 @@ func bands(ctx context.Context, s engine.Span, n, least int, do func(from, to in
 	}
 	func() {
 		defer others.Wait()
-		// One of them tells, which is enough.
+		// One worker reports progress for all.
 		work(func() { s.At(float64(done.Load()) / float64(count)) })
 	}()
-	if p, ok := broken.Load().(failed); ok {
-		panic(p.with)
+	if p, ok := broken.Load().(workerPanic); ok {
+		panic(p.value)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -69,5 +70,5 @@ func bands(ctx context.Context, s engine.Span, n, least int, do func(from, to in
 	return nil
 }
 
-// failed is what a worker panicked with.
-type failed struct{ with any }
+// workerPanic holds the value of a worker's panic.
+type workerPanic struct{ value any }

@@ -17,7 +17,7 @@ func TestBandsCoverAllRowsOnce(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 1000} {
 		for _, least := range []int{1, 16, 5000} {
 			rows := make([]atomic.Int64, n)
-			err := bands(t.Context(), silent(), n, least, func(from, to int) {
+			err := eachBand(t.Context(), silent(), n, least, func(from, to int) {
 				for y := from; y < to; y++ {
 					rows[y].Add(1)
 				}
@@ -38,7 +38,7 @@ func TestBandsEndWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var done atomic.Int64
-	err := bands(ctx, silent(), 1_000_000, 1, func(from, to int) {
+	err := eachBand(ctx, silent(), 1_000_000, 1, func(from, to int) {
 		if done.Add(int64(to-from)) > 0 {
 			cancel()
 		}
@@ -59,7 +59,7 @@ func TestPanicsOfBandsAreTheCallers(t *testing.T) {
 					t.Errorf("row %d: recovered %v", row, p)
 				}
 			}()
-			_ = bands(t.Context(), silent(), 64, 1, func(from, to int) {
+			_ = eachBand(t.Context(), silent(), 64, 1, func(from, to int) {
 				if from <= row && row < to {
 					panic("a mistake")
 				}

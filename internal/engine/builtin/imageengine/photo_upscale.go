@@ -13,31 +13,32 @@ import (
 )
 
 const (
-	// tileSide is how many pixels of the result are made at once, each way:
-	// what is at hand for them fits a core's cache, near enough.
+	// tileSide is the side of a tile of the result in pixels. The data of one tile about fits into a
+	// core's cache.
 	tileSide = 384
-	// tileMemory is about what a core takes for a tile: some dozens of numbers of
-	// four bytes for each of its pixels.
+	// tileMemory is about the memory that a core needs for a tile: some dozens of four-byte numbers
+	// per pixel.
 	tileMemory = tileSide * tileSide * 4 * 24
-	// corrections is how often the result is held against the source.
+	// corrections is the number of passes that compare the result with the source.
 	corrections = 3
-	// rangeReach is how far round a source pixel its result may find its values.
+	// rangeReach is the distance in source pixels within which the limits of a result's values are
+	// searched.
 	rangeReach = 2
 )
 
-// photoUpscale: picture, factor, detail.
+// upscalePhoto enlarges a photograph. Inputs: picture, factor, detail.
 //
 // The result is made tile by tile, in these steps:
 //
-//   - what every pixel is made of goes by how its surroundings run (prior,
-//     structure);
-//   - the mean of the pixels that a source pixel became is brought back to that
-//     pixel's light, which is what a camera measures;
-//   - fine contrast is raised, by less where it may be noise;
-//   - no pixel leaves the range of the source round it, so that there are no
-//     halos.
-func photoUpscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
-	f, err := t.file("picture")
+//   - Every pixel is a weighted sum of source pixels; the kernel depends on
+//     the edges around it (kernelSet, classifyEdges).
+//   - The mean of the pixels that a source pixel became is corrected to the
+//     light of that source pixel, which is the light that the camera measured.
+//   - Fine contrast is raised, by less where it may be noise.
+//   - Every pixel is clamped to the range of the source around it, so that
+//     there are no halos.
+func upscalePhoto(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+	f, err := t.fileInput("picture")
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -48,112 +49,111 @@ func photoUpscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.
 	}
 	w := in.Width * factor
 	h := in.Height * factor
-	if err := fits(w, h); err != nil {
+	if err := checkSize(w, h); err != nil {
 		return pixels.Picture{}, err
 	}
 	working := scaleMemory(draw.CatmullRom, in, previewSide, previewSide) + int64(lowpriority.Cores())*tileMemory
-	if err := t.reserve(ctx, in.Memory+working, int64(w)*int64(h)); err != nil {
+	if err := t.reserveMemory(ctx, in.Memory+working, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
 	p, err := pixels.Read(ctx, s.Part(0, 0.15), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	if w*h >= bigResult {
-		if err := t.preview(ctx, p.NRGBA); err != nil {
+	if w*h >= previewFromPixels {
+		if err := t.sendPreview(ctx, p.NRGBA); err != nil {
 			return pixels.Picture{}, err
 		}
 	}
-	noise, err := noiseOf(ctx, p.NRGBA)
+	noise, err := estimateNoise(ctx, p.NRGBA)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	e := enlarger{
+	e := photoUpscaler{
 		src:    p.NRGBA,
 		dst:    image.NewNRGBA(image.Rect(0, 0, w, h)),
-		prior:  priors[factor](),
+		prior:  kernelSets[factor](),
 		factor: factor,
 		opaque: p.Opaque(),
 		noise:  noise,
 		detail: float32(t.Number("detail", 0.4, 0, 1)),
-		blur:   gauss(0.3 + 0.45*float64(factor)),
+		blur:   gaussKernel(0.3 + 0.45*float64(factor)),
 	}
 	p.NRGBA = e.dst
 	side := tileSide / factor
 	across := (e.src.Rect.Dx() + side - 1) / side
 	down := (e.src.Rect.Dy() + side - 1) / side
-	return p, bands(ctx, s.Part(0.15, 1), across*down, 1, func(from, to int) {
+	return p, eachBand(ctx, s.Part(0.15, 1), across*down, 1, func(from, to int) {
 		for i := from; i < to && ctx.Err() == nil; i++ {
 			at := image.Pt(i%across*side, i/across*side)
-			e.tile(image.Rectangle{at, at.Add(image.Pt(side, side))}.Intersect(e.src.Rect))
+			e.renderTile(image.Rectangle{at, at.Add(image.Pt(side, side))}.Intersect(e.src.Rect))
 		}
 	})
 }
 
-// enlarger is what all tiles of a picture have in common.
-type enlarger struct {
+// photoUpscaler is the data that all tiles of a picture share.
+type photoUpscaler struct {
 	src, dst      *image.NRGBA
-	prior         *prior
+	prior         *kernelSet
 	factor        int
 	opaque        bool
 	noise, detail float32
-	blur          []float32 // of the detail
+	blur          []float32 // kernel for finding detail
 }
 
-// tile is a part of the source, with a margin as wide as the steps reach, and
-// what becomes of it. Colours are multiplied by alpha and lie, like alpha,
-// between 0 and 1.
-type tile struct {
-	*enlarger
-	core    image.Rectangle // of the source
-	margin  int             // source pixels
-	small   []block         // channels of the source, with structureReach more than the margin
-	low     []block         // least and greatest value near each source pixel,
-	high    []block         // without that
+// upscaleTile is a part of the source, with a margin as wide as the steps reach, and the result
+// for it. Colours are premultiplied by alpha and, like alpha, between 0 and 1.
+type upscaleTile struct {
+	*photoUpscaler
+	core    image.Rectangle // in the source
+	margin  int             // in source pixels
+	small   []block         // channels of the source, with edgeReach more than the margin
+	low     []block         // least value near each source pixel of core and margin
+	high    []block         // greatest value, likewise
 	large   []block         // channels of the result
-	classes []uint8         // for the pixels of small
+	classes []uint8         // edge classes of the pixels of small
 }
 
-func (e *enlarger) tile(core image.Rectangle) {
+func (e *photoUpscaler) renderTile(core image.Rectangle) {
 	channels := 4
 	if e.opaque {
 		channels = 3
 	}
-	// Each correction looks one pixel farther, the sharpening as far as it blurs.
+	// Each correction reads one pixel farther, the sharpening as far as its blur.
 	margin := corrections + (len(e.blur)/2+e.factor-1)/e.factor
-	t := tile{enlarger: e, core: core, margin: margin}
+	t := upscaleTile{photoUpscaler: e, core: core, margin: margin}
 	w := core.Dx() + 2*margin
 	h := core.Dy() + 2*margin
 	for range channels {
-		t.small = append(t.small, newBlock(w+2*structureReach, h+2*structureReach))
+		t.small = append(t.small, newBlock(w+2*edgeReach, h+2*edgeReach))
 		t.low = append(t.low, newBlock(w, h))
 		t.high = append(t.high, newBlock(w, h))
 		t.large = append(t.large, newBlock(w*e.factor, h*e.factor))
 	}
-	t.load()
-	t.draw()
+	t.loadSource()
+	t.applyKernels()
 	correction := newBlock(w, h)
 	for c := range t.large {
-		t.ranges(c)
+		t.findRanges(c)
 		for range corrections {
-			t.compare(c, correction)
-			t.clamp(c, correction)
+			t.findCorrection(c, correction)
+			t.applyCorrection(c, correction)
 		}
 	}
 	if e.detail > 0 {
-		t.sharpen()
+		t.raiseDetail()
 	}
-	t.store()
+	t.storeResult()
 }
 
-// load reads the tile. Beyond the edge of the picture its last pixels go on.
-func (t *tile) load() {
+// loadSource reads the tile. Beyond the picture's edge its last pixels repeat.
+func (t *upscaleTile) loadSource() {
 	sw := t.src.Rect.Dx()
 	sh := t.src.Rect.Dy()
 	w := t.small[0].w
 	h := t.small[0].h
-	left := t.core.Min.X - t.margin - structureReach
-	top := t.core.Min.Y - t.margin - structureReach
+	left := t.core.Min.X - t.margin - edgeReach
+	top := t.core.Min.Y - t.margin - edgeReach
 	brightness := newBlock(w, h)
 	for y := range h {
 		line := t.src.Pix[min(max(top+y, 0), sh-1)*t.src.Stride:]
@@ -164,7 +164,7 @@ func (t *tile) load() {
 				t.small[0].v[i] = float32(p[0]) / 255
 				t.small[1].v[i] = float32(p[1]) / 255
 				t.small[2].v[i] = float32(p[2]) / 255
-				brightness.v[i] = luma(p)
+				brightness.v[i] = lumaOf(p)
 				continue
 			}
 			a := float32(p[3]) / 255
@@ -172,32 +172,32 @@ func (t *tile) load() {
 				t.small[c].v[i] = float32(p[c]) / 255 * a
 			}
 			t.small[3].v[i] = a
-			brightness.v[i] = luma(p)*a + 255*(1-a) // on white
+			brightness.v[i] = lumaOf(p)*a + 255*(1-a) // on white
 		}
 	}
 	t.classes = make([]uint8, w*h)
-	structure(brightness, 2+2*t.noise, t.classes)
+	classifyEdges(brightness, 2+2*t.noise, t.classes)
 }
 
-// draw makes each pixel of the result by the kernel for its surroundings.
-func (t *tile) draw() {
+// applyKernels computes each pixel of the result with the kernel for its surroundings.
+func (t *upscaleTile) applyKernels() {
 	f := t.factor
 	w := t.low[0].w
 	h := t.low[0].h
 	for y := range h {
 		for x := range w {
-			class := int(t.classes[(y+structureReach)*t.small[0].w+x+structureReach])
+			class := int(t.classes[(y+edgeReach)*t.small[0].w+x+edgeReach])
 			kernels := t.prior.kernels[class*f*f:][:f*f]
 			for c := range t.small {
-				var patch kernel
-				for j := range priorSide {
-					copy(patch[j*priorSide:][:priorSide], t.small[c].row(y + structureReach - priorReach + j)[x+structureReach-priorReach:])
+				var patch upscaleKernel
+				for j := range kernelSide {
+					copy(patch[j*kernelSide:][:kernelSide], t.small[c].row(y + edgeReach - kernelReach + j)[x+edgeReach-kernelReach:])
 				}
 				to := t.large[c]
 				for j := range f {
 					row := to.v[(y*f+j)*to.w+x*f:][:f]
 					for i := range row {
-						row[i] = kernels[j*f+i].of(&patch)
+						row[i] = kernels[j*f+i].weightedSum(&patch)
 					}
 				}
 			}
@@ -205,9 +205,9 @@ func (t *tile) draw() {
 	}
 }
 
-// of is the sum of a patch, each pixel with its weight. It is
-// written out because a loop takes twice as long.
-func (k *kernel) of(p *kernel) float32 {
+// weightedSum is the sum of a patch of pixels, each multiplied by its weight. It is written out
+// because a loop takes twice as long.
+func (k *upscaleKernel) weightedSum(p *upscaleKernel) float32 {
 	a := k[0]*p[0] + k[1]*p[1] + k[2]*p[2] + k[3]*p[3] + k[4]*p[4]
 	b := k[5]*p[5] + k[6]*p[6] + k[7]*p[7] + k[8]*p[8] + k[9]*p[9]
 	c := k[10]*p[10] + k[11]*p[11] + k[12]*p[12] + k[13]*p[13] + k[14]*p[14]
@@ -216,8 +216,8 @@ func (k *kernel) of(p *kernel) float32 {
 	return a + b + (c + d) + e
 }
 
-// ranges finds the least and the greatest value near each source pixel.
-func (t *tile) ranges(c int) {
+// findRanges finds the least and the greatest value near each source pixel.
+func (t *upscaleTile) findRanges(c int) {
 	const reach = rangeReach
 	from := t.small[c]
 	low := t.low[c]
@@ -227,14 +227,14 @@ func (t *tile) ranges(c int) {
 	for y := range from.h {
 		row := from.row(y)
 		for x := range low.w {
-			near := row[x+structureReach-reach:][:2*reach+1]
+			near := row[x+edgeReach-reach:][:2*reach+1]
 			lows.v[y*low.w+x] = min(near[0], near[1], near[2], near[3], near[4])
 			highs.v[y*low.w+x] = max(near[0], near[1], near[2], near[3], near[4])
 		}
 	}
 	for y := range low.h {
 		for x := range low.w {
-			i := (y+structureReach-reach)*low.w + x
+			i := (y+edgeReach-reach)*low.w + x
 			lo := lows.v[i]
 			hi := highs.v[i]
 			for range 2 * reach {
@@ -248,20 +248,20 @@ func (t *tile) ranges(c int) {
 	}
 }
 
-// lightOf is about the light of a stored value; it needs to be the same here
-// and there more than it needs to be exact. slopeOf is its slope.
+// lightOf approximates the linear light of a stored value. Consistency matters more here than
+// exactness. slopeOf is its derivative.
 func lightOf(v float32) float32 { return v * (v*(v*0.305306011+0.682171111) + 0.012522878) }
 func slopeOf(v float32) float32 { return v*(v*0.915918033+1.364342222) + 0.012522878 }
 
-// compare finds by how much the result's pixels would have to change, so that
-// those of each source pixel together give its light. Where there is alpha,
-// light would need the colours without it, and the stored values have to do.
-func (t *tile) compare(c int, into block) {
+// findCorrection computes by how much the result's pixels must change so that their mean equals
+// the light of their source pixel. Pictures with alpha use stored values, because linear light
+// would need the colours without alpha.
+func (t *upscaleTile) findCorrection(c int, into block) {
 	f := t.factor
 	large := t.large[c]
 	share := 1 / float32(f*f)
 	for y := range into.h {
-		want := t.small[c].row(y + structureReach)[structureReach:]
+		want := t.small[c].row(y + edgeReach)[edgeReach:]
 		to := into.row(y)
 		clear(to)
 		for j := range f {
@@ -277,7 +277,7 @@ func (t *tile) compare(c int, into block) {
 		}
 		for x, v := range want[:len(to)] {
 			if t.opaque {
-				// Near black the slope is next to nothing.
+				// Near black the slope is almost 0.
 				to[x] = (lightOf(v) - to[x]*share) / max(slopeOf(v), 0.2)
 			} else {
 				to[x] = v - to[x]*share
@@ -286,14 +286,13 @@ func (t *tile) compare(c int, into block) {
 	}
 }
 
-// clamp adds a correction, which it blends from pixel to pixel, and holds the
-// result within its range.
-func (t *tile) clamp(c int, add block) {
+// applyCorrection adds an interpolated correction and clamps the result to its range.
+func (t *upscaleTile) applyCorrection(c int, add block) {
 	f := t.factor
 	large := t.large[c]
 	w := add.w
 	h := add.h
-	places := make([]float32, f) // within a source pixel, from its middle
+	places := make([]float32, f) // positions within a source pixel, from its centre
 	for i := range places {
 		places[i] = (float32(i)+0.5)/float32(f) - 0.5
 	}
@@ -325,7 +324,7 @@ func (t *tile) clamp(c int, add block) {
 				} else {
 					v += at * (after - here)
 				}
-				to[i] = within(v, lo, hi)
+				to[i] = clampTo(v, lo, hi)
 			}
 			before = here
 			here = after
@@ -333,9 +332,8 @@ func (t *tile) clamp(c int, add block) {
 	}
 }
 
-// within is min and max without their care for what is no number, which takes
-// most of their time.
-func within(v, low, high float32) float32 {
+// clampTo is min and max without their checks for NaN, which take most of their time.
+func clampTo(v, low, high float32) float32 {
 	if v < low {
 		return low
 	}
@@ -345,23 +343,23 @@ func within(v, low, high float32) float32 {
 	return v
 }
 
-// sharpen raises what differs from its surroundings in brightness, so that
-// edges get no coloured fringes.
-func (t *tile) sharpen() {
+// raiseDetail raises differences in brightness from the surroundings. It changes brightness only,
+// so that edges get no coloured fringes.
+func (t *upscaleTile) raiseDetail() {
 	w := t.large[0].w
 	h := t.large[0].h
 	inner := image.Rect(t.margin, t.margin, t.margin+t.core.Dx(), t.margin+t.core.Dy())
 	inner = image.Rectangle{inner.Min.Mul(t.factor), inner.Max.Mul(t.factor)}
-	bright := t.brightness()
+	bright := t.resultBrightness()
 	soft := newBlock(w, h)
 	cover := block{}
 	softCover := block{}
 	if !t.opaque {
 		cover = t.large[3]
 		softCover = newBlock(w, h)
-		t.smooth(softCover, cover, inner)
+		t.blurBlock(softCover, cover, inner)
 	}
-	t.smooth(soft, bright, inner)
+	t.blurBlock(soft, bright, inner)
 	core := t.noise*2.0/255 + 1.0/255
 	amount := 0.8 * t.detail
 	for y := inner.Min.Y; y < inner.Max.Y; y++ {
@@ -378,13 +376,13 @@ func (t *tile) sharpen() {
 			d *= amount * d * d / (d*d + core*core)
 			small := y/t.factor*t.low[0].w + x/t.factor
 			for c := range 3 {
-				t.large[c].v[i] = within(t.large[c].v[i]+d, t.low[c].v[small], t.high[c].v[small])
+				t.large[c].v[i] = clampTo(t.large[c].v[i]+d, t.low[c].v[small], t.high[c].v[small])
 			}
 		}
 	}
 }
 
-func (t *tile) brightness() block {
+func (t *upscaleTile) resultBrightness() block {
 	b := newBlock(t.large[0].w, t.large[0].h)
 	for i := range b.v {
 		b.v[i] = 0.2126*t.large[0].v[i] + 0.7152*t.large[1].v[i] + 0.0722*t.large[2].v[i]
@@ -392,8 +390,8 @@ func (t *tile) brightness() block {
 	return b
 }
 
-// smooth blurs the inner part of a block.
-func (t *tile) smooth(into, from block, inner image.Rectangle) {
+// blurBlock blurs the inner part of a block.
+func (t *upscaleTile) blurBlock(into, from block, inner image.Rectangle) {
 	reach := len(t.blur) / 2
 	var whole float32
 	for _, v := range t.blur {
@@ -424,8 +422,8 @@ func (t *tile) smooth(into, from block, inner image.Rectangle) {
 	}
 }
 
-// store writes the tile, without its margin.
-func (t *tile) store() {
+// storeResult writes the tile without its margin.
+func (t *upscaleTile) storeResult() {
 	f := t.factor
 	for y := range t.core.Dy() * f {
 		i := (y+t.margin*f)*t.large[0].w + t.margin*f

@@ -14,11 +14,11 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-var mono = sync.OnceValues(func() (*opentype.Font, error) { return opentype.Parse(gomono.TTF) })
+var monoFont = sync.OnceValues(func() (*opentype.Font, error) { return opentype.Parse(gomono.TTF) })
 
-// letters gives the one font, so many pixels high. The caller closes it.
-func letters(size float64) (font.Face, error) {
-	parsed, err := mono()
+// newFontFace returns the built-in font at a size in pixels. The caller closes it.
+func newFontFace(size float64) (font.Face, error) {
+	parsed, err := monoFont()
 	if err != nil {
 		return nil, fmt.Errorf("read font: %w", err)
 	}
@@ -29,10 +29,10 @@ func letters(size float64) (font.Face, error) {
 	return face, nil
 }
 
-// write sets a line of text round the middle of a box. What is too wide ends
-// in dots.
-func write(m *image.NRGBA, face font.Face, c color.NRGBA, box image.Rectangle, text string) {
-	// The sheet is opaque, so both kinds of alpha are the same.
+// drawTextLine draws a line of text in the centre of a box. Text that is too wide is shortened
+// with an ellipsis.
+func drawTextLine(m *image.NRGBA, face font.Face, c color.NRGBA, box image.Rectangle, text string) {
+	// The sheet is opaque, so straight and premultiplied alpha are the same.
 	d := font.Drawer{Dst: pixels.Opaque(m), Src: image.NewUniform(c), Face: face}
 	runes := []rune(text)
 	for n := len(runes); n > 0 && d.MeasureString(text) > fixed.I(box.Dx()); {

@@ -5,84 +5,82 @@ import (
 	"sync"
 )
 
-// The measures of what an enlarged pixel is made of.
+// Parameters of the kernels.
 const (
-	priorReach  = 2 // source pixels each way
-	priorSide   = 2*priorReach + 1
-	priorAngles = 16
+	kernelReach  = 2 // in source pixels, each way
+	kernelSide   = 2*kernelReach + 1
+	kernelAngles = 16
 
-	// likeLength is the distance, in source pixels, after which two places have
-	// little in common, and likeNoise what a pixel has for itself.
-	likeLength = 3
-	likeNoise  = 0.003
+	// correlationLength is the distance, in source pixels, at which two points
+	// are hardly correlated. correlationNoise is the variance of a pixel alone.
+	correlationLength = 3
+	correlationNoise  = 0.003
 )
 
-// stretches are how many times farther places are alike along an edge than
-// across it, and clearness how clear an edge has to be for that, of 1. Both were
-// found by trying on pictures made for it (TestPhotoUpscaleIsBetter).
+// stretches are the ratios of the correlation length along an edge to that
+// across it. clearness is how clear an edge must be for each, from 0 to 1. Both
+// were tuned on test pictures (TestPhotoUpscaleIsBetter).
 var (
 	stretches = [...]float64{1, 2, 4, 10}
 	clearness = [...]float64{0, 0.25, 0.5, 0.75}
 )
 
-// kernel is how much of each source pixel round it one pixel of the result is.
-type kernel [priorSide * priorSide]float32
+// upscaleKernel is the weights of the source pixels around one pixel of the result.
+type upscaleKernel [kernelSide * kernelSide]float32
 
-// prior holds, for one whole factor, the kernels for every kind of surroundings
-// and every place within a source pixel.
+// kernelSet holds, for one whole factor, the kernels for every class of surroundings and every
+// position within a source pixel.
 //
-// A source pixel counts as the mean of those that it becomes, and two places
-// of a photograph as the less alike the farther apart they are, along an edge
-// less so than across. Given these two, the kernels are the best there are
-// (kriging): they undo the averaging as far as they can, draw edges smooth
-// along their direction, and hardly swing over.
-type prior struct {
+// A source pixel is modelled as the mean of the pixels that it becomes, and two points of a
+// photograph as less correlated the farther apart they are, less so along an edge than across. The
+// kernels are optimal for this model (kriging): they undo the averaging as far as possible, draw
+// edges smoothly along their direction, and hardly overshoot.
+type kernelSet struct {
 	factor  int
-	kernels []kernel // by stretch, angle and place
+	kernels []upscaleKernel // by stretch, angle and position
 }
 
-func (p *prior) of(stretch, angle int) []kernel {
+func (p *kernelSet) kernelsFor(stretch, angle int) []upscaleKernel {
 	n := p.factor * p.factor
-	return p.kernels[(stretch*priorAngles+angle)*n:][:n]
+	return p.kernels[(stretch*kernelAngles+angle)*n:][:n]
 }
 
-// priors makes the kernels of a factor once.
-var priors = [...]func() *prior{
-	2: sync.OnceValue(func() *prior { return newPrior(2) }),
-	3: sync.OnceValue(func() *prior { return newPrior(3) }),
-	4: sync.OnceValue(func() *prior { return newPrior(4) }),
+// kernelSets compute the kernels of a factor once.
+var kernelSets = [...]func() *kernelSet{
+	2: sync.OnceValue(func() *kernelSet { return newKernelSet(2) }),
+	3: sync.OnceValue(func() *kernelSet { return newKernelSet(3) }),
+	4: sync.OnceValue(func() *kernelSet { return newKernelSet(4) }),
 }
 
-func newPrior(factor int) *prior {
-	p := &prior{factor: factor, kernels: make([]kernel, len(stretches)*priorAngles*factor*factor)}
+func newKernelSet(factor int) *kernelSet {
+	p := &kernelSet{factor: factor, kernels: make([]upscaleKernel, len(stretches)*kernelAngles*factor*factor)}
 	for s, stretch := range stretches {
-		for a := range priorAngles {
-			solve(p.of(s, a), factor, stretch, math.Pi*float64(a)/priorAngles)
+		for a := range kernelAngles {
+			solveKernels(p.kernelsFor(s, a), factor, stretch, math.Pi*float64(a)/kernelAngles)
 		}
 	}
 	return p
 }
 
-// solve fills the kernels for edges that run at an angle.
-func solve(into []kernel, factor int, stretch, angle float64) {
+// solveKernels computes the kernels for edges at an angle.
+func solveKernels(into []upscaleKernel, factor int, stretch, angle float64) {
 	sin, cos := math.Sincos(angle)
-	// alike is how much two places have in common that lie so far apart, in
-	// pixels of the result.
-	across := likeLength * float64(factor) / math.Sqrt(stretch)
+	// alike is the correlation of two points at a distance in pixels of the result.
+	across := correlationLength * float64(factor) / math.Sqrt(stretch)
 	along := across * stretch
 	alike := func(dx, dy float64) float64 {
 		u := (dx*cos + dy*sin) / along
 		v := (dy*cos - dx*sin) / across
 		return math.Exp(-math.Sqrt(u*u + v*v))
 	}
-	const n = priorSide * priorSide
+	const n = kernelSide * kernelSide
 	f := float64(factor)
-	// between is what two source pixels have in common, by how far they lie apart.
-	const span = 2*priorSide - 1
+	// between is the correlation of two source pixels, by their distance.
+	const span = 2*kernelSide - 1
 	var between [span * span]float64
 	for i := range between {
-		dx := float64(i%span-priorSide+1) * f
-		dy := float64(i/span-priorSide+1) * f
+		dx := float64(i%span-kernelSide+1) * f
+		dy := float64(i/span-kernelSide+1) * f
 		for k := range (2*factor - 1) * (2*factor - 1) {
 			ox := k%(2*factor-1) - factor + 1
 			oy := k/(2*factor-1) - factor + 1
@@ -93,18 +91,18 @@ func solve(into []kernel, factor int, stretch, angle float64) {
 	matrix := make([]float64, n*n)
 	for i := range n {
 		for j := range n {
-			dx := j%priorSide - i%priorSide
-			dy := j/priorSide - i/priorSide
-			matrix[i*n+j] = between[(dy+priorSide-1)*span+dx+priorSide-1]
+			dx := j%kernelSide - i%kernelSide
+			dy := j/kernelSide - i/kernelSide
+			matrix[i*n+j] = between[(dy+kernelSide-1)*span+dx+kernelSide-1]
 		}
-		matrix[i*n+i] += likeNoise
+		matrix[i*n+i] += correlationNoise
 	}
-	cholesky(matrix, n)
+	choleskyRoot(matrix, n)
 	ones := make([]float64, n)
 	for i := range ones {
 		ones[i] = 1
 	}
-	substitute(matrix, n, ones)
+	solveCholesky(matrix, n, ones)
 	var whole float64
 	for _, v := range ones {
 		whole += v
@@ -114,14 +112,14 @@ func solve(into []kernel, factor int, stretch, angle float64) {
 		py := float64(place/factor) - (f-1)/2
 		w := make([]float64, n)
 		for i := range w {
-			cx := float64(i%priorSide-priorReach) * f
-			cy := float64(i/priorSide-priorReach) * f
+			cx := float64(i%kernelSide-kernelReach) * f
+			cy := float64(i/kernelSide-kernelReach) * f
 			for k := range factor * factor {
 				w[i] += alike(cx+float64(k%factor)-(f-1)/2-px, cy+float64(k/factor)-(f-1)/2-py) / (f * f)
 			}
 		}
-		substitute(matrix, n, w)
-		// All together are 1, so that flat stays flat.
+		solveCholesky(matrix, n, w)
+		// The weights add up to 1, so that flat areas stay flat.
 		var sum float64
 		for _, v := range w {
 			sum += v
@@ -132,8 +130,8 @@ func solve(into []kernel, factor int, stretch, angle float64) {
 	}
 }
 
-// cholesky replaces a symmetric matrix by its lower root.
-func cholesky(m []float64, n int) {
+// choleskyRoot replaces a symmetric matrix by its lower Cholesky factor.
+func choleskyRoot(m []float64, n int) {
 	for j := range n {
 		for i := j; i < n; i++ {
 			sum := m[i*n+j]
@@ -149,8 +147,8 @@ func cholesky(m []float64, n int) {
 	}
 }
 
-// substitute solves for one right side, in place.
-func substitute(root []float64, n int, v []float64) {
+// solveCholesky solves for one right side in place.
+func solveCholesky(root []float64, n int, v []float64) {
 	for i := range n {
 		for k := range i {
 			v[i] -= root[i*n+k] * v[k]
