@@ -13,9 +13,9 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Installed skips a test of an engine whose programs are not installed. With CI
-// set it fails instead.
-func Installed(t testing.TB, needs []subprocess.Need) {
+// RequireInstalled skips a test of an engine whose programs are not installed. With CI set the
+// test fails instead.
+func RequireInstalled(t testing.TB, needs []subprocess.Need) {
 	t.Helper()
 	for _, n := range needs {
 		switch {
@@ -28,8 +28,8 @@ func Installed(t testing.TB, needs []subprocess.Need) {
 	}
 }
 
-// Results runs a job that has to succeed.
-func Results(t testing.TB, e engine.Engine, j engine.Job) *Recorder {
+// MustSucceed runs a job that must succeed.
+func MustSucceed(t testing.TB, e engine.Engine, j engine.Job) *Recorder {
 	t.Helper()
 	var r Recorder
 	if err := e.Run(t.Context(), j, &r); err != nil {
@@ -38,9 +38,8 @@ func Results(t testing.TB, e engine.Engine, j engine.Job) *Recorder {
 	return &r
 }
 
-// Failure runs a job that has to fail without a result, and gives what the
-// person is told.
-func Failure(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
+// MustFail runs a job that must fail without a result, and returns the failure.
+func MustFail(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
 	t.Helper()
 	var r Recorder
 	err := e.Run(t.Context(), j, &r)
@@ -50,8 +49,8 @@ func Failure(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
 	return engine.As(err)
 }
 
-// Picture is a PNG of stripes whose colours follow from the text.
-func Picture(width, height int, from string) []byte {
+// StripedPNG returns a PNG of stripes whose colours depend on the text.
+func StripedPNG(width, height int, from string) []byte {
 	h := fnv.New64a()
 	h.Write([]byte(from))
 	sum := h.Sum64()
@@ -64,7 +63,7 @@ func Picture(width, height int, from string) []byte {
 	}
 	var b bytes.Buffer
 	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, p); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer cannot fail
 	}
 	return b.Bytes()
 }
