@@ -85,8 +85,8 @@ type task struct {
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := &task{Job: j, e: e, out: out, bar: engine.Whole(out)}
-	if err := engine.Setting(j.With, &t.setting); err != nil {
+	t := &task{Job: j, e: e, out: out, bar: engine.NewSpan(out)}
+	if err := engine.DecodeSetting(j.With, &t.setting); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -98,7 +98,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	case "upscale":
 		return t.upscale(ctx)
 	}
-	return engine.ErrSetup
+	return engine.ErrMisconfigured
 }
 
 // Probe asks for the samplers: a short list that needs --api and the
@@ -139,7 +139,7 @@ func (t *task) draw(ctx context.Context) error {
 		if err := t.deliver(ctx, image); err != nil {
 			return err
 		}
-		t.bar.At(float64(i+1) / float64(t.NumResults))
+		t.bar.ReportProgress(float64(i+1) / float64(t.NumResults))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (t *task) upscale(ctx context.Context) error {
 		if err := t.deliver(ctx, res.Image); err != nil {
 			return err
 		}
-		t.bar.At(float64(i+1) / float64(t.NumResults))
+		t.bar.ReportProgress(float64(i+1) / float64(t.NumResults))
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (t *task) upscale(ctx context.Context) error {
 func (t *task) post(ctx context.Context, path string, body map[string]any, into any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
-		return engine.ErrSetup.Because(err)
+		return engine.ErrMisconfigured.Because(err)
 	}
 	res, err := t.e.c.Do(ctx, backend.Request{Method: http.MethodPost, Path: path, Body: bytes.NewReader(b), Type: "application/json"})
 	if err != nil {

@@ -91,7 +91,7 @@ func (t *task) follow(ctx context.Context, name string, stop context.CancelCause
 		}
 		switch {
 		case s.Active:
-			t.bar.At(s.Progress * 0.99) // all is done when the pictures are here
+			t.bar.ReportProgress(s.Progress * 0.99) // all is done when the pictures are here
 			if s.LivePreview != "" {
 				preview = s.PreviewID
 				t.show(s.LivePreview)

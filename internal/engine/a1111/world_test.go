@@ -56,13 +56,13 @@ func job(t *testing.T, with, values map[string]any, results int) engine.Job {
 
 // picture is a small PNG.
 func picture() engine.File {
-	return enginetest.Bytes("image/png", enginetest.Picture(32, 24, "picture"))
+	return enginetest.FileFromBytes("image/png", enginetest.StripedPNG(32, 24, "picture"))
 }
 
 // run does a job that has to succeed.
 func (w world) run(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
-	return enginetest.Results(t, w, j)
+	return enginetest.MustSucceed(t, w, j)
 }
 
 // fail does a job that has to fail.

@@ -61,7 +61,7 @@ func Failure(ctx context.Context, err error) error {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return engine.Again(engine.Unavailable, busy).Because(err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return engine.ErrSetup.Because(err)
+		return engine.ErrMisconfigured.Because(err)
 	}
 	return engine.Fail(engine.Failed, refused).Because(err)
 }

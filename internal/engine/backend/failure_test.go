@@ -41,7 +41,7 @@ func TestFailures(t *testing.T) {
 		"time":            {context.DeadlineExceeded, engine.Unavailable, true},
 		"blocked":         {fmt.Errorf("open: %w", netguard.ErrBlocked), engine.Failed, false},
 		"told already":    {engine.Fail(engine.Refused, "No."), engine.Refused, false},
-		"of the manifest": {engine.ErrSetup.Because(errors.New("x")), engine.Failed, false},
+		"of the manifest": {engine.ErrMisconfigured.Because(errors.New("x")), engine.Failed, false},
 	} {
 		e, ok := errors.AsType[*engine.Error](backend.Failure(t.Context(), tt.err))
 		if !ok || e.Code != tt.code || e.Transient != tt.transient || !errors.Is(e, tt.err) {

@@ -150,7 +150,7 @@ func TestDataURIs(t *testing.T) {
 
 func TestFileAsDataURI(t *testing.T) {
 	t.Parallel()
-	f := enginetest.Bytes("image/png", []byte("a fox"))
+	f := enginetest.FileFromBytes("image/png", []byte("a fox"))
 	if uri, err := backend.DataURI(t.Context(), f, 5); uri != "data:image/png;base64,YSBmb3g=" || err != nil {
 		t.Errorf("URI = %q, %v", uri, err)
 	}

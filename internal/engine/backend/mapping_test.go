@@ -15,7 +15,7 @@ type values = map[string]any
 
 func TestMapping(t *testing.T) {
 	t.Parallel()
-	one, two := enginetest.Bytes("image/png", []byte("1")), enginetest.Bytes("image/png", []byte("2"))
+	one, two := enginetest.FileFromBytes("image/png", []byte("1")), enginetest.FileFromBytes("image/png", []byte("2"))
 	for _, tt := range []struct {
 		name string
 		m    backend.Mapping

@@ -75,7 +75,7 @@ func Manual() engine.Manual {
 // seed of its own.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var m backend.Mapping
-	if err := engine.Setting(j.With, &m); err != nil {
+	if err := engine.DecodeSetting(j.With, &m); err != nil {
 		return err
 	}
 	as := shape{files: true}

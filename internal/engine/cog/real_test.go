@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 			j := job(with, values{"width": int64(32), "height": 24.0})
 			j.NumResults = 3
 			j.Files = map[string][]engine.File{"picture": {picture(t)}}
-			enginetest.Run(t, enginetest.Case{Engine: cog.New(c, cog.Options{}), Job: j, Deterministic: true, Seeded: true, Settle: c.Close})
+			enginetest.CheckEngine(t, enginetest.Case{Engine: cog.New(c, cog.Options{}), Job: j, Deterministic: true, Seeded: true, Settle: c.Close})
 		})
 	}
 }
@@ -103,7 +103,7 @@ func TestFiles(t *testing.T) {
 	if bytes.Equal(plain, inside) {
 		t.Error("the picture makes no difference")
 	}
-	isPicture(t, results(t, e, with(enginetest.Bytes("image/png", make([]byte, 4<<20))))[0], 64, 64)
+	isPicture(t, results(t, e, with(enginetest.FileFromBytes("image/png", make([]byte, 4<<20))))[0], 64, 64)
 
 	var asked atomic.Int64
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

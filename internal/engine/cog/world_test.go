@@ -53,7 +53,7 @@ func job(with string, v values) engine.Job {
 // results runs a job that has to succeed.
 func results(t testing.TB, e engine.Engine, j engine.Job) [][]byte {
 	t.Helper()
-	return enginetest.Results(t, e, j).Outputs()
+	return enginetest.MustSucceed(t, e, j).Outputs()
 }
 
 // failure runs a job that has to fail, and gives what the person is told.
@@ -76,7 +76,7 @@ func picture(t testing.TB) engine.File {
 	if err := png.Encode(&b, m); err != nil {
 		t.Fatal(err)
 	}
-	return enginetest.Bytes("image/png", b.Bytes())
+	return enginetest.FileFromBytes("image/png", b.Bytes())
 }
 
 // isPicture tells whether b is a picture of that size.

@@ -12,7 +12,7 @@ import (
 func TestAnotherWorkerGoesOn(t *testing.T) {
 	r := start(t, comfyuitest.Options{Step: 100 * time.Millisecond})
 	j := job(t)
-	enginetest.TakesUp(t, enginetest.Trial{Engine: r, Job: j}, func() int { return len(r.server.Prompts()) })
+	enginetest.CheckHandover(t, enginetest.Trial{Engine: r, Job: j}, func() int { return len(r.server.Prompts()) })
 }
 
 func TestNobodyGoesOn(t *testing.T) {
@@ -20,7 +20,7 @@ func TestNobodyGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, o)
 			begun := func() int { return len(r.server.Prompts()) }
-			enginetest.Abandons(t, enginetest.Trial{Engine: r, Job: job(t)}, begun, r.server.Idle)
+			enginetest.CheckAbandon(t, enginetest.Trial{Engine: r, Job: job(t)}, begun, r.server.Idle)
 		})
 	}
 }

@@ -73,7 +73,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 		return backend.Failure(ctx, err)
 	}
 	if len(stats.System) == 0 {
-		return engine.ErrSetup.Because(errors.New("another kind of server answers"))
+		return engine.ErrMisconfigured.Because(errors.New("another kind of server answers"))
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		job:    j,
 		out:    out,
 		graph:  g,
-		bar:    engine.Whole(out),
+		bar:    engine.NewSpan(out),
 		note:   readNote(j.Left),
 	}
 	if t.note.ClientID == "" {
@@ -100,7 +100,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	}
 	t.socket = e.listen(ctx, t.note.ClientID, out)
 	defer t.socket.close()
-	t.bar.At(0)
+	t.bar.ReportProgress(0)
 	err = t.run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
@@ -162,7 +162,7 @@ func (t *task) run(ctx context.Context) error {
 			}
 		}
 	}
-	t.bar.At(1)
+	t.bar.ReportProgress(1)
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (t *task) anew(ctx context.Context, number int) error {
 // over tells whether nobody goes on after an error: neither the next try nor
 // another worker.
 func over(ctx context.Context, err error) bool {
-	return !engine.Elsewhere(ctx) && (ctx.Err() != nil || !engine.As(err).Transient)
+	return !engine.IsHandedOver(ctx) && (ctx.Err() != nil || !engine.As(err).Transient)
 }
 
 // finish waits for a prompt and hands over what it made. A prompt that nobody
@@ -221,7 +221,7 @@ func (t *task) finish(ctx context.Context, id string) error {
 		share = t.job.NumResults - t.given
 	}
 	all := float64(t.job.NumResults)
-	making := t.bar.Part(float64(t.given)/all, float64(t.given+share)/all).Part(0, 0.95) // the rest is to fetch the files
+	making := t.bar.SubSpan(float64(t.given)/all, float64(t.given+share)/all).SubSpan(0, 0.95) // the rest is to fetch the files
 	t.socket.follow(id, t.graph.nodes(), making)
 	e, err := t.await(ctx, id)
 	t.socket.follow("", nil, engine.Span{})

@@ -111,13 +111,13 @@ func TestFilesAreUploaded(t *testing.T) {
 		t.Errorf("files = %v, want input/%s among them", r.server.Files(), name)
 	}
 
-	j.Files["picture"] = []engine.File{enginetest.Bytes("image/png", drawn(20, 12)), enginetest.Bytes("image/jpeg", drawn(8, 8))}
+	j.Files["picture"] = []engine.File{enginetest.FileFromBytes("image/png", drawn(20, 12)), enginetest.FileFromBytes("image/jpeg", drawn(8, 8))}
 	r.results(t, j)
 	g = r.sent(t, len(r.server.Prompts())-1)
 	if a, b := inputs(g, "10")["image"], inputs(g, "12")["image"]; a == b || !strings.HasSuffix(b.(string), ".jpg") {
 		t.Errorf("images = %v and %v, want a file for each input", a, b)
 	}
-	j.Files["picture"] = append(j.Files["picture"], enginetest.Bytes("image/png", drawn(2, 2)))
+	j.Files["picture"] = append(j.Files["picture"], enginetest.FileFromBytes("image/png", drawn(2, 2)))
 	if e := r.refusal(t, j); !strings.Contains(e.Message, "at most 2") {
 		t.Errorf("failure = %+v", e)
 	}
@@ -139,7 +139,7 @@ func TestAFileThatIsTooLargeForTheServer(t *testing.T) {
 	t.Parallel()
 	r := start(t, comfyuitest.Options{MaxUpload: 1000})
 	j := reworking(t)
-	j.Files["picture"][0] = enginetest.Bytes("image/png", make([]byte, 5000))
+	j.Files["picture"][0] = enginetest.FileFromBytes("image/png", make([]byte, 5000))
 	if e := r.refusal(t, j); e.Message != "A file is too large for this tool." {
 		t.Errorf("failure = %+v", e)
 	}

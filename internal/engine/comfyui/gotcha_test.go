@@ -228,7 +228,7 @@ func TestGotcha8NobodySendsAGraph(t *testing.T) {
 	j := job(t)
 	for _, v := range []any{[]any{"4", int64(0)}, []any{"a", "b"}, dict{"__value__": []any{"4", int64(0)}}, nil} {
 		j.Values = dict{"prompt": v}
-		if e := r.refusal(t, j); e.Message != "This tool is not set up rightly. Tell the operator." {
+		if e := r.refusal(t, j); e.Message != "This tool is not configured correctly. Contact the operator." {
 			t.Errorf("%v: %+v", v, e)
 		}
 	}

@@ -39,7 +39,7 @@ type target struct {
 // read takes the manifest's part and refuses what cannot work.
 func read(with string) (*graph, error) {
 	var g graph
-	if err := engine.Setting(with, &g); err != nil {
+	if err := engine.DecodeSetting(with, &g); err != nil {
 		return nil, err
 	}
 	if len(g.Workflow) == 0 {
@@ -82,7 +82,7 @@ func Manual() engine.Manual {
 }
 
 func wrong(format string, args ...any) error {
-	return engine.ErrSetup.Because(fmt.Errorf(format, args...))
+	return engine.ErrMisconfigured.Because(fmt.Errorf(format, args...))
 }
 
 // bound tells whether a key has inputs.

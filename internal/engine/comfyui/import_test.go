@@ -65,7 +65,7 @@ func filled(t *testing.T, tool *catalog.Tool) engine.Job {
 	for _, f := range tool.Fields {
 		switch {
 		case f.Type == "IMG" || f.Type == "AUDIO" || f.Type == "VIDEO":
-			files[f.Key] = []engine.File{enginetest.Bytes("image/png", drawn(24, 16))}
+			files[f.Key] = []engine.File{enginetest.FileFromBytes("image/png", drawn(24, 16))}
 		case f.Required:
 			in[f.Key] = "a fox"
 		}

@@ -85,7 +85,7 @@ func (t *task) deliver(ctx context.Context, e entry) error {
 			return err
 		}
 		t.given++
-		t.bar.At(float64(t.given) / float64(t.job.NumResults))
+		t.bar.ReportProgress(float64(t.given) / float64(t.job.NumResults))
 	}
 	return nil
 }

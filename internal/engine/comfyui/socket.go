@@ -162,7 +162,7 @@ func (s *socket) text(message []byte) {
 	default:
 		return
 	}
-	s.part.At(s.steps.fraction())
+	s.part.ReportProgress(s.steps.fraction())
 }
 
 // state takes how far all nodes are that have begun.

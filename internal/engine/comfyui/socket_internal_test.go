@@ -14,7 +14,7 @@ const smallJPEG = "\xff\xd8\xff\xe0 and so on"
 // following is a socket that hears of prompt p with nodes 1 and 2.
 func following(r *enginetest.Recorder) *socket {
 	s := &socket{out: r, hint: make(chan struct{}, 1)}
-	s.follow("p", []string{"1", "2"}, engine.Whole(r))
+	s.follow("p", []string{"1", "2"}, engine.NewSpan(r))
 	return s
 }
 

@@ -123,7 +123,7 @@ func reworking(t *testing.T) engine.Job {
 	t.Helper()
 	j := job(t)
 	j.With = with(t, reworked(), dict{"prompt": []string{"6.text"}, "seed": []string{"3.seed"}, "picture": []string{"10.image"}})
-	j.Files = map[string][]engine.File{"picture": {enginetest.Bytes("image/png", drawn(20, 12))}}
+	j.Files = map[string][]engine.File{"picture": {enginetest.FileFromBytes("image/png", drawn(20, 12))}}
 	return j
 }
 
@@ -140,13 +140,13 @@ func drawn(w, h int) []byte {
 // results runs a job that has to succeed.
 func (r rig) results(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
-	return enginetest.Results(t, r, j)
+	return enginetest.MustSucceed(t, r, j)
 }
 
 // refusal runs a job that has to fail.
 func (r rig) refusal(t *testing.T, j engine.Job) *engine.Error {
 	t.Helper()
-	return enginetest.Failure(t, r, j)
+	return enginetest.MustFail(t, r, j)
 }
 
 // sent is the graph of the nth prompt that the server took.

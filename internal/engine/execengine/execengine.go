@@ -72,7 +72,7 @@ func New(o Options) (*Engine, error) {
 // What people are told. The program may have said more.
 var (
 	errMissing = engine.Again(engine.Unavailable, "The tool's program cannot be started.")
-	errSetup   = engine.Fail(engine.Failed, "This tool is not set up rightly. Tell the operator.")
+	errSetup   = engine.Fail(engine.Failed, "This tool is not configured correctly. Contact the operator.")
 	errLimit   = engine.Fail(engine.Failed, "The tool needed more than it may have.")
 	errFailed  = engine.Fail(engine.Failed, "The tool could not finish.")
 	errNothing = engine.Fail(engine.Invalid, "The tool gave no result.")

@@ -139,7 +139,7 @@ func refusal(ctx context.Context, err error) error {
 	}
 	switch s.Code {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return engine.ErrSetup.Because(err) // there is no such endpoint
+		return engine.ErrMisconfigured.Because(err) // there is no such endpoint
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var why reason
 		why.read(s)

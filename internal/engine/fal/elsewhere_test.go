@@ -12,13 +12,13 @@ import (
 
 func TestAnotherWorkerGoesOn(t *testing.T) {
 	w := start(t, faltest.Options{Takes: time.Second})
-	enginetest.TakesUp(t, enginetest.Trial{Engine: w.engine, Job: painting(painter, 1)}, w.Creates)
+	enginetest.CheckHandover(t, enginetest.Trial{Engine: w.engine, Job: painting(painter, 1)}, w.Creates)
 }
 
 func TestNobodyGoesOn(t *testing.T) {
 	w := start(t, faltest.Options{Takes: time.Hour})
 	idle := func() bool { return w.Running() == 0 }
-	enginetest.Abandons(t, enginetest.Trial{Engine: w.engine, Job: painting(painter, 2)}, w.Creates, idle)
+	enginetest.CheckAbandon(t, enginetest.Trial{Engine: w.engine, Job: painting(painter, 2)}, w.Creates, idle)
 	for _, left := range []string{`{"app":"fal-ai/painter","ids":[""],"creating":true}`, `{"app":"../x","ids":["a"]}`, `{"ids":["a"]}`} {
 		if err := w.engine.Abandon(t.Context(), left); err != nil {
 			t.Errorf("abandon %s: %v, want nil where nothing can be done", left, err)

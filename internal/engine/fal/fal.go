@@ -95,11 +95,11 @@ func Manual() engine.Manual {
 		Setting: func() any { return &setting{} },
 		Check: func(with string) error {
 			var s setting
-			if err := engine.Setting(with, &s); err != nil {
+			if err := engine.DecodeSetting(with, &s); err != nil {
 				return err
 			}
 			if !endpoint.MatchString(s.Endpoint) {
-				return engine.ErrSetup.Because(errors.New("endpoint must be the name of one, such as fal-ai/flux/dev"))
+				return engine.ErrMisconfigured.Because(errors.New("endpoint must be the name of one, such as fal-ai/flux/dev"))
 			}
 			return nil
 		},
@@ -111,12 +111,12 @@ const late = 1500 * time.Millisecond
 
 // Run does the job with as many requests as it takes, one after the other.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := task{e: e, job: j, out: out, bar: engine.Whole(out)}
-	if err := engine.Setting(j.With, &t.with); err != nil {
+	t := task{e: e, job: j, out: out, bar: engine.NewSpan(out)}
+	if err := engine.DecodeSetting(j.With, &t.with); err != nil {
 		return err
 	}
 	if !endpoint.MatchString(t.with.Endpoint) {
-		return engine.ErrSetup
+		return engine.ErrMisconfigured
 	}
 	if err := ctx.Err(); err != nil {
 		return err

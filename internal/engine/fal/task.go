@@ -97,7 +97,7 @@ func (t *task) all(ctx context.Context) error {
 		if err := t.deliver(ctx, answer); err != nil {
 			return err
 		}
-		t.part(i).At(1)
+		t.part(i).ReportProgress(1)
 	}
 	switch { // fewer than were wanted are better than none
 	case t.given > 0:
@@ -171,7 +171,7 @@ func (t *task) look(ctx context.Context, i int) (answer json.RawMessage, ended b
 		for _, l := range s.Logs {
 			last = max(last, backend.Logged(l.Message))
 		}
-		t.part(i).At(making * last)
+		t.part(i).ReportProgress(making * last)
 		return nil, false, nil
 	}
 	err = t.e.c.JSONUpTo(ctx, backend.MaxAnswer, "GET", r.Response, nil, &answer) // models may be told to put files in it
@@ -193,7 +193,7 @@ func (t *task) look(ctx context.Context, i int) (answer json.RawMessage, ended b
 }
 
 // part is the stretch of the progress that belongs to a request.
-func (t *task) part(i int) engine.Span { return t.bar.Of(i, len(t.note.IDs)) }
+func (t *task) part(i int) engine.Span { return t.bar.NthOf(i, len(t.note.IDs)) }
 
 // making is how much of that it takes to make a result; the rest is to fetch it.
 const making = 0.95
@@ -202,7 +202,7 @@ const making = 0.95
 // where another worker goes on, it is taken up instead. The note forgets what the
 // queue agreed to cancel: it may not know such requests any more.
 func (t *task) stop(ctx context.Context, err error) {
-	if engine.Elsewhere(ctx) || ctx.Err() == nil && engine.As(err).Transient {
+	if engine.IsHandedOver(ctx) || ctx.Err() == nil && engine.As(err).Transient {
 		return
 	}
 	end, cancel := context.WithTimeout(t.end, 5*time.Second)

@@ -72,13 +72,13 @@ func painting(endpoint string, results int) engine.Job {
 }
 
 func pictureOf(size int) map[string][]engine.File {
-	return map[string][]engine.File{"picture": {enginetest.Bytes("image/png", bytes.Repeat([]byte("p"), size))}}
+	return map[string][]engine.File{"picture": {enginetest.FileFromBytes("image/png", bytes.Repeat([]byte("p"), size))}}
 }
 
 // results runs a job that has to succeed.
 func (w *world) results(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
-	r := enginetest.Results(t, w.engine, j)
+	r := enginetest.MustSucceed(t, w.engine, j)
 	if n := len(r.Outputs()); n != j.NumResults {
 		t.Fatalf("results = %d, want %d", n, j.NumResults)
 	}

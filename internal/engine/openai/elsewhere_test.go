@@ -11,7 +11,7 @@ import (
 
 func TestAnotherWorkerGoesOn(t *testing.T) {
 	w := begin(t, openaitest.Options{Polls: 100})
-	enginetest.TakesUp(t, w.moving(t), w.created)
+	enginetest.CheckHandover(t, w.moving(t), w.created)
 }
 
 // moving has the server make a video.
@@ -34,7 +34,7 @@ func (w world) created() (n int) {
 
 func TestNobodyGoesOn(t *testing.T) {
 	w := begin(t, openaitest.Options{Polls: 1 << 20})
-	enginetest.Abandons(t, w.moving(t), w.created, func() bool { return w.Working() == 0 })
+	enginetest.CheckAbandon(t, w.moving(t), w.created, func() bool { return w.Working() == 0 })
 	if err := w.Abandon(t.Context(), `{"ids":[],"asking":true}`); err != nil {
 		t.Errorf("abandon what has no name: %v", err)
 	}

@@ -102,11 +102,11 @@ func Manual() engine.Manual {
 		Choices: map[string][]string{"call": slices.Sorted(maps.Keys(calls))},
 		Check: func(with string) error {
 			var s setting
-			if err := engine.Setting(with, &s); err != nil {
+			if err := engine.DecodeSetting(with, &s); err != nil {
 				return err
 			}
 			if s.Batch < 0 {
-				return engine.ErrSetup.Because(errors.New("batch: must not be below zero"))
+				return engine.ErrMisconfigured.Because(errors.New("batch: must not be below zero"))
 			}
 			return nil
 		},
@@ -115,13 +115,13 @@ func Manual() engine.Manual {
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := &task{Job: j, e: e, out: out, bar: engine.Whole(out)}
-	if err := engine.Setting(j.With, &t.setting); err != nil {
+	t := &task{Job: j, e: e, out: out, bar: engine.NewSpan(out)}
+	if err := engine.DecodeSetting(j.With, &t.setting); err != nil {
 		return err
 	}
 	do, ok := calls[t.Call]
 	if !ok || t.Batch < 0 {
-		return engine.ErrSetup
+		return engine.ErrMisconfigured
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 }
 
 // done tells that so many results are there.
-func (t *task) done(results int) { t.bar.At(float64(results) / float64(t.NumResults)) }
+func (t *task) done(results int) { t.bar.ReportProgress(float64(results) / float64(t.NumResults)) }
 
 // deliverBody hands over an answer that is the result itself. Words are none:
 // some servers tell their errors so.

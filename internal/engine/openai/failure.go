@@ -45,7 +45,7 @@ func failure(ctx context.Context, err error) error {
 	}
 	switch {
 	case s.Code == http.StatusNotFound && c.Code == "model_not_found":
-		return engine.ErrSetup.Because(err)
+		return engine.ErrMisconfigured.Because(err)
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden, c.Message == "":
 		return backend.Failure(ctx, err)
 	}

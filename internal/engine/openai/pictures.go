@@ -140,7 +140,7 @@ func (t *task) watch(ctx context.Context, body io.Reader, there int, partials an
 			if picture, err := io.ReadAll(backend.Base64(e.B64)); err == nil {
 				t.out.Preview(picture)
 			}
-			t.bar.Of(there, t.NumResults).At(float64(e.Index+1) / float64(all+1))
+			t.bar.NthOf(there, t.NumResults).ReportProgress(float64(e.Index+1) / float64(all+1))
 		case "image_generation.completed", "image_edit.completed":
 			if made > 0 {
 				return nil // it was asked for one

@@ -214,7 +214,7 @@ func (t *task) postJSON(ctx context.Context, path string, body map[string]any) (
 	}
 	b, err := json.Marshal(body)
 	if err != nil {
-		return nil, engine.ErrSetup.Because(err)
+		return nil, engine.ErrMisconfigured.Because(err)
 	}
 	return t.e.c.Do(ctx, backend.Request{Method: http.MethodPost, Path: path, Body: bytes.NewReader(b), Type: "application/json"})
 }

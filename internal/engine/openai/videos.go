@@ -219,7 +219,7 @@ func (t *task) finish(ctx context.Context, v video, i int, known bool) error {
 			return sad(v)
 		}
 		if percent, err := v.Progress.Float64(); err == nil && percent > 0 {
-			t.bar.Of(i, t.NumResults).At(min(percent, 99) / 100)
+			t.bar.NthOf(i, t.NumResults).ReportProgress(min(percent, 99) / 100)
 		}
 		select {
 		case <-ctx.Done():
@@ -271,7 +271,7 @@ func (t *task) fetch(ctx context.Context, id string) error {
 // the note, so that the next worker, if there is one, does not wait for them.
 // Those that another worker goes on with stay.
 func (t *task) drop(ctx context.Context, n note, from int) {
-	if engine.Elsewhere(ctx) {
+	if engine.IsHandedOver(ctx) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)

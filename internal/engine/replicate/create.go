@@ -108,7 +108,7 @@ func refusal(ctx context.Context, err error) error {
 	}
 	switch s.Code {
 	case http.StatusNotFound:
-		return engine.ErrSetup.Because(err) // there is no such model
+		return engine.ErrMisconfigured.Because(err) // there is no such model
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var said struct{ Title, Detail string }
 		_ = json.Unmarshal(s.Body, &said) // no words are no words

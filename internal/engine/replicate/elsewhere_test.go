@@ -14,13 +14,13 @@ import (
 
 func TestAnotherWorkerGoesOn(t *testing.T) {
 	w := start(t, replicatetest.Options{Takes: time.Second})
-	enginetest.TakesUp(t, enginetest.Trial{Engine: w.engine, Job: painting(official, 1)}, w.Creates)
+	enginetest.CheckHandover(t, enginetest.Trial{Engine: w.engine, Job: painting(official, 1)}, w.Creates)
 }
 
 func TestNobodyGoesOn(t *testing.T) {
 	w := start(t, replicatetest.Options{Takes: time.Hour})
 	idle := func() bool { return w.Running() == 0 }
-	enginetest.Abandons(t, enginetest.Trial{Engine: w.engine, Job: painting(official, 1)}, w.Creates, idle)
+	enginetest.CheckAbandon(t, enginetest.Trial{Engine: w.engine, Job: painting(official, 1)}, w.Creates, idle)
 	if e := engine.As(replicate.New(call(t, "http://127.0.0.1:1", "r8"), replicate.Options{}).Abandon(t.Context(), `{"ids":["a"]}`)); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("abandon = %v, want one that is worth another try", e)
 	}

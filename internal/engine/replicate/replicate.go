@@ -89,7 +89,7 @@ var pair = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-
 func (m model) path() (string, error) {
 	switch {
 	case len(m.Model)+len(m.Version)+len(m.Deployment) > max(len(m.Model), len(m.Version), len(m.Deployment)):
-		return "", engine.ErrSetup // more than one
+		return "", engine.ErrMisconfigured // more than one
 	case m.Version != "":
 		return "predictions", nil
 	case pair.MatchString(m.Model):
@@ -97,7 +97,7 @@ func (m model) path() (string, error) {
 	case pair.MatchString(m.Deployment):
 		return "deployments/" + m.Deployment + "/predictions", nil
 	}
-	return "", engine.ErrSetup
+	return "", engine.ErrMisconfigured
 }
 
 // made tells whether a prediction is one of the model.
@@ -118,11 +118,11 @@ func Manual() engine.Manual {
 		Setting: func() any { return &setting{} },
 		Check: func(with string) error {
 			var s setting
-			if err := engine.Setting(with, &s); err != nil {
+			if err := engine.DecodeSetting(with, &s); err != nil {
 				return err
 			}
 			if _, err := s.path(); err != nil {
-				return engine.ErrSetup.Because(errors.New("must name one of model, version and deployment, a model or a deployment as owner/name"))
+				return engine.ErrMisconfigured.Because(errors.New("must name one of model, version and deployment, a model or a deployment as owner/name"))
 			}
 			return nil
 		},
@@ -134,8 +134,8 @@ const late = 1500 * time.Millisecond
 
 // Run does the job with as many predictions as it takes, one after the other.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := task{e: e, job: j, out: out, bar: engine.Whole(out)}
-	if err := engine.Setting(j.With, &t.with); err != nil {
+	t := task{e: e, job: j, out: out, bar: engine.NewSpan(out)}
+	if err := engine.DecodeSetting(j.With, &t.with); err != nil {
 		return err
 	}
 	var err error

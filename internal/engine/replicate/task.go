@@ -108,7 +108,7 @@ func (t *task) all(ctx context.Context) error {
 			return err
 		}
 		given += n
-		t.part(i).At(1)
+		t.part(i).ReportProgress(1)
 	}
 	if given == 0 { // fewer than were wanted are better than none
 		return errNone
@@ -184,7 +184,7 @@ func (t *task) judge(ctx context.Context, i int, p prediction) (ended bool, err 
 		t.note.IDs[i] = ""
 		return false, t.create(ctx, i)
 	}
-	t.part(i).At(making * backend.Logged(p.Logs))
+	t.part(i).ReportProgress(making * backend.Logged(p.Logs))
 	return false, nil
 }
 
@@ -216,7 +216,7 @@ func (t *task) failed(ctx context.Context, i int, p prediction) error {
 }
 
 // part is the stretch of the progress that belongs to a prediction.
-func (t *task) part(i int) engine.Span { return t.bar.Of(i, len(t.note.IDs)) }
+func (t *task) part(i int) engine.Span { return t.bar.NthOf(i, len(t.note.IDs)) }
 
 // making is how much of that it takes to make a result; the rest is to fetch it.
 const making = 0.95
@@ -267,7 +267,7 @@ func words(output json.RawMessage, files int) string {
 // stop cancels what still runs and nobody will ask for. After a failure that may
 // pass, or where another worker goes on, it is taken up instead.
 func (t *task) stop(ctx context.Context, err error) {
-	if engine.Elsewhere(ctx) || ctx.Err() == nil && engine.As(err).Transient {
+	if engine.IsHandedOver(ctx) || ctx.Err() == nil && engine.As(err).Transient {
 		return
 	}
 	end, cancel := context.WithTimeout(t.end, 5*time.Second)

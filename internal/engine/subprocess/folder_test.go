@@ -22,7 +22,7 @@ import (
 func TestPutAndOpen(t *testing.T) {
 	t.Parallel()
 	f := folder(t)
-	if err := f.Put(t.Context(), "in/a.png", enginetest.Bytes("image/png", []byte("picture"))); err != nil {
+	if err := f.Put(t.Context(), "in/a.png", enginetest.FileFromBytes("image/png", []byte("picture"))); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, f, "in/a.png"); got != "picture" {
@@ -40,7 +40,7 @@ func TestPutAndOpen(t *testing.T) {
 func TestPutFails(t *testing.T) {
 	t.Parallel()
 	f := folder(t)
-	short := enginetest.Bytes("image/png", []byte("picture"))
+	short := enginetest.FileFromBytes("image/png", []byte("picture"))
 	short.Size++
 	if err := f.Put(t.Context(), "short", short); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("put = %v, want that it is too short", err)

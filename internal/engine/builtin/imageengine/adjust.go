@@ -18,19 +18,19 @@ func adjustPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	if err := t.reserveInPlace(ctx, f, 0); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.4), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	change := toneCurve{
-		gain:     channelGains(t.Number("exposure", 0, -10, 10), t.Number("warmth", 0, -1, 1)),
-		contrast: t.Number("contrast", 0, -1, 1),
-		colour:   float32(1 + t.Number("saturation", 0, -1, 1)),
+		gain:     channelGains(t.NumberInput("exposure", 0, -10, 10), t.NumberInput("warmth", 0, -1, 1)),
+		contrast: t.NumberInput("contrast", 0, -1, 1),
+		colour:   float32(1 + t.NumberInput("saturation", 0, -1, 1)),
 		mono:     t.flagInput("mono", false),
 	}
 	change.fillTables()
 	m := p.NRGBA
-	err = pixels.Rows(ctx, s.Part(0.4, 1), m.Rect.Dy(), func(y int) {
+	err = pixels.EachRow(ctx, s.SubSpan(0.4, 1), m.Rect.Dy(), func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
 		for i := 0; i < len(pix); i += 4 {
 			change.adjustPixel(pix[i:][:3])
@@ -76,7 +76,7 @@ func (t *toneCurve) fillTables() {
 		// The index is the square root of the light, so that dark greys stay
 		// distinct.
 		v := float64(i) / float64(len(t.grey)-1)
-		t.grey[i] = pixels.Byte(float32(255 * applyContrast(encodeSRGB(v*v), t.contrast)))
+		t.grey[i] = pixels.ClampByte(float32(255 * applyContrast(encodeSRGB(v*v), t.contrast)))
 	}
 }
 
@@ -112,7 +112,7 @@ func (t *toneCurve) adjustPixel(p []uint8) {
 		g = grey + (g-grey)*t.colour
 		b = grey + (b-grey)*t.colour
 	}
-	p[0] = pixels.Byte(r)
-	p[1] = pixels.Byte(g)
-	p[2] = pixels.Byte(b)
+	p[0] = pixels.ClampByte(r)
+	p[1] = pixels.ClampByte(g)
+	p[2] = pixels.ClampByte(b)
 }

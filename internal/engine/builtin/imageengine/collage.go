@@ -28,16 +28,16 @@ func makeCollage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.P
 		return pixels.Picture{}, engine.Fail(engine.Failed, fmt.Sprintf("The background %q is not a colour. Write it as #rrggbb.", text))
 	}
 	shapes := make([]float64, len(files))
-	measures := make([]pixels.Measure, len(files))
+	measures := make([]pixels.Header, len(files))
 	for i, f := range files {
-		in, err := pixels.Look(ctx, f)
+		in, err := pixels.ReadHeader(ctx, f)
 		if err != nil {
 			return pixels.Picture{}, err
 		}
 		measures[i] = in
 		shapes[i] = float64(in.Width) / float64(in.Height)
 	}
-	plan, err := arrangeCells(t.textInput("layout", "grid"), shapes, t.Number("width", 2048, 16, 16384), t.Number("gap", 16, 0, 1024))
+	plan, err := arrangeCells(t.textInput("layout", "grid"), shapes, t.NumberInput("width", 2048, 16, 16384), t.NumberInput("gap", 16, 0, 1024))
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -50,8 +50,8 @@ func makeCollage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.P
 	sheet := newSheet(plan.w, plan.h, background)
 	result := pixels.JPEG
 	for i, f := range files {
-		part := s.Part(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
-		p, err := pixels.Read(ctx, part.Part(0, 0.5), f)
+		part := s.SubSpan(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
+		p, err := pixels.Read(ctx, part.SubSpan(0, 0.5), f)
 		if err != nil {
 			return pixels.Picture{}, err
 		}
@@ -59,7 +59,7 @@ func makeCollage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.P
 			result = pixels.PNG
 		}
 		r := plan.cells[i]
-		small, err := scaleArea(ctx, part.Part(0.5, 1), draw.CatmullRom, p.NRGBA, cropToShape(p.NRGBA, float64(r.Dx()), float64(r.Dy()), 0.5, 0.5), r.Dx(), r.Dy())
+		small, err := scaleArea(ctx, part.SubSpan(0.5, 1), draw.CatmullRom, p.NRGBA, cropToShape(p.NRGBA, float64(r.Dx()), float64(r.Dy()), 0.5, 0.5), r.Dx(), r.Dy())
 		if err != nil {
 			return pixels.Picture{}, err
 		}
@@ -99,9 +99,9 @@ func drawOver(sheet *image.NRGBA, r image.Rectangle, m *image.NRGBA) {
 				continue
 			}
 			for c := range 3 {
-				to[i+c] = pixels.Byte((float32(from[i+c])*a + float32(to[i+c])*under*(1-a)) / sum)
+				to[i+c] = pixels.ClampByte((float32(from[i+c])*a + float32(to[i+c])*under*(1-a)) / sum)
 			}
-			to[i+3] = pixels.Byte(sum * 255)
+			to[i+3] = pixels.ClampByte(sum * 255)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func arrangeCells(layout string, shapes []float64, width, gap float64) (sheetPla
 		}
 		return columnsPlan(breakLines(turned, 1), width, gap), nil
 	}
-	return sheetPlan{}, engine.ErrSetup
+	return sheetPlan{}, engine.ErrMisconfigured
 }
 
 // gridPlan gives all cells the mean shape of the pictures.

@@ -27,7 +27,7 @@ var linearTables = sync.OnceValue(func() *colourTables {
 		t.linear[i] = float32(decodeSRGB(float64(i) / 255))
 	}
 	for i := range t.encoded {
-		t.encoded[i] = pixels.Byte(float32(encodeSRGB(float64(i)/65535) * 255))
+		t.encoded[i] = pixels.ClampByte(float32(encodeSRGB(float64(i)/65535) * 255))
 	}
 	for i := range t.exact {
 		root := float64(i) / float64(len(t.exact)-1)

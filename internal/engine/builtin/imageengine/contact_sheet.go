@@ -40,12 +40,12 @@ func makeContactSheet(ctx context.Context, t task, s engine.Span, _ uint32) (pix
 	size, known := pageSizes[t.textInput("page", "a4-portrait")]
 	tones, chosen := papers[t.textInput("background", "light")]
 	if !known || !chosen {
-		return pixels.Picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrMisconfigured
 	}
 	shapes := make([]image.Point, len(files))
-	looks := make([]pixels.Measure, len(files))
+	looks := make([]pixels.Header, len(files))
 	for i, f := range files {
-		in, err := pixels.Look(ctx, f)
+		in, err := pixels.ReadHeader(ctx, f)
 		if err != nil {
 			return pixels.Picture{}, err
 		}
@@ -53,7 +53,7 @@ func makeContactSheet(ctx context.Context, t task, s engine.Span, _ uint32) (pix
 		shapes[i] = image.Pt(in.Width, in.Height)
 	}
 	title := strings.Join(strings.Fields(t.textInput("title", "")), " ")
-	g := newContactGrid(size, shapes, int(t.Number("columns", 0, 0, 12)), title != "", t.flagInput("numbers", true))
+	g := newContactGrid(size, shapes, int(t.NumberInput("columns", 0, 0, 12)), title != "", t.flagInput("numbers", true))
 	cells := make([]image.Rectangle, len(files))
 	for i := range cells {
 		cells[i] = g.cellRect(i)
@@ -67,8 +67,8 @@ func makeContactSheet(ctx context.Context, t task, s engine.Span, _ uint32) (pix
 	}
 	result := pixels.JPEG
 	for i, f := range files {
-		part := s.Part(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
-		p, err := pixels.Read(ctx, part.Part(0, 0.5), f)
+		part := s.SubSpan(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
+		p, err := pixels.Read(ctx, part.SubSpan(0, 0.5), f)
 		if err != nil {
 			return pixels.Picture{}, err
 		}
@@ -78,7 +78,7 @@ func makeContactSheet(ctx context.Context, t task, s engine.Span, _ uint32) (pix
 		cell := g.cellRect(i)
 		fillBox(sheet, cell, tones.cell)
 		at := centreInBox(cell.Inset(g.gap/4), shapes[i])
-		small, err := scaleArea(ctx, part.Part(0.5, 1), draw.CatmullRom, p.NRGBA, wholeArea(p.NRGBA), at.Dx(), at.Dy())
+		small, err := scaleArea(ctx, part.SubSpan(0.5, 1), draw.CatmullRom, p.NRGBA, wholeArea(p.NRGBA), at.Dx(), at.Dy())
 		if err != nil {
 			return pixels.Picture{}, err
 		}
@@ -187,5 +187,5 @@ func centreInBox(box image.Rectangle, shape image.Point) image.Rectangle {
 
 // fillBox paints a rectangle.
 func fillBox(m *image.NRGBA, box image.Rectangle, c color.NRGBA) {
-	draw.Draw(pixels.Opaque(m), box, image.NewUniform(c), image.Point{}, draw.Src)
+	draw.Draw(pixels.AsRGBA(m), box, image.NewUniform(c), image.Point{}, draw.Src)
 }

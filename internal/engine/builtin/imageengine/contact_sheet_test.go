@@ -21,7 +21,7 @@ func TestContactPages(t *testing.T) {
 		}
 	}
 	for _, v := range []values{{"page": "a3"}, {"background": "pink"}} {
-		if e := refusal(t, job("contact", v, f)); !strings.Contains(e.Message, "not set up rightly") {
+		if e := refusal(t, job("contact", v, f)); !strings.Contains(e.Message, "not configured correctly") {
 			t.Errorf("%v: %v", v, e)
 		}
 	}

@@ -29,7 +29,7 @@ func cutOutSubject(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	if err := t.reserveInPlace(ctx, f, scratch); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.2), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.2), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -39,16 +39,16 @@ func cutOutSubject(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 		return pixels.Picture{}, err
 	}
 	// A distance in Oklab. 0.02 is the smallest difference that people see.
-	tolerance := 0.02 + 0.2*t.Number("tolerance", 0.3, 0, 1)
-	area, err := findBackground(ctx, s.Part(0.2, 0.6), m, wall, tolerance, t.flagInput("holes", false))
+	tolerance := 0.02 + 0.2*t.NumberInput("tolerance", 0.3, 0, 1)
+	area, err := findBackground(ctx, s.SubSpan(0.2, 0.6), m, wall, tolerance, t.flagInput("holes", false))
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	if err := applyMatte(ctx, s.Part(0.6, 0.95), m, area, t.Number("soften", 0.5, 0, 8)); err != nil {
+	if err := applyMatte(ctx, s.SubSpan(0.6, 0.95), m, area, t.NumberInput("soften", 0.5, 0, 8)); err != nil {
 		return pixels.Picture{}, err
 	}
 	if under.A > 0 {
-		err = eachBand(ctx, s.Part(0.95, 1), m.Rect.Dy(), 16, func(from, to int) {
+		err = eachBand(ctx, s.SubSpan(0.95, 1), m.Rect.Dy(), 16, func(from, to int) {
 			for y := from; y < to; y++ {
 				layOnColour(m.Pix[y*m.Stride:][:4*m.Rect.Dx()], under)
 			}
@@ -86,9 +86,9 @@ func layOnColour(pix []uint8, under color.NRGBA) {
 			continue
 		}
 		for c := range 3 {
-			pix[i+c] = pixels.Byte((float32(pix[i+c])*a + below[c]*share*(1-a)) / sum)
+			pix[i+c] = pixels.ClampByte((float32(pix[i+c])*a + below[c]*share*(1-a)) / sum)
 		}
-		pix[i+3] = pixels.Byte(sum * 255)
+		pix[i+3] = pixels.ClampByte(sum * 255)
 	}
 }
 
@@ -109,7 +109,7 @@ func findBackground(ctx context.Context, s engine.Span, m *image.NRGBA, w *backg
 	width := m.Rect.Dx()
 	height := m.Rect.Dy()
 	f := floodFill{ctx: ctx, w: width, h: height, state: make([]uint8, width*height)}
-	err := eachBand(ctx, s.Part(0, 0.7), height, 16, func(from, to int) {
+	err := eachBand(ctx, s.SubSpan(0, 0.7), height, 16, func(from, to int) {
 		for y := from; y < to; y++ {
 			w.classifyRow(m, y, tolerance, f.state[y*width:][:width])
 		}
@@ -128,7 +128,7 @@ func findBackground(ctx context.Context, s engine.Span, m *image.NRGBA, w *backg
 	if err := f.fillRegion(func(v uint8) bool { return v == like || v == exact }, ground, 0); err != nil {
 		return nil, err
 	}
-	s.At(0.8)
+	s.ReportProgress(0.8)
 	// A hole has at least about a fortieth of the picture's side; a speck of a
 	// third of that is dust.
 	hole := max(width*height/5000, 12)
@@ -155,7 +155,7 @@ func findBackground(ctx context.Context, s engine.Span, m *image.NRGBA, w *backg
 			left++
 		}
 	}
-	s.At(1)
+	s.ReportProgress(1)
 	if left == 0 {
 		return nil, engine.Fail(engine.Failed, "Nothing stands out from the background. Try less tolerance, or a picture with more contrast.")
 	}

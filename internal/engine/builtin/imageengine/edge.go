@@ -84,7 +84,7 @@ func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 				mine := (float32(p[c]) - (1-share)*back[c]) / share
 				own += (mine - own) * share
 			}
-			to[c] = pixels.Byte(own)
+			to[c] = pixels.ClampByte(own)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (e *edgeUnmixer) writeRow(y int, alphas block, colours []uint8, kernel []fl
 				}
 			}
 		}
-		if p[3] = pixels.Byte(255 * sum / whole); p[3] == 0 {
+		if p[3] = pixels.ClampByte(255 * sum / whole); p[3] == 0 {
 			p[0] = 0
 			p[1] = 0
 			p[2] = 0

@@ -66,23 +66,23 @@ func Manual() engine.Manual {
 // Run does the job.
 func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var with manifestSetting
-	if err := engine.Setting(j.With, &with); err != nil {
+	if err := engine.DecodeSetting(j.With, &with); err != nil {
 		return err
 	}
 	op, ok := operations[with.Operation]
 	if !ok {
-		return engine.ErrSetup
+		return engine.ErrMisconfigured
 	}
 	t := task{Job: j, out: out, reservation: &memoryReservation{}}
 	defer t.reservation.releaseMemory()
 	ctx = context.WithValue(ctx, reservationKey{}, t.reservation)
-	whole := engine.Whole(out)
-	whole.At(0)
+	whole := engine.NewSpan(out)
+	whole.ReportProgress(0)
 	var file *pixels.File
 	for i := range j.NumResults {
-		s := whole.Part(float64(i)/float64(j.NumResults), float64(i+1)/float64(j.NumResults))
+		s := whole.SubSpan(float64(i)/float64(j.NumResults), float64(i+1)/float64(j.NumResults))
 		if i == 0 || op.seeded {
-			p, err := op.do(ctx, t, s.Part(0, 0.85), resultSeed(j.Seed, i))
+			p, err := op.do(ctx, t, s.SubSpan(0, 0.85), resultSeed(j.Seed, i))
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := out.Output(ctx, engine.Result{Data: file.Reader()}); err != nil {
 			return err
 		}
-		s.At(1)
+		s.ReportProgress(1)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func pngFile(m stdimage.Image) engine.File {
 	if err := png.Encode(&b, m); err != nil {
 		panic(err)
 	}
-	return enginetest.Bytes("image/png", b.Bytes())
+	return enginetest.FileFromBytes("image/png", b.Bytes())
 }
 
 func jpegBytes(m stdimage.Image) []byte {
@@ -99,7 +99,9 @@ func jpegBytes(m stdimage.Image) []byte {
 	return b.Bytes()
 }
 
-func jpegFile(m stdimage.Image) engine.File { return enginetest.Bytes("image/jpeg", jpegBytes(m)) }
+func jpegFile(m stdimage.Image) engine.File {
+	return enginetest.FileFromBytes("image/jpeg", jpegBytes(m))
+}
 
 // made draws a picture pixel by pixel.
 func made(w, h int, at func(x, y int) color.NRGBA) *stdimage.NRGBA {

@@ -40,14 +40,14 @@ func drawGradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixe
 	case "mesh":
 		blend = meshBlend(r, colours, float64(w), float64(h))
 	default:
-		return pixels.Picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrMisconfigured
 	}
-	grain := float32(26 * t.Number("grain", 0.1, 0, 1)) // in levels of 255
+	grain := float32(26 * t.NumberInput("grain", 0.1, 0, 1)) // in levels of 255
 	if err := t.reserveMemory(ctx, 0, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
-	err = pixels.Rows(ctx, s, h, func(y int) {
+	err = pixels.EachRow(ctx, s, h, func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*w]
 		for x := range w {
 			c := blend(float64(x)+0.5, float64(y)+0.5).linearRGB()
@@ -71,7 +71,7 @@ func encodeWithNoise(v, noise float32) uint8 {
 	if noise == 0 {
 		return linearTables().encodedByte(v)
 	}
-	return pixels.Byte(linearTables().encodedExact(v) + noise)
+	return pixels.ClampByte(linearTables().encodedExact(v) + noise)
 }
 
 // parseColours parses two to four colours. An empty text has none.

@@ -36,7 +36,7 @@ func (t task) sizeInput(key string, width, height int) (w, h int, err error) {
 		return width, height, checkSize(width, height)
 	}
 	side := func(name string) int {
-		return int(engine.Job{Values: m}.Number(name, 0, 0, pixels.Most))
+		return int(engine.Job{Values: m}.NumberInput(name, 0, 0, pixels.MaxPixels))
 	}
 	w = side("width")
 	h = side("height")
@@ -48,8 +48,8 @@ func (t task) sizeInput(key string, width, height int) (w, h int, err error) {
 
 // checkSize refuses results that are too large.
 func checkSize(w, h int) error {
-	if n := int64(w) * int64(h); n > pixels.Most {
-		return engine.Fail(engine.Failed, fmt.Sprintf("The result would be %d by %d pixels. The limit is %d megapixels.", w, h, pixels.Most/1_000_000))
+	if n := int64(w) * int64(h); n > pixels.MaxPixels {
+		return engine.Fail(engine.Failed, fmt.Sprintf("The result would be %d by %d pixels. The limit is %d megapixels.", w, h, pixels.MaxPixels/1_000_000))
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.At(0.1)
+	s.ReportProgress(0.1)
 	e := edgeUnmixer{m: m, depth: depth, behind: behind, reach: reach}
 	kernel := []float32{1}
 	if soften > 0 {
@@ -40,13 +40,13 @@ func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8
 	look := reach + 3
 	for top := 0; top < h; top += strip {
 		bottom := min(top+strip, h)
-		part := s.Part(0.1+0.9*float64(top)/float64(h), 0.1+0.9*float64(bottom)/float64(h))
+		part := s.SubSpan(0.1+0.9*float64(top)/float64(h), 0.1+0.9*float64(bottom)/float64(h))
 		// The search for colours also reads rows that have been changed, so their
 		// original content is kept.
 		first := done
 		last := min(bottom+margin, h)
 		done = last
-		err := eachBand(ctx, part.Part(0, 0.6), last-first, 8, func(from, to int) {
+		err := eachBand(ctx, part.SubSpan(0, 0.6), last-first, 8, func(from, to int) {
 			for y := first + from; y < first+to; y++ {
 				slot := y % alphas.h
 				e.unmixRow(y, alphas.row(slot), colours[3*w*slot:][:3*w])
@@ -56,7 +56,7 @@ func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8
 			return err
 		}
 		e.keepRows(bottom-look, bottom)
-		err = eachBand(ctx, part.Part(0.6, 1), bottom-top, 8, func(from, to int) {
+		err = eachBand(ctx, part.SubSpan(0.6, 1), bottom-top, 8, func(from, to int) {
 			for y := top + from; y < top+to; y++ {
 				e.writeRow(y, alphas, colours, kernel)
 			}

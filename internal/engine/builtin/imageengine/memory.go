@@ -71,7 +71,7 @@ func (t task) reserveMemory(ctx context.Context, working, result int64) error {
 		each += pixelBytes // a copy on white, for JPEG
 	}
 	bytes := working + each*result + sinkMemory
-	free, err := t.Reserve(ctx, bytes)
+	free, err := t.ReserveMemory(ctx, bytes)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (t task) reserveMemory(ctx context.Context, working, result int64) error {
 // reserveInPlace reserves memory for a job that changes the decoded pixels in place and needs some
 // more bytes per pixel.
 func (t task) reserveInPlace(ctx context.Context, f engine.File, each int64) error {
-	in, err := pixels.Look(ctx, f)
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (t task) reserveInPlace(ctx context.Context, f engine.File, each int64) err
 
 // scaleMemory is the memory that scaleArea needs beside source and result: for each core the rows
 // in use, in four floats per pixel.
-func scaleMemory(k *draw.Kernel, in pixels.Measure, w, h int) int64 {
+func scaleMemory(k *draw.Kernel, in pixels.Header, w, h int) int64 {
 	const floats = 4 * 4
 	step := max(float64(in.Height)/float64(h), 1)
 	rows := min(int64(math.Ceil(2*k.Support*step))+2, int64(in.Height))
@@ -110,7 +110,7 @@ func scaleMemory(k *draw.Kernel, in pixels.Measure, w, h int) int64 {
 func stripMemory(w, h int) int64 { return int64(w) * 8 * int64(min(h, 320)+lowpriority.Cores()) }
 
 // sheetMemory is the memory for pictures that are read one after the other and drawn onto a sheet.
-func sheetMemory(measures []pixels.Measure, places []image.Rectangle) int64 {
+func sheetMemory(measures []pixels.Header, places []image.Rectangle) int64 {
 	var maxBytes int64
 	for i, in := range measures {
 		w := places[i].Dx()

@@ -25,7 +25,7 @@ func (t task) encodeResult(ctx context.Context, p pixels.Picture) (*pixels.File,
 	mayPNG := slices.Contains(t.MimeTypes, "image/png")
 	mayJPEG := slices.Contains(t.MimeTypes, "image/jpeg")
 	if !mayPNG && !mayJPEG {
-		return nil, engine.ErrSetup
+		return nil, engine.ErrMisconfigured
 	}
 	want := p.Format
 	if f := pixels.Format(t.textInput("format", "")); f == pixels.JPEG || f == pixels.PNG {
@@ -35,12 +35,12 @@ func (t task) encodeResult(ctx context.Context, p pixels.Picture) (*pixels.File,
 	small := max(p.Rect.Dx(), p.Rect.Dy()) <= maxJPEGSide
 	if mayJPEG && small && (!mayPNG || opaque && want == pixels.JPEG) {
 		if !opaque { // the tool's only output is JPEG
-			p.NRGBA = pixels.OnWhite(p.NRGBA)
+			p.NRGBA = pixels.FlattenOnWhite(p.NRGBA)
 		}
 		return pixels.EncodeJPEG(ctx, p.NRGBA, quality)
 	}
 	if !mayPNG {
-		return nil, engine.ErrSetup
+		return nil, engine.ErrMisconfigured
 	}
 	return pixels.EncodePNG(ctx, p.NRGBA)
 }
@@ -52,7 +52,7 @@ func (t task) sendPreview(ctx context.Context, m *image.NRGBA) error {
 	if err != nil {
 		return err
 	}
-	b, err := pixels.EncodeJPEG(ctx, pixels.OnWhite(small), previewQuality)
+	b, err := pixels.EncodeJPEG(ctx, pixels.FlattenOnWhite(small), previewQuality)
 	if err != nil {
 		return err
 	}

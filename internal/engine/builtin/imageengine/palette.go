@@ -23,25 +23,25 @@ func extractPalette(ctx context.Context, t task, s engine.Span, _ uint32) (pixel
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	in, err := pixels.Look(ctx, f)
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	if err := t.reserveMemory(ctx, in.Memory, cardPixels); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.4), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	seen, err := countColours(ctx, s.Part(0.4, 0.8), p.NRGBA)
+	seen, err := countColours(ctx, s.SubSpan(0.4, 0.8), p.NRGBA)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	if len(seen) == 0 {
 		return pixels.Picture{}, engine.Fail(engine.Failed, "The picture has no colours because all of it is transparent.")
 	}
-	found, err := groupColours(ctx, seen, int(t.Number("colours", 6, 1, 64)))
+	found, err := groupColours(ctx, seen, int(t.NumberInput("colours", 6, 1, 64)))
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -60,7 +60,7 @@ func countColours(ctx context.Context, s engine.Span, m *image.NRGBA) ([]weighte
 	const bits = 5
 	type bin struct{ r, g, b, weight uint64 }
 	bins := make([]bin, 1<<(3*bits))
-	err := pixels.Rows(ctx, s, m.Rect.Dy(), func(y int) {
+	err := pixels.EachRow(ctx, s, m.Rect.Dy(), func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
 		for i := 0; i < len(pix); i += 4 {
 			r := pix[i]
@@ -223,7 +223,7 @@ func roundSquare(side int, radius float64) *image.Alpha {
 		for x := range side {
 			dx := max(math.Abs(float64(x)+0.5-half)-(half-radius), 0)
 			dy := max(math.Abs(float64(y)+0.5-half)-(half-radius), 0)
-			m.Pix[y*m.Stride+x] = pixels.Byte(float32(255 * min(max(radius-math.Hypot(dx, dy)+0.5, 0), 1)))
+			m.Pix[y*m.Stride+x] = pixels.ClampByte(float32(255 * min(max(radius-math.Hypot(dx, dy)+0.5, 0), 1)))
 		}
 	}
 	return m

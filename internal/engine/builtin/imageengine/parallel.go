@@ -58,7 +58,7 @@ func eachBand(ctx context.Context, s engine.Span, n, minRows int, do func(from, 
 	func() {
 		defer others.Wait()
 		// One worker reports progress for all.
-		work(func() { s.At(float64(done.Load()) / float64(count)) })
+		work(func() { s.ReportProgress(float64(done.Load()) / float64(count)) })
 	}()
 	if p, ok := broken.Load().(workerPanic); ok {
 		panic(p.value)
@@ -66,7 +66,7 @@ func eachBand(ctx context.Context, s engine.Span, n, minRows int, do func(from, 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.At(1)
+	s.ReportProgress(1)
 	return nil
 }
 

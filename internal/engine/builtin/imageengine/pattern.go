@@ -18,7 +18,7 @@ func drawPattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixel
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	g := newCellGrid(w, h, t.Number("scale", 8, 2, 256), seed)
+	g := newCellGrid(w, h, t.NumberInput("scale", 8, 2, 256), seed)
 	r := newRandom(seed)
 	var at func(u, v float64) rgb
 	switch t.textInput("motif", "truchet") {
@@ -31,14 +31,14 @@ func drawPattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixel
 	case "clouds":
 		at = g.cloudsMotif(r)
 	default:
-		return pixels.Picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrMisconfigured
 	}
 	table := linearTables()
 	if err := t.reserveMemory(ctx, 0, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
-	err = pixels.Rows(ctx, s, h, func(y int) {
+	err = pixels.EachRow(ctx, s, h, func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*w]
 		v := (float64(y) + 0.5) * g.pixelV
 		for x := range w {

@@ -42,8 +42,8 @@ func upscalePhoto(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	factor := int(math.Round(t.Number("factor", 2, 2, 4)))
-	in, err := pixels.Look(ctx, f)
+	factor := int(math.Round(t.NumberInput("factor", 2, 2, 4)))
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -56,7 +56,7 @@ func upscalePhoto(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.
 	if err := t.reserveMemory(ctx, in.Memory+working, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.15), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.15), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -76,14 +76,14 @@ func upscalePhoto(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.
 		factor: factor,
 		opaque: p.Opaque(),
 		noise:  noise,
-		detail: float32(t.Number("detail", 0.4, 0, 1)),
+		detail: float32(t.NumberInput("detail", 0.4, 0, 1)),
 		blur:   gaussKernel(0.3 + 0.45*float64(factor)),
 	}
 	p.NRGBA = e.dst
 	side := tileSide / factor
 	across := (e.src.Rect.Dx() + side - 1) / side
 	down := (e.src.Rect.Dy() + side - 1) / side
-	return p, eachBand(ctx, s.Part(0.15, 1), across*down, 1, func(from, to int) {
+	return p, eachBand(ctx, s.SubSpan(0.15, 1), across*down, 1, func(from, to int) {
 		for i := from; i < to && ctx.Err() == nil; i++ {
 			at := image.Pt(i%across*side, i/across*side)
 			e.renderTile(image.Rectangle{at, at.Add(image.Pt(side, side))}.Intersect(e.src.Rect))
@@ -431,15 +431,15 @@ func (t *upscaleTile) storeResult() {
 		for x := range t.core.Dx() * f {
 			p := pix[4*x:][:4]
 			if t.opaque {
-				p[0] = pixels.Byte(t.large[0].v[i] * 255)
-				p[1] = pixels.Byte(t.large[1].v[i] * 255)
-				p[2] = pixels.Byte(t.large[2].v[i] * 255)
+				p[0] = pixels.ClampByte(t.large[0].v[i] * 255)
+				p[1] = pixels.ClampByte(t.large[1].v[i] * 255)
+				p[2] = pixels.ClampByte(t.large[2].v[i] * 255)
 				p[3] = 255
 			} else if a := t.large[3].v[i]; a >= 1.0/510 {
-				p[0] = pixels.Byte(t.large[0].v[i] / a * 255)
-				p[1] = pixels.Byte(t.large[1].v[i] / a * 255)
-				p[2] = pixels.Byte(t.large[2].v[i] / a * 255)
-				p[3] = pixels.Byte(a * 255)
+				p[0] = pixels.ClampByte(t.large[0].v[i] / a * 255)
+				p[1] = pixels.ClampByte(t.large[1].v[i] / a * 255)
+				p[2] = pixels.ClampByte(t.large[2].v[i] / a * 255)
+				p[3] = pixels.ClampByte(a * 255)
 			}
 			i++
 		}

@@ -80,7 +80,7 @@ func scaleArea(ctx context.Context, s engine.Span, k *draw.Kernel, src *image.NR
 		for y := range h {
 			copy(dst.Pix[y*dst.Stride:], src.Pix[y*src.Stride:][:4*w])
 		}
-		s.At(1)
+		s.ReportProgress(1)
 		return dst, ctx.Err()
 	}
 	across := computeTaps(k, part.x, part.w, w, sw)
@@ -188,9 +188,9 @@ func storeRow(pix []uint8, row []float32, t *colourTables, linear bool) {
 			if v := row[i+c] / a; linear {
 				pix[i+c] = t.encodedByte(v)
 			} else {
-				pix[i+c] = pixels.Byte(v * 255)
+				pix[i+c] = pixels.ClampByte(v * 255)
 			}
 		}
-		pix[i+3] = pixels.Byte(a * 255)
+		pix[i+3] = pixels.ClampByte(a * 255)
 	}
 }

@@ -49,7 +49,7 @@ func resizePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	if err != nil && fit != "inside" { // a result inside the box may be smaller
 		return pixels.Picture{}, err
 	}
-	in, err := pixels.Look(ctx, f)
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -61,12 +61,12 @@ func resizePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 		}
 	case "cover", "stretch":
 	default:
-		return pixels.Picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrMisconfigured
 	}
 	if err := t.reserveMemory(ctx, in.Memory+scaleMemory(draw.CatmullRom, in, w, h), int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.3), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.3), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -74,7 +74,7 @@ func resizePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	if fit == "cover" {
 		part = cropToShape(p.NRGBA, float64(w), float64(h), 0.5, 0.5)
 	}
-	p.NRGBA, err = scaleArea(ctx, s.Part(0.3, 1), draw.CatmullRom, p.NRGBA, part, w, h)
+	p.NRGBA, err = scaleArea(ctx, s.SubSpan(0.3, 1), draw.CatmullRom, p.NRGBA, part, w, h)
 	return p, err
 }
 
@@ -96,7 +96,7 @@ func cropPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.P
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	a := cropToShape(p.NRGBA, w, h, t.Number("horizontal", 0.5, 0, 1), t.Number("vertical", 0.5, 0, 1))
+	a := cropToShape(p.NRGBA, w, h, t.NumberInput("horizontal", 0.5, 0, 1), t.NumberInput("vertical", 0.5, 0, 1))
 	x := int(math.Round(a.x))
 	y := int(math.Round(a.y))
 	r := image.Rect(x, y, x+max(int(math.Round(a.w)), 1), y+max(int(math.Round(a.h)), 1))
@@ -126,8 +126,8 @@ func upscalePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixel
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	factor := t.Number("factor", 2, 1, 8)
-	in, err := pixels.Look(ctx, f)
+	factor := t.NumberInput("factor", 2, 1, 8)
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -140,7 +140,7 @@ func upscalePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixel
 	if err := t.reserveMemory(ctx, in.Memory+working, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.2), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.2), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -149,8 +149,8 @@ func upscalePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixel
 			return pixels.Picture{}, err
 		}
 	}
-	if p.NRGBA, err = scaleArea(ctx, s.Part(0.2, 0.6), lanczos, p.NRGBA, wholeArea(p.NRGBA), w, h); err != nil {
+	if p.NRGBA, err = scaleArea(ctx, s.SubSpan(0.2, 0.6), lanczos, p.NRGBA, wholeArea(p.NRGBA), w, h); err != nil {
 		return pixels.Picture{}, err
 	}
-	return p, sharpenPicture(ctx, s.Part(0.6, 1), p.NRGBA, t.Number("sharpen", 0.3, 0, 1), factor)
+	return p, sharpenPicture(ctx, s.SubSpan(0.6, 1), p.NRGBA, t.NumberInput("sharpen", 0.3, 0, 1), factor)
 }

@@ -18,7 +18,7 @@ func sharpenPicture(ctx context.Context, s engine.Span, m *image.NRGBA, strength
 		noise = 2.0
 	)
 	if strength == 0 {
-		s.At(1)
+		s.ReportProgress(1)
 		return nil
 	}
 	w := m.Rect.Dx()
@@ -36,15 +36,15 @@ func sharpenPicture(ctx context.Context, s engine.Span, m *image.NRGBA, strength
 	taken := 0
 	for top := 0; top < h; top += strip {
 		bottom := min(top+strip, h)
-		part := s.Part(float64(top)/float64(h), float64(bottom)/float64(h))
+		part := s.SubSpan(float64(top)/float64(h), float64(bottom)/float64(h))
 		first := taken
 		last := min(bottom+reach, h)
 		taken = last
-		err := eachBand(ctx, part.Part(0, 0.5), last-first, 16, func(from, to int) { b.fillRows(first+from, first+to) })
+		err := eachBand(ctx, part.SubSpan(0, 0.5), last-first, 16, func(from, to int) { b.fillRows(first+from, first+to) })
 		if err != nil {
 			return err
 		}
-		err = eachBand(ctx, part.Part(0.5, 1), bottom-top, 16, func(from, to int) {
+		err = eachBand(ctx, part.SubSpan(0.5, 1), bottom-top, 16, func(from, to int) {
 			for y := top + from; y < top+to; y++ {
 				b.sharpenRow(y, amount, limit, noise)
 			}
@@ -85,9 +85,9 @@ func (b *blurredRows) sharpenRow(y int, amount, limit, noise float32) {
 		d := lumaOf(p) - sum/weight
 		d *= d * d / (d*d + noise*noise) * amount
 		d = min(max(d, -limit), limit)
-		p[0] = pixels.Byte(float32(p[0]) + d)
-		p[1] = pixels.Byte(float32(p[1]) + d)
-		p[2] = pixels.Byte(float32(p[2]) + d)
+		p[0] = pixels.ClampByte(float32(p[0]) + d)
+		p[1] = pixels.ClampByte(float32(p[1]) + d)
+		p[2] = pixels.ClampByte(float32(p[2]) + d)
 	}
 }
 

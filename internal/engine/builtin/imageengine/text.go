@@ -33,7 +33,7 @@ func newFontFace(size float64) (font.Face, error) {
 // with an ellipsis.
 func drawTextLine(m *image.NRGBA, face font.Face, c color.NRGBA, box image.Rectangle, text string) {
 	// The sheet is opaque, so straight and premultiplied alpha are the same.
-	d := font.Drawer{Dst: pixels.Opaque(m), Src: image.NewUniform(c), Face: face}
+	d := font.Drawer{Dst: pixels.AsRGBA(m), Src: image.NewUniform(c), Face: face}
 	runes := []rune(text)
 	for n := len(runes); n > 0 && d.MeasureString(text) > fixed.I(box.Dx()); {
 		n--

@@ -1,26 +1,26 @@
 package music
 
-// chords plays the harmony in the way of the mood.
-func (h hands) chords(voices [][]int) []note {
+// playChords plays the harmony in the mood's style.
+func (h performer) playChords(voices [][]int) []note {
 	var notes []note
 	for i, ch := range h.changes {
 		v := voices[i]
 		if ch.at >= h.last {
-			return append(notes, h.farewell(v)...)
+			return append(notes, h.playFinalChord(v)...)
 		}
 		switch h.metre.pulse {
-		case broken:
-			notes = append(notes, h.broken(v, ch)...)
-		case struck:
-			for _, b := range rhythm(h.metre.figure, h.bar) {
+		case brokenChords:
+			notes = append(notes, h.playBroken(v, ch)...)
+		case struckChords:
+			for _, b := range parseRhythm(h.metre.figure, h.bar) {
 				if at := ch.at/h.bar*h.bar + b.at; at >= ch.at && at < ch.at+ch.length {
-					notes = append(notes, h.block(v, at, min(at+b.length, ch.at+ch.length), -6)...)
+					notes = append(notes, h.playBlock(v, at, min(at+b.length, ch.at+ch.length), -6)...)
 				}
 			}
-		case waltz:
-			for at := ch.at; at < ch.at+ch.length; at += quarter {
+		case waltzChords:
+			for at := ch.at; at < ch.at+ch.length; at += stepsPerBeat {
 				if at%h.bar != 0 {
-					notes = append(notes, h.block(v, at, at+quarter/2, -8)...)
+					notes = append(notes, h.playBlock(v, at, at+stepsPerBeat/2, -8)...)
 				}
 			}
 		}
@@ -28,20 +28,20 @@ func (h hands) chords(voices [][]int) []note {
 	return notes
 }
 
-// block strikes the notes of a chord nearly at once, low ones first.
-func (h hands) block(voices []int, at, until, louder int) []note {
+// playBlock strikes the notes of a chord almost at once, from low to high.
+func (h performer) playBlock(voices []int, at, until, louder int) []note {
 	var notes []note
 	for i, pitch := range voices {
-		n := h.play(at, until, pitch, h.swell(at)-12+louder, 0.9)
+		n := h.newNote(at, until, pitch, h.velocityAt(at)-12+louder, 0.9)
 		n.at += i * h.mood.loose / 2
 		notes = append(notes, n)
 	}
 	return notes
 }
 
-// broken plays a chord note by note, in quavers. A figure of four notes takes
-// the root an octave up where the chord has three.
-func (h hands) broken(voices []int, ch change) []note {
+// playBroken plays a chord note by note in quavers. In a figure of four notes, a chord of three
+// has its root an octave up as the fourth.
+func (h performer) playBroken(voices []int, ch chordChange) []note {
 	var notes []note
 	unit := h.bar / len(h.metre.figure)
 	for at := ch.at; at < ch.at+ch.length; at += unit {
@@ -49,122 +49,122 @@ func (h hands) broken(voices []int, ch change) []note {
 		pitch := voices[n%len(voices)] + 12*(n/len(voices))
 		// The notes of a chord ring into each other.
 		until := min(at+4*unit, ch.at+ch.length)
-		notes = append(notes, h.play(at, until, pitch, h.swell(at)-14, 0.95))
+		notes = append(notes, h.newNote(at, until, pitch, h.velocityAt(at)-14, 0.95))
 	}
 	return notes
 }
 
-// farewell is the last chord, spread a little and left to ring.
-func (h hands) farewell(voices []int) []note {
+// playFinalChord plays the last chord, slightly spread and left to ring.
+func (h performer) playFinalChord(voices []int) []note {
 	var notes []note
 	for i, pitch := range voices {
-		n := h.play(h.last, h.end+quarter, pitch, h.mood.loud-8, 1)
+		n := h.newNote(h.last, h.end+stepsPerBeat, pitch, h.mood.loud-8, 1)
 		n.at += i * 3 * h.mood.loose
 		notes = append(notes, n)
 	}
 	return notes
 }
 
-// pad holds chords above the others, where more than the first few play.
-func (h hands) pad() []note {
+// playPad holds chords above the other instruments, except in sections with few players.
+func (h performer) playPad() []note {
 	var notes []note
 	var before []int
 	for _, ch := range h.changes {
-		v := voicing(ch.classes[:3], before, h.mood.centre-5)
+		v := voiceChord(ch.classes[:3], before, h.mood.centre-5)
 		before = v
-		if h.section(ch.at).full == 0 {
+		if h.sectionAt(ch.at).players == 0 {
 			continue
 		}
 		until := ch.at + ch.length
 		if ch.at >= h.last {
-			until = h.end + quarter
+			until = h.end + stepsPerBeat
 		}
 		for _, pitch := range v {
-			notes = append(notes, h.play(ch.at, until, pitch, h.swell(ch.at)-18, 1))
+			notes = append(notes, h.newNote(ch.at, until, pitch, h.velocityAt(ch.at)-18, 1))
 		}
 	}
 	return notes
 }
 
-// bass plays the roots and, as the mood goes, what lies between them.
-func (h hands) bass() []note {
-	r := h.chance(ofBass)
+// playBass plays the roots and, depending on the mood, notes between them.
+func (h performer) playBass() []note {
+	r := h.newRandom(bassStream)
 	var notes []note
 	before := 43
 	for i, ch := range h.changes {
 		if h.intro > 0 && ch.at < h.bar {
-			continue // the chords are alone for a bar
+			continue // for a bar only the chords play
 		}
-		root := low(ch.classes[0], before)
+		root := bassPitch(ch.classes[0], before)
 		before = root
 		if ch.at >= h.last {
-			return append(notes, h.play(h.last, h.end+quarter, root, h.mood.loud, 1))
+			return append(notes, h.newNote(h.last, h.end+stepsPerBeat, root, h.mood.loud, 1))
 		}
-		next := low(h.changes[i+1].classes[0], root)
+		next := bassPitch(h.changes[i+1].classes[0], root)
 		strike := func(at, until, pitch, louder int) {
-			notes = append(notes, h.play(at, until, pitch, h.swell(at)+louder, 0.9))
+			notes = append(notes, h.newNote(at, until, pitch, h.velocityAt(at)+louder, 0.9))
 		}
 		end := ch.at + ch.length
-		fifth := low(ch.classes[2], root+4)
+		fifth := bassPitch(ch.classes[2], root+4)
 		switch h.mood.stride {
-		case roots:
+		case rootBass:
 			strike(ch.at, end, root, 0)
-		case fifths:
-			half := ch.at + ch.length/2/quarter*quarter
-			if ch.length <= quarter || ch.length == h.bar && h.beats == 3 {
+		case fifthBass:
+			half := ch.at + ch.length/2/stepsPerBeat*stepsPerBeat
+			if ch.length <= stepsPerBeat || ch.length == h.bar && h.beats == 3 {
 				strike(ch.at, end, root, 2)
 				break
 			}
 			strike(ch.at, half, root, 2)
 			if ch.length == h.bar && r.IntN(3) == 0 && next != root {
-				strike(half, end-quarter, fifth, -3)
-				strike(end-quarter, end, h.approach(next, root), -4)
+				strike(half, end-stepsPerBeat, fifth, -3)
+				strike(end-stepsPerBeat, end, h.approachNote(next, root), -4)
 				break
 			}
 			strike(half, end, fifth, -3)
-		case walking:
-			third := low(ch.classes[1], root+4)
+		case walkingBass:
+			third := bassPitch(ch.classes[1], root+4)
 			steps := []int{root, third, fifth, third}
-			for k := 0; ch.at+k*quarter < end; k++ {
+			for k := 0; ch.at+k*stepsPerBeat < end; k++ {
 				pitch := steps[k%len(steps)]
-				if ch.at+(k+1)*quarter >= end && k > 0 && next != root {
-					pitch = h.approach(next, root)
+				if ch.at+(k+1)*stepsPerBeat >= end && k > 0 && next != root {
+					pitch = h.approachNote(next, root)
 				}
-				strike(ch.at+k*quarter, ch.at+(k+1)*quarter, pitch, -2*(k%2))
+				strike(ch.at+k*stepsPerBeat, ch.at+(k+1)*stepsPerBeat, pitch, -2*(k%2))
 			}
-		case driving:
-			for at := ch.at; at < end; at += quarter / 2 {
+		case drivingBass:
+			for at := ch.at; at < end; at += stepsPerBeat / 2 {
 				pitch := root
-				if at == end-quarter/2 && next != root {
-					pitch = h.approach(next, root)
+				if at == end-stepsPerBeat/2 && next != root {
+					pitch = h.approachNote(next, root)
 				}
-				strike(at, at+quarter/2, pitch, -2)
+				strike(at, at+stepsPerBeat/2, pitch, -2)
 			}
 		}
 	}
 	return notes
 }
 
-// low gives a pitch class in the range of a bass, nearest to where it was.
-func low(class, before int) int {
+// bassPitch returns a pitch class in the range of a bass, as near as possible to the note before.
+func bassPitch(class, before int) int {
 	best := 36 + class%12
 	for pitch := 33; pitch <= 52; pitch++ {
-		if pitch%12 == class && far(pitch, before) < far(best, before) {
+		if pitch%12 == class && distanceOf(pitch, before) < distanceOf(best, before) {
 			best = pitch
 		}
 	}
 	return best
 }
 
-// approach gives the note of the scale beside the next root, from the side
-// where the bass is.
-func (h hands) approach(next, from int) int {
+// approachNote returns the note of the scale next to the next root, on the side of the current
+// note.
+func (h performer) approachNote(next, from int) int {
 	step := 1
 	if from < next {
 		step = -1
 	}
 	for pitch := next + step; ; pitch += step {
-		_, class := fold(pitch-h.key, 12)
+		_, class := divideFloor(pitch-h.key, 12)
 		for _, s := range h.scale.steps {
 			if s == class {
 				return pitch

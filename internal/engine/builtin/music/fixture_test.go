@@ -92,7 +92,7 @@ func fake(name string) *music.Engine {
 func installed(t *testing.T) *music.Engine {
 	t.Helper()
 	needs := music.Needs()
-	enginetest.Installed(t, needs)
+	enginetest.RequireInstalled(t, needs)
 	return music.New(needs[0].Path, needs[1].Path, music.Options{Folder: t.TempDir()})
 }
 
@@ -111,7 +111,7 @@ func job(more values) engine.Job {
 // takes.
 func played(t *testing.T, e *music.Engine, j engine.Job) ([]byte, time.Duration) {
 	t.Helper()
-	r := enginetest.Results(t, e, j)
+	r := enginetest.MustSucceed(t, e, j)
 	if len(r.Outputs()) != 1 {
 		t.Fatalf("results = %d, want 1", len(r.Outputs()))
 	}

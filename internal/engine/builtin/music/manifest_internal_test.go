@@ -38,12 +38,12 @@ func shipped(t *testing.T) []field {
 
 func score1(t *testing.T, values map[string]any) string {
 	t.Helper()
-	w, err := wishOf(engine.Job{Values: values})
+	w, err := readRequest(engine.Job{Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.seed = 9
-	return string(compose(w).midi())
+	return string(composeTune(w).encodeMIDI())
 }
 
 // TestEveryFieldMatters changes one field at a time, to each option or to both

@@ -8,33 +8,33 @@ import (
 	"atelier/internal/engine"
 )
 
-// Measure is what a picture's header says.
-type Measure struct {
-	Width, Height int   // as people see it
-	Memory        int64 // bytes that Read takes at most, the picture that it gives included
+// Header is the dimensions of a picture and the memory that it needs, by the file's header.
+type Header struct {
+	Width, Height int   // upright
+	Memory        int64 // most bytes that Read needs, including its result
 }
 
-// Pixels is how many the picture has.
-func (m Measure) Pixels() int64 { return int64(m.Width) * int64(m.Height) }
+// Pixels returns the number of pixels.
+func (m Header) Pixels() int64 { return int64(m.Width) * int64(m.Height) }
 
-// Look reads a picture's header.
-func Look(ctx context.Context, f engine.File) (Measure, error) {
-	s, err := open(ctx, f)
+// ReadHeader reads a picture's header.
+func ReadHeader(ctx context.Context, f engine.File) (Header, error) {
+	s, err := openSource(ctx, f)
 	if err != nil {
-		return Measure{}, err
+		return Header{}, err
 	}
-	defer s.stored.Close()
-	m := Measure{Width: s.width, Height: s.height, Memory: s.memory(f.Size)}
-	if s.turn.swaps() {
+	defer s.reader.Close()
+	m := Header{Width: s.width, Height: s.height, Memory: s.decodeMemory(f.Size)}
+	if s.turn.swapsSides() {
 		m.Width = s.height
 		m.Height = s.width
 	}
 	return m, nil
 }
 
-// memory estimates what Read takes at most: what the decoder makes, the picture
-// with straight alpha where that is another one, and the one that is upright.
-func (s *source) memory(size int64) int64 {
+// decodeMemory estimates the most memory that Read needs: the decoder's result, the copy with
+// straight alpha if one is made, and the upright copy.
+func (s *source) decodeMemory(size int64) int64 {
 	// Decoders work on whole blocks.
 	pixels := int64(s.width+32) * int64(s.height+32)
 	const straight = 4
@@ -50,19 +50,19 @@ func (s *source) memory(size int64) int64 {
 			components = 1
 		case color.CMYKModel:
 			components = 4
-			each += 4 // converted once more
+			each += 4 // one more conversion
 		}
 		each += components + straight
-		if progressive(s.head) {
-			each += 4 * components // a coefficient has 32 bits
+		if isProgressive(s.head) {
+			each += 4 * components // 32 bits per coefficient
 		}
 	case GIF:
-		each = 2 + straight // rows may have to be brought into their order
+		each = 2 + straight // interlaced rows may have to be reordered
 	case WebP:
 		each = 2 + straight
 		more = size
 		if string(s.head[12:16]) != "VP8 " { // lossless, or with alpha
-			// The trees can take far more than their bytes in the file.
+			// The Huffman trees can need far more memory than their size in the file.
 			each = each + 9
 			more = size + min(300*size, 135<<20)
 		}
@@ -73,7 +73,7 @@ func (s *source) memory(size int64) int64 {
 	return pixels*each + more
 }
 
-// pngBytes is how many bytes a pixel takes (PNG, third edition, section 11.2.1).
+// pngBytes returns the decoded bytes per pixel (PNG, third edition, section 11.2.1).
 func (s *source) pngBytes() int64 {
 	const palette = 3
 	depth := s.head[24]
@@ -88,7 +88,7 @@ func (s *source) pngBytes() int64 {
 	case colour == palette:
 		decoded = 1
 		straight = 4
-	case colour&2 == 0: // grey, which may have a transparent tone
+	case colour&2 == 0: // grey, possibly with a transparent tone
 		straight = 4
 	}
 	if interlaced {
@@ -97,9 +97,8 @@ func (s *source) pngBytes() int64 {
 	return decoded + straight
 }
 
-// progressive tells whether a JPEG comes in several passes, by the segments up
-// to its frame header.
-func progressive(head []byte) bool {
+// isProgressive reports whether a JPEG is progressive, by the segments up to its frame header.
+func isProgressive(head []byte) bool {
 	for b := head[min(2, len(head)):]; len(b) >= 4; {
 		if b[0] != 0xff {
 			return false
@@ -114,7 +113,7 @@ func progressive(head []byte) bool {
 		}
 		next := 2 + int(binary.BigEndian.Uint16(b[2:]))
 		if next > len(b) {
-			return true // to be on the safe side
+			return true // unknown: assume the larger need
 		}
 		b = b[next:]
 	}

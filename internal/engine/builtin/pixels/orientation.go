@@ -5,13 +5,13 @@ import (
 	"image"
 )
 
-// Orientation is how a camera was held, as Exif counts it from 1 to 8.
+// Orientation is the orientation of a camera, as an Exif value from 1 to 8.
 type Orientation int
 
 const upright Orientation = 1
 
-// OrientationOf finds the orientation in the first segments of a JPEG. Anything
-// odd counts as upright: a picture that lies on its side is better than none.
+// OrientationOf finds the orientation in the first segments of a JPEG. Invalid data counts as
+// upright: a picture on its side is better than none.
 func OrientationOf(jpeg []byte) Orientation {
 	for b := jpeg[min(2, len(jpeg)):]; len(b) >= 4 && b[0] == 0xff; {
 		marker := b[1]
@@ -56,21 +56,21 @@ func exifOrientation(b []byte) Orientation {
 	return upright
 }
 
-// swaps tells whether width and height change places.
-func (o Orientation) swaps() bool { return o >= 5 }
+// swapsSides reports whether width and height are exchanged.
+func (o Orientation) swapsSides() bool { return o >= 5 }
 
-// apply turns a picture upright.
-func (o Orientation) apply(src *image.NRGBA) *image.NRGBA {
+// turnUpright returns the picture turned upright.
+func (o Orientation) turnUpright(src *image.NRGBA) *image.NRGBA {
 	if o == upright {
 		return src
 	}
 	w := src.Rect.Dx()
 	h := src.Rect.Dy()
-	// Where the pixel at (0,0) goes, and how far apart in the result the
-	// neighbours of a row and of a column lie.
+	// The target of the pixel at (0,0), and the distances in the result of
+	// neighbours in a row and in a column.
 	dw := w
 	dh := h
-	if o.swaps() {
+	if o.swapsSides() {
 		dw = h
 		dh = w
 	}

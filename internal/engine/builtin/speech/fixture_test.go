@@ -96,7 +96,7 @@ func fake(name string) *speech.Engine {
 // skipped, but fails with CI set.
 func installed(t *testing.T) *speech.Engine {
 	t.Helper()
-	enginetest.Installed(t, speech.Needs())
+	enginetest.RequireInstalled(t, speech.Needs())
 	return speech.New(speech.Needs()[0].Path, speech.Options{Folder: t.TempDir()})
 }
 
@@ -114,7 +114,7 @@ func job(text string, more values) engine.Job {
 // takes.
 func spoken(t *testing.T, e *speech.Engine, j engine.Job) ([]byte, time.Duration) {
 	t.Helper()
-	r := enginetest.Results(t, e, j)
+	r := enginetest.MustSucceed(t, e, j)
 	if len(r.Outputs()) != 1 {
 		t.Fatalf("results = %d, want 1", len(r.Outputs()))
 	}

@@ -1,11 +1,11 @@
 package speech
 
-// languages are what a manifest can offer, and the voice file that eSpeak NG
-// has for each. It is the file's name and not the language's: with the latter,
-// 1.51 drops the variant without a word for en-gb and others.
+// languages maps the languages that a manifest can offer to eSpeak NG's voice files. It uses file
+// names and not language names: with the latter, version 1.51 silently drops the variant for en-gb
+// and others.
 //
-// Japanese is not among them: eSpeak NG reads kana but no kanji. Chinese needs
-// the pinyin voice; the other one reads the tones as English numbers.
+// Japanese is missing because eSpeak NG reads kana but no kanji. Chinese uses the pinyin voice;
+// the other one reads the tones as English numbers.
 var languages = map[string]string{
 	"ar":     "ar",
 	"ca":     "ca",
@@ -36,7 +36,8 @@ var languages = map[string]string{
 	"zh":     "cmn-latn-pinyin",
 }
 
-// voices are variants that change any of them.
+// voices maps the voices that a manifest can offer to eSpeak NG's variants, which work with any
+// language.
 var voices = map[string]string{
 	"man":          "",
 	"deep-man":     "+m7",

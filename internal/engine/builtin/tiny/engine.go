@@ -94,19 +94,19 @@ func Manual() engine.Manual {
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var with setting
-	if err := engine.Setting(j.With, &with); err != nil {
+	if err := engine.DecodeSetting(j.With, &with); err != nil {
 		return err
 	}
 	do, ok := operations[with.Operation]
 	if !ok {
-		return engine.ErrSetup
+		return engine.ErrMisconfigured
 	}
 	// Who waits for memory does not keep others from the model.
 	need, err := memoryOf(ctx, with.Operation, j)
 	if err != nil {
 		return err
 	}
-	release, err := j.Reserve(ctx, need)
+	release, err := j.ReserveMemory(ctx, need)
 	if err != nil {
 		return err
 	}
@@ -146,11 +146,11 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 
 // all makes the results and hands them over.
 func (t *task) all(ctx context.Context, do operation) error {
-	whole := engine.Whole(t.out)
-	whole.At(0)
+	whole := engine.NewSpan(t.out)
+	whole.ReportProgress(0)
 	for i := range t.NumResults {
-		s := whole.Of(i, t.NumResults)
-		m, note, err := do(ctx, t, s.Part(0, 0.97), i)
+		s := whole.NthOf(i, t.NumResults)
+		m, note, err := do(ctx, t, s.SubSpan(0, 0.97), i)
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (t *task) all(ctx context.Context, do operation) error {
 		if err := t.out.Output(ctx, engine.Result{Data: file.Reader(), Note: note}); err != nil {
 			return err
 		}
-		s.At(1)
+		s.ReportProgress(1)
 	}
 	return nil
 }

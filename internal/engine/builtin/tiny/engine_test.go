@@ -192,7 +192,7 @@ func TestOptionsThatAreNone(t *testing.T) {
 		"another size":      job("sketch", values{"size": side(300)}),
 		"no square":         job("sketch", values{"size": values{"width": int64(128), "height": int64(512)}}),
 	} {
-		if e := refusal(t, j); e.Message != engine.ErrSetup.Message {
+		if e := refusal(t, j); e.Message != engine.ErrMisconfigured.Message {
 			t.Errorf("%s: %v", name, e)
 		}
 	}

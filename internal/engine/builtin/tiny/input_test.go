@@ -38,9 +38,9 @@ func TestOddPictures(t *testing.T) {
 		"tall":            {pngFile(ball(2, 900)), 2, 900},
 		"wide":            {pngFile(ball(900, 1)), 900, 1},
 		"16 bits":         {pngFile(deep), 20, 10},
-		"an animated GIF": {enginetest.Bytes("image/gif", animated.Bytes()), 20, 10},
-		"grey":            {enginetest.Bytes("image/jpeg", grey.Bytes()), 20, 10},
-		"CMYK":            {enginetest.Bytes("image/jpeg", cmyk()), 16, 16},
+		"an animated GIF": {enginetest.FileFromBytes("image/gif", animated.Bytes()), 20, 10},
+		"grey":            {enginetest.FileFromBytes("image/jpeg", grey.Bytes()), 20, 10},
+		"CMYK":            {enginetest.FileFromBytes("image/jpeg", cmyk()), 16, 16},
 		"paletted":        {pngFile(frame), 20, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestDamagedPictures(t *testing.T) {
 			"nothing": nil, "words": []byte("a fox, drawn by hand"), "half of it": whole.Bytes()[:whole.Len()/2],
 			"no size": []byte("GIF89a\x00\x00\x00\x00\x00\x00\x00;"),
 		} {
-			if e := refusal(t, job(operation, nil, enginetest.Bytes("image/jpeg", b))); !strings.Contains(e.Message, "could not be read") {
+			if e := refusal(t, job(operation, nil, enginetest.FileFromBytes("image/jpeg", b))); !strings.Contains(e.Message, "could not be read") {
 				t.Errorf("%s of %s: %v", operation, name, e)
 			}
 		}
@@ -118,7 +118,7 @@ func TestTooLarge(t *testing.T) {
 	}
 	// Its header says more than there is.
 	vast := []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,")
-	if e := refusal(t, job("sketch-from-picture", nil, enginetest.Bytes("image/gif", vast))); !strings.Contains(e.Message, "too large") {
+	if e := refusal(t, job("sketch-from-picture", nil, enginetest.FileFromBytes("image/gif", vast))); !strings.Contains(e.Message, "too large") {
 		t.Errorf("sketch: %v", e)
 	}
 }

@@ -20,7 +20,7 @@ func memoryOf(ctx context.Context, operation string, j engine.Job) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	in, err := pixels.Look(ctx, f)
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return 0, err
 	}

@@ -30,8 +30,8 @@ func sketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, s
 	caption, read := t.caption(prompt)
 	order := neural.Order{
 		Prompt: caption, Seed: uint64(t.SeedOf(i)),
-		Steps:    int(t.Number("steps", float64(t.model.Steps()), 1, mostSteps)),
-		Guidance: float32(t.Number("guidance", 1, 1, mostGuidance)),
+		Steps:    int(t.NumberInput("steps", float64(t.model.Steps()), 1, mostSteps)),
+		Guidance: float32(t.NumberInput("guidance", 1, 1, mostGuidance)),
 	}
 	if t.operation == "sketch-from-picture" {
 		if t.start == nil {
@@ -40,13 +40,13 @@ func sketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, s
 			}
 		}
 		order.Start = t.start
-		order.Strength = float32(t.Number("strength", 0.9, 0.01, 1))
+		order.Strength = float32(t.NumberInput("strength", 0.9, 0.01, 1))
 	}
 	drawing := s
 	rest := engine.Span{}
 	if large {
-		drawing = s.Part(0, 0.75)
-		rest = s.Part(0.75, 1)
+		drawing = s.SubSpan(0, 0.75)
+		rest = s.SubSpan(0.75, 1)
 	}
 	t.watch.begin()
 	m, err := t.model.Draw(ctx, order, func(done, of int, soFar *image.NRGBA) error {
@@ -55,7 +55,7 @@ func sketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, s
 		} else {
 			t.watch.end("step")
 		}
-		drawing.At(float64(done) / float64(of))
+		drawing.ReportProgress(float64(done) / float64(of))
 		if done < of {
 			t.preview(ctx, soFar)
 			t.watch.begin()
@@ -79,14 +79,14 @@ func (t *task) large() (bool, error) {
 	if !ok {
 		return true, nil
 	}
-	side := func(name string) int { return int(engine.Job{Values: m}.Number(name, 0, 0, 1e6)) }
+	side := func(name string) int { return int(engine.Job{Values: m}.NumberInput(name, 0, 0, 1e6)) }
 	switch w, h := side("width"), side("height"); {
 	case w == h && w == t.model.Side():
 		return false, nil
 	case w == h && w == enlarged*t.model.Side():
 		return true, nil
 	}
-	return false, engine.ErrSetup
+	return false, engine.ErrMisconfigured
 }
 
 // preview shows what the picture may become. One that cannot be shown is no
@@ -99,7 +99,7 @@ func (t *task) preview(ctx context.Context, m *image.NRGBA) {
 
 func (t *task) enlarge(ctx context.Context, m *image.NRGBA, s engine.Span) (*image.NRGBA, error) {
 	t.watch.begin()
-	large, err := t.model.Enlarge(ctx, m, s.At)
+	large, err := t.model.Enlarge(ctx, m, s.ReportProgress)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func fit(ctx context.Context, m *image.NRGBA, side int) (*image.NRGBA, error) {
 	square := image.NewRGBA(image.Rect(0, 0, side, side))
 	draw.Draw(square, square.Rect, image.White, image.Point{}, draw.Src)
 	at := image.Pt((side-w)/2, (side-h)/2)
-	draw.CatmullRom.Scale(square, image.Rect(at.X, at.Y, at.X+w, at.Y+h), pixels.Opaque(small), small.Rect, draw.Src, nil)
+	draw.CatmullRom.Scale(square, image.Rect(at.X, at.Y, at.X+w, at.Y+h), pixels.AsRGBA(small), small.Rect, draw.Src, nil)
 	return &image.NRGBA{Pix: square.Pix, Stride: square.Stride, Rect: square.Rect}, nil
 }
 
@@ -153,7 +153,7 @@ func shrunk(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, error) {
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
 	small := image.NewNRGBA(image.Rect(0, 0, (w+n-1)/n, (h+n-1)/n))
-	err := pixels.Rows(ctx, engine.Span{}, small.Rect.Dy(), func(y int) {
+	err := pixels.EachRow(ctx, engine.Span{}, small.Rect.Dy(), func(y int) {
 		for x := range small.Rect.Dx() {
 			var sum [3]float32
 			count := float32(0)
@@ -169,7 +169,7 @@ func shrunk(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, error) {
 			}
 			to := small.Pix[y*small.Stride+4*x:]
 			for c := range sum {
-				to[c] = pixels.Byte(sum[c] / count)
+				to[c] = pixels.ClampByte(sum[c] / count)
 			}
 			to[3] = 255
 		}

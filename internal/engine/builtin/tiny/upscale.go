@@ -18,7 +18,7 @@ const (
 )
 
 // checkArt refuses pictures that are too large to be enlarged.
-func checkArt(in pixels.Measure) error {
+func checkArt(in pixels.Header) error {
 	if max(in.Width, in.Height) > mostSide {
 		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; each side may have at most %d pixels.", in.Width, in.Height, mostSide))
 	}
@@ -36,11 +36,11 @@ func upscaleArt(ctx context.Context, t *task, s engine.Span, _ int) (*image.NRGB
 		return nil, "", err
 	}
 	t.watch.begin()
-	p, err := pixels.Read(ctx, s.Part(0, 0.05), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.05), f)
 	if err != nil {
 		return nil, "", err
 	}
 	t.watch.end("read")
-	m, err := t.enlarge(ctx, p.NRGBA, s.Part(0.05, 1))
+	m, err := t.enlarge(ctx, p.NRGBA, s.SubSpan(0.05, 1))
 	return m, "", err
 }

@@ -94,7 +94,7 @@ func pngFile(m image.Image) engine.File {
 	if err := png.Encode(&b, m); err != nil {
 		panic(err)
 	}
-	return enginetest.Bytes("image/png", b.Bytes())
+	return enginetest.FileFromBytes("image/png", b.Bytes())
 }
 
 // made draws a picture pixel by pixel.

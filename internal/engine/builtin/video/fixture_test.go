@@ -33,7 +33,7 @@ func size(w, h int64) values { return values{"width": w, "height": h} }
 // skipped, but fails with CI set.
 func programs(t testing.TB) (ffmpeg, ffprobe string) {
 	t.Helper()
-	enginetest.Installed(t, video.Needs())
+	enginetest.RequireInstalled(t, video.Needs())
 	return subprocess.Find("ffmpeg"), subprocess.Find("ffprobe")
 }
 
@@ -79,7 +79,7 @@ var shared = &store{files: map[string][]byte{}}
 // clip is a second of video with sound, of 128 by 96 pixels: a white block on
 // blue that goes from left to right.
 func clip(t testing.TB) engine.File {
-	return enginetest.Bytes("video/mp4", shared.get("clip", func() []byte {
+	return enginetest.FileFromBytes("video/mp4", shared.get("clip", func() []byte {
 		return made(t, "mp4", "-f", "lavfi", "-i", "color=c=0x2040c0:s=128x96:r=10:d=1", "-f", "lavfi", "-i", "color=c=white:s=24x24:r=10:d=1",
 			"-f", "lavfi", "-i", "sine=frequency=440:duration=1", "-filter_complex", "[0][1]overlay=x=100*t:y=36:shortest=1",
 			"-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "aac", "-t", "1")
@@ -88,12 +88,12 @@ func clip(t testing.TB) engine.File {
 
 // tone is half a second of sound.
 func tone(t testing.TB) engine.File {
-	return enginetest.Bytes("audio/wav", shared.get("tone", func() []byte {
+	return enginetest.FileFromBytes("audio/wav", shared.get("tone", func() []byte {
 		return made(t, "wav", "-f", "lavfi", "-i", "sine=frequency=440:duration=0.5")
 	}))
 }
 
-func picture(w, h int, at func(x, y int) color.NRGBA) *image.NRGBA {
+func newPicture(w, h int, at func(x, y int) color.NRGBA) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {
@@ -104,7 +104,7 @@ func picture(w, h int, at func(x, y int) color.NRGBA) *image.NRGBA {
 }
 
 func flat(w, h int, c color.NRGBA) *image.NRGBA {
-	return picture(w, h, func(int, int) color.NRGBA { return c })
+	return newPicture(w, h, func(int, int) color.NRGBA { return c })
 }
 
 func pngFile(m image.Image) engine.File {
@@ -112,7 +112,7 @@ func pngFile(m image.Image) engine.File {
 	if err := png.Encode(&b, m); err != nil {
 		panic(err)
 	}
-	return enginetest.Bytes("image/png", b.Bytes())
+	return enginetest.FileFromBytes("image/png", b.Bytes())
 }
 
 func jpegBytes(m image.Image) []byte {
@@ -136,7 +136,7 @@ var (
 // quarters is a picture of four colours: red and green above, blue and yellow
 // below.
 func quarters(w, h int) *image.NRGBA {
-	return picture(w, h, func(x, y int) color.NRGBA {
+	return newPicture(w, h, func(x, y int) color.NRGBA {
 		return []color.NRGBA{red, green, blue, yellow}[x*2/w+y*2/h*2]
 	})
 }
@@ -157,12 +157,14 @@ func pictures(files ...engine.File) map[string][]engine.File {
 	return map[string][]engine.File{"pictures": files}
 }
 
-func film(f engine.File) map[string][]engine.File { return map[string][]engine.File{"video": {f}} }
+func videoInput(f engine.File) map[string][]engine.File {
+	return map[string][]engine.File{"video": {f}}
+}
 
 // result runs a job that has to succeed.
 func result(t testing.TB, j engine.Job) []byte {
 	t.Helper()
-	return enginetest.Results(t, newEngine(t), j).Outputs()[0]
+	return enginetest.MustSucceed(t, newEngine(t), j).Outputs()[0]
 }
 
 // refusal runs a job that has to fail, and gives what the person is told.
@@ -218,7 +220,7 @@ func frames(t testing.TB, b []byte) []*image.NRGBA {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[i] = picture(m.Bounds().Dx(), m.Bounds().Dy(), func(x, y int) color.NRGBA {
+		all[i] = newPicture(m.Bounds().Dx(), m.Bounds().Dy(), func(x, y int) color.NRGBA {
 			return color.NRGBAModel.Convert(m.At(x, y)).(color.NRGBA)
 		})
 	}

@@ -14,25 +14,24 @@ const (
 	gif = "image/gif"
 )
 
-// task is a job with ways to ask for its inputs. The catalog has checked them
-// against the manifest, but a manifest may leave fields out or allow more than
-// an operation can do.
+// task is a job with access to its inputs. The catalog has validated them against the manifest,
+// but a manifest may omit fields or allow more than an operation can do.
 type task struct{ engine.Job }
 
-// makes tells whether the tool may make files of a type.
-func (t task) makes(mimeType string) bool { return slices.Contains(t.MimeTypes, mimeType) }
+// canMake reports whether the tool may make files of a type.
+func (t task) canMake(mimeType string) bool { return slices.Contains(t.MimeTypes, mimeType) }
 
-func (t task) flag(key string, otherwise bool) bool {
+func (t task) flagInput(key string, fallback bool) bool {
 	if b, ok := t.Values[key].(bool); ok {
 		return b
 	}
-	return otherwise
+	return fallback
 }
 
-// choice gives what one of the words stands for. A word that is not among them
-// is a manifest's mistake: it is refused, and never gets any further.
-func choice[T any](t task, key, otherwise string, words map[string]T) (T, error) {
-	word := otherwise
+// choiceInput returns the value of the chosen word. Any other word is a mistake in the manifest:
+// it is refused and never reaches a command line.
+func choiceInput[T any](t task, key, fallback string, words map[string]T) (T, error) {
+	word := fallback
 	switch v := t.Values[key].(type) {
 	case nil:
 	case string:
@@ -46,7 +45,7 @@ func choice[T any](t task, key, otherwise string, words map[string]T) (T, error)
 	}
 	chosen, ok := words[word]
 	if !ok {
-		return chosen, engine.ErrSetup.Because(fmt.Errorf("%s is none of the words that there are", key))
+		return chosen, engine.ErrMisconfigured.Because(fmt.Errorf("%s is not a supported choice", key))
 	}
 	return chosen, nil
 }
@@ -56,34 +55,34 @@ type shape struct{ w, h int }
 
 func (s shape) String() string { return fmt.Sprintf("%dx%d", s.w, s.h) }
 
-// The shapes that results can have.
+// Limits of a result's size.
 const (
-	leastSide  = 64
-	mostSide   = 1920
-	mostPixels = 1920 * 1080
+	minSide   = 64
+	maxSide   = 1920
+	maxPixels = 1920 * 1080
 )
 
-// shape gives the size of the result. Video wants even sides.
-func (t task) shape(key string, w, h int) (shape, error) {
+// shapeInput returns the size of the result. Video needs even sides.
+func (t task) shapeInput(key string, w, h int) (shape, error) {
 	if m, ok := t.Values[key].(map[string]any); ok {
-		side := func(name string) int { return int(engine.Job{Values: m}.Number(name, 0, 0, 1e6)) }
+		side := func(name string) int { return int(engine.Job{Values: m}.NumberInput(name, 0, 0, 1e6)) }
 		w = side("width")
 		h = side("height")
 	}
-	if min(w, h) < leastSide || max(w, h) > mostSide || w*h > mostPixels {
-		return shape{}, engine.Fail(engine.Failed, fmt.Sprintf("The sides of the video must be %d to %d pixels long, and it can have the pixels of 1920 by 1080.", leastSide, mostSide))
+	if min(w, h) < minSide || max(w, h) > maxSide || w*h > maxPixels {
+		return shape{}, engine.Fail(engine.Failed, fmt.Sprintf("The sides of the video must be %d to %d pixels long, with at most as many pixels as 1920 by 1080.", minSide, maxSide))
 	}
-	return shape{even(w), even(h)}, nil
+	return shape{evenSide(w), evenSide(h)}, nil
 }
 
-// even rounds a side down to an even number.
-func even(n int) int { return max(n&^1, 2) }
+// evenSide rounds a side down to an even number.
+func evenSide(n int) int { return max(n&^1, 2) }
 
-// colour gives a colour as filters write it.
-func (t task) colour(key, otherwise string) (string, error) {
+// colourInput returns a colour in the syntax of filters.
+func (t task) colourInput(key, fallback string) (string, error) {
 	s, ok := t.Values[key].(string)
 	if !ok || strings.TrimSpace(s) == "" {
-		s = otherwise
+		s = fallback
 	}
 	digits, marked := strings.CutPrefix(strings.TrimSpace(s), "#")
 	if len(digits) == 3 {
@@ -96,30 +95,30 @@ func (t task) colour(key, otherwise string) (string, error) {
 	return fmt.Sprintf("0x%06x", v), nil
 }
 
-// file gives the one media input of a field; what is its name for people.
-func (t task) file(key, what string) (engine.File, error) {
+// fileInput returns the only file of a field. what is its name in messages.
+func (t task) fileInput(key, what string) (engine.File, error) {
 	files := t.Files[key]
 	if len(files) == 0 {
-		return engine.File{}, engine.Fail(engine.Failed, "A "+what+" is needed.")
+		return engine.File{}, engine.Fail(engine.Failed, "A "+what+" is required.")
 	}
 	return files[0], nil
 }
 
-// maxPictures is how many pictures a video can be made of.
+// maxPictures is the largest number of pictures in a video.
 const maxPictures = 12
 
-func (t task) pictures(least int) ([]engine.File, error) {
+func (t task) pictureInputs(minCount int) ([]engine.File, error) {
 	files := t.Files["pictures"]
 	switch {
-	case len(files) < least && least == 1:
-		return nil, engine.Fail(engine.Failed, "A picture is needed.")
-	case len(files) < least:
-		return nil, engine.Fail(engine.Failed, fmt.Sprintf("At least %d pictures are needed.", least))
+	case len(files) < minCount && minCount == 1:
+		return nil, engine.Fail(engine.Failed, "A picture is required.")
+	case len(files) < minCount:
+		return nil, engine.Fail(engine.Failed, fmt.Sprintf("At minCount %d pictures are required.", minCount))
 	case len(files) > maxPictures:
-		return nil, engine.Fail(engine.Failed, fmt.Sprintf("At most %d pictures are possible.", maxPictures))
+		return nil, engine.Fail(engine.Failed, fmt.Sprintf("At most %d pictures are allowed.", maxPictures))
 	}
 	return files, nil
 }
 
-// num writes a number as filters read it.
-func num(f float64) string { return strconv.FormatFloat(f, 'f', 6, 64) }
+// formatNumber returns a number in the syntax of filters.
+func formatNumber(f float64) string { return strconv.FormatFloat(f, 'f', 6, 64) }
