@@ -106,7 +106,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err != nil {
 		return err
 	}
-	release, err := j.ReserveMemory(ctx, need)
+	release, err := j.Reserve(ctx, need)
 	if err != nil {
 		return err
 	}
