@@ -68,17 +68,17 @@ type Job struct {
 	OutputType string
 	MimeTypes  []string
 	// Memory waits until the job may use so many bytes of memory and returns a function that releases
-	// them. nil: memory is not limited. Engines call ReserveMemory.
+	// them. nil: memory is not limited. Engines call Reserve.
 	Memory func(ctx context.Context, bytes int64) (release func(), err error)
 	// Left is the last checkpoint that an earlier try of this run saved with Sink.Leave. "": none.
 	Left string
 }
 
-// ReserveMemory waits until the job may use so many bytes of memory. Call it before any
+// Reserve waits until the job may use so many bytes of memory. Call it before any
 // allocation, and never while the job holds another reservation, because that may wait for ever.
 // The caller calls release. If the machine never has as much memory, the error is a failure with a
 // message for the person.
-func (j Job) ReserveMemory(ctx context.Context, bytes int64) (release func(), err error) {
+func (j Job) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
 	if j.Memory == nil {
 		return func() {}, nil
 	}

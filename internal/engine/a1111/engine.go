@@ -53,7 +53,7 @@ type Engine struct {
 // New makes an engine. The client's headers hold the Basic credentials of
 // --api-auth.
 func New(c *backend.Client, o Options) *Engine {
-	return &Engine{c: c, poll: cmp.Or(o.Poll, time.Second), most: cmp.Or(o.MaxAnswer, backend.MaxAnswer)}
+	return &Engine{c: c, poll: cmp.Or(o.Poll, time.Second), most: cmp.Or(o.MaxAnswer, backend.MaxResponse)}
 }
 
 var _ engine.Prober = (*Engine)(nil)
@@ -104,10 +104,10 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 // Probe asks for the samplers: a short list that needs --api and the
 // credentials, and does not wait for what the server is doing.
 func (e *Engine) Probe(ctx context.Context) error {
-	short, cancel := e.c.Short(ctx)
+	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
 	var list []json.RawMessage
-	return failure(ctx, e.c.JSON(short, http.MethodGet, "sdapi/v1/samplers", nil, &list))
+	return failure(ctx, e.c.CallJSON(short, http.MethodGet, "sdapi/v1/samplers", nil, &list))
 }
 
 // result is the answer to txt2img and img2img.
@@ -133,7 +133,7 @@ func (t *task) draw(ctx context.Context) error {
 	}
 	own := res.own()
 	if len(own) == 0 { // fewer than were wanted are better than none
-		return backend.ErrNothing
+		return backend.ErrNoResult
 	}
 	for i, image := range own[:min(len(own), t.NumResults)] {
 		if err := t.deliver(ctx, image); err != nil {
@@ -195,7 +195,7 @@ func (t *task) post(ctx context.Context, path string, body map[string]any, into 
 		return err
 	}
 	defer res.Body.Close()
-	return backend.DecodeUpTo(res.Body, t.e.most, into)
+	return backend.DecodeJSONLimit(res.Body, t.e.most, into)
 }
 
 // deliver hands over a picture: base64, with the start of a data: URI or
@@ -204,5 +204,5 @@ func (t *task) deliver(ctx context.Context, image string) error {
 	if strings.HasPrefix(image, "data:") {
 		_, image, _ = strings.Cut(image, ",")
 	}
-	return backend.Hand(ctx, backend.Base64(image), t.out)
+	return backend.DeliverReader(ctx, backend.Base64Reader(image), t.out)
 }

@@ -22,17 +22,17 @@ var (
 func failure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || ctx.Err() != nil {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	kind, words := complain(s.Body)
-	e, ok := errors.AsType[*engine.Error](backend.Failure(ctx, err))
+	e, ok := errors.AsType[*engine.Error](backend.CallFailure(ctx, err))
 	switch {
 	case kind == "OutOfMemoryError" || strings.Contains(words, "out of memory"):
 		return errMemory.Because(err)
 	case !ok || e.Transient || s.Code == http.StatusUnauthorized || s.Code == http.StatusForbidden:
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
-	return backend.Told(e.Code, e.Message, words).Because(err)
+	return backend.FailWithText(e.Code, e.Message, words).Because(err)
 }
 
 // complain reads an error's body: {error, detail, body, errors}, where the last
@@ -48,7 +48,7 @@ func complain(body []byte) (kind, words string) {
 	}
 	for _, part := range []json.RawMessage{b.Detail, b.Errors} {
 		// The rest of it is a traceback.
-		if words, _, _ = strings.Cut(strings.TrimSpace(backend.Detail(part)), "\n"); words != "" {
+		if words, _, _ = strings.Cut(strings.TrimSpace(backend.FastAPIDetail(part)), "\n"); words != "" {
 			break
 		}
 	}

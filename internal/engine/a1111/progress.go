@@ -33,10 +33,10 @@ type state struct {
 // ask asks how a task is coming along. before is the preview that is known
 // already, -1 for none.
 func (t *task) ask(ctx context.Context, name string, before int, preview bool) (state, error) {
-	ctx, cancel := t.e.c.Short(ctx)
+	ctx, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
 	var s state
-	err := t.e.c.JSON(ctx, http.MethodPost, "internal/progress", map[string]any{"id_task": name, "id_live_preview": before, "live_preview": preview}, &s)
+	err := t.e.c.CallJSON(ctx, http.MethodPost, "internal/progress", map[string]any{"id_task": name, "id_live_preview": before, "live_preview": preview}, &s)
 	return s, err
 }
 
@@ -62,7 +62,7 @@ func (t *task) watched(ctx context.Context, name string, call func(context.Conte
 	}
 	// A gateway that gave up waiting does not speak for the server.
 	s, answered := errors.AsType[*backend.Status](err)
-	if answered && (s.Code == http.StatusBadGateway || s.Code == http.StatusGatewayTimeout) || !answered && backend.Sent(err) {
+	if answered && (s.Code == http.StatusBadGateway || s.Code == http.StatusGatewayTimeout) || !answered && backend.MayHaveArrived(err) {
 		t.interrupt(ctx, name)
 	}
 	return failure(ctx, err)
@@ -126,7 +126,7 @@ func (t *task) interrupt(ctx context.Context, name string) {
 	if s, err := t.ask(ctx, name, -1, false); err != nil || !s.Active {
 		return
 	}
-	_ = t.e.c.JSON(ctx, http.MethodPost, "sdapi/v1/interrupt", nil, nil) // it ends by itself at last
+	_ = t.e.c.CallJSON(ctx, http.MethodPost, "sdapi/v1/interrupt", nil, nil) // it ends by itself at last
 }
 
 // missing tells whether the server has no such call.

@@ -16,7 +16,7 @@ import (
 func TestHand(t *testing.T) {
 	t.Parallel()
 	var r enginetest.Recorder
-	if err := backend.Hand(t.Context(), strings.NewReader("a fox"), &r); err != nil || !bytes.Equal(r.Outputs()[0], []byte("a fox")) {
+	if err := backend.DeliverReader(t.Context(), strings.NewReader("a fox"), &r); err != nil || !bytes.Equal(r.Outputs()[0], []byte("a fox")) {
 		t.Errorf("hand = %v, outputs %q", err, r.Outputs())
 	}
 }
@@ -34,11 +34,11 @@ func TestHandTellsWhoseFaultItIs(t *testing.T) {
 		"the sink's":     {strings.NewReader("a fox"), &enginetest.Recorder{FailAt: 1, Err: full}, func(err error) bool { return errors.Is(err, full) }},
 		"the server's":   {broken, &enginetest.Recorder{}, func(err error) bool { return engine.As(err).Code == engine.Unavailable }},
 		"at its start":   {iotest.ErrReader(io.ErrUnexpectedEOF), &enginetest.Recorder{}, func(err error) bool { return engine.As(err).Code == engine.Unavailable }},
-		"nothing at all": {strings.NewReader(""), &enginetest.Recorder{}, func(err error) bool { return errors.Is(err, backend.ErrNothing) }},
+		"nothing at all": {strings.NewReader(""), &enginetest.Recorder{}, func(err error) bool { return errors.Is(err, backend.ErrNoResult) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := backend.Hand(t.Context(), tt.from, tt.sink); err == nil || !tt.wants(err) {
+			if err := backend.DeliverReader(t.Context(), tt.from, tt.sink); err == nil || !tt.wants(err) {
 				t.Errorf("hand = %v", err)
 			}
 		})
@@ -52,7 +52,7 @@ func TestDetail(t *testing.T) {
 		`[{"loc":["body","input","steps"],"msg":"too many"},{"loc":["body"],"msg":"odd"},{"loc":["body",0],"msg":"even"}]`: "steps: too many; odd; even",
 		`{"reason":"none"}`: "", `null`: "", ``: "", `[7]`: "",
 	} {
-		if got := backend.Detail([]byte(detail)); got != want {
+		if got := backend.FastAPIDetail([]byte(detail)); got != want {
 			t.Errorf("%s: %q, want %q", detail, got, want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestLogged(t *testing.T) {
 		"999%|█|":                     1,
 		" 10%|█|" + strings.Repeat("x", 5000) + "30%|███|": 0.3,
 	} {
-		if got := backend.Logged(log); got != want {
+		if got := backend.ProgressInLog(log); got != want {
 			t.Errorf("%.40q: %v, want %v", log, got, want)
 		}
 	}
@@ -77,11 +77,11 @@ func TestLogged(t *testing.T) {
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	first := map[string]any{"prompt": "a fox", "seed": uint32(7)}
-	if got := (backend.Mapping{Seed: "seed", SeedMax: 99}).Again(first, 123); got["seed"] != uint32(23) || got["prompt"] != "a fox" || first["seed"] != uint32(7) {
+	if got := (backend.Mapping{Seed: "seed", SeedMax: 99}).WithSeed(first, 123); got["seed"] != uint32(23) || got["prompt"] != "a fox" || first["seed"] != uint32(7) {
 		t.Errorf("again = %v after %v", got, first)
 	}
 	for _, m := range []backend.Mapping{{}, {Seed: "seed", Input: map[string]any{"seed": 7}}} {
-		if got := m.Again(first, 123); got["seed"] != uint32(7) {
+		if got := m.WithSeed(first, 123); got["seed"] != uint32(7) {
 			t.Errorf("again = %v, want the seed that there is", got)
 		}
 	}

@@ -38,28 +38,28 @@ func TestErrorsTellNoAddress(t *testing.T) {
 	})
 	near, far := client(t, s.URL, "127.0.0.0/8"), client(t, s.URL)
 	for name, call := range map[string]func() error{
-		"a file of nobody": func() error { _, err := near.Open(t.Context(), dead+signed); return err },
-		"a file inside":    func() error { _, err := far.Open(t.Context(), dead+signed); return err },
-		"no address":       func() error { _, err := near.Open(t.Context(), "http://gpu:x"+signed); return err },
-		"no way":           func() error { _, err := near.Open(t.Context(), "/odd"); return err },
-		"no web":           func() error { _, err := near.Open(t.Context(), "/disk"); return err },
+		"a file of nobody": func() error { _, err := near.OpenFile(t.Context(), dead+signed); return err },
+		"a file inside":    func() error { _, err := far.OpenFile(t.Context(), dead+signed); return err },
+		"no address":       func() error { _, err := near.OpenFile(t.Context(), "http://gpu:x"+signed); return err },
+		"no way":           func() error { _, err := near.OpenFile(t.Context(), "/odd"); return err },
+		"no web":           func() error { _, err := near.OpenFile(t.Context(), "/disk"); return err },
 		"an upload": func() error {
-			return near.Put(t.Context(), dead+signed, "image/png", &closing{Reader: strings.NewReader("x")}, 1)
+			return near.UploadFile(t.Context(), dead+signed, "image/png", &closing{Reader: strings.NewReader("x")}, 1)
 		},
 		"no upload": func() error {
-			return near.Put(t.Context(), "http://gpu:x"+signed, "image/png", &closing{Reader: strings.NewReader("x")}, 1)
+			return near.UploadFile(t.Context(), "http://gpu:x"+signed, "image/png", &closing{Reader: strings.NewReader("x")}, 1)
 		},
-		"a call":         func() error { return client(t, dead).JSON(t.Context(), "GET", signed, nil, nil) },
-		"no call":        func() error { return near.JSON(t.Context(), "GET", "http://gpu:x"+signed, nil, nil) },
-		"a call sent on": func() error { return near.JSON(t.Context(), "GET", "odd", nil, nil) },
-		"an echo":        func() error { return near.JSON(t.Context(), "GET", "echo", nil, nil) },
+		"a call":         func() error { return client(t, dead).CallJSON(t.Context(), "GET", signed, nil, nil) },
+		"no call":        func() error { return near.CallJSON(t.Context(), "GET", "http://gpu:x"+signed, nil, nil) },
+		"a call sent on": func() error { return near.CallJSON(t.Context(), "GET", "odd", nil, nil) },
+		"an echo":        func() error { return near.CallJSON(t.Context(), "GET", "echo", nil, nil) },
 	} {
 		err := call()
 		if err == nil {
 			t.Errorf("%s: no error", name)
 			continue
 		}
-		if text := backend.Failure(t.Context(), err).Error(); strings.Contains(text, "s3cret") {
+		if text := backend.CallFailure(t.Context(), err).Error(); strings.Contains(text, "s3cret") {
 			t.Errorf("%s: the error tells the secret: %s", name, text)
 		}
 	}
@@ -84,7 +84,7 @@ func TestAnotherHostIsNotTheServer(t *testing.T) {
 		other.URL + "/429": true, other.URL + "/500": true, other.URL + "/503": true, other.URL + "/half": true, gone(t) + "/fox": true,
 	} {
 		var r enginetest.Recorder
-		e := engine.As(c.Deliver(t.Context(), ref, &r))
+		e := engine.As(c.DeliverFile(t.Context(), ref, &r))
 		if e.Code == engine.Unavailable || e.Transient != passing {
 			t.Errorf("%s: %v, transient %v; want %v, and not that the server is away", ref, e, e.Transient, passing)
 		}
@@ -97,8 +97,8 @@ func TestAnotherHostIsNotTheServer(t *testing.T) {
 func TestOddAnswersAreGarbage(t *testing.T) {
 	t.Parallel()
 	var out struct{ N json.Number }
-	err := backend.Decode(strings.NewReader(`{"n":"many"}`), &out)
-	if e := engine.As(backend.Failure(t.Context(), err)); e.Transient || e.Code != engine.Failed {
+	err := backend.DecodeJSON(strings.NewReader(`{"n":"many"}`), &out)
+	if e := engine.As(backend.CallFailure(t.Context(), err)); e.Transient || e.Code != engine.Failed {
 		t.Errorf("failure = %v, transient %v; want one that stays", e, e.Transient)
 	}
 }
@@ -106,13 +106,13 @@ func TestOddAnswersAreGarbage(t *testing.T) {
 func TestAQuestionMayBePutAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var p backend.Pace
+		var p backend.Poller
 		ill := &backend.Status{Code: http.StatusInternalServerError}
-		if err := p.Bear(t.Context(), ill); err != nil {
+		if err := p.CheckError(t.Context(), ill); err != nil {
 			t.Errorf("bear = %v, want another look", err)
 		}
 		time.Sleep(61 * time.Second)
-		if e := engine.As(p.Bear(t.Context(), ill)); !e.Transient {
+		if e := engine.As(p.CheckError(t.Context(), ill)); !e.Transient {
 			t.Errorf("after a minute: %v, want one that may be over soon", e)
 		}
 	})
@@ -126,12 +126,12 @@ func TestAnUnreadFileIsNotTheServers(t *testing.T) {
 	c := client(t, s.URL, "127.0.0.0/8")
 	lost := errors.New("the disk is gone")
 	file, _ := watched(broken{lost})
-	form, kind := backend.Form(t.Context(), []backend.Part{{Name: "image", File: &file, As: "fox.png"}})
+	form, kind := backend.MultipartForm(t.Context(), []backend.FormPart{{Name: "image", File: &file, FileName: "fox.png"}})
 	_, err := c.Do(t.Context(), backend.Request{Method: "POST", Path: "upload", Body: form, Type: kind})
 	form.Close()
-	put := c.Put(t.Context(), s.URL+"/upload", "image/png", io.NopCloser(broken{lost}), 5)
+	put := c.UploadFile(t.Context(), s.URL+"/upload", "image/png", io.NopCloser(broken{lost}), 5)
 	for what, err := range map[string]error{"form": err, "put": put} {
-		failure := backend.Failure(t.Context(), err)
+		failure := backend.CallFailure(t.Context(), err)
 		if e := engine.As(failure); !errors.Is(failure, lost) || e.Code == engine.Unavailable {
 			t.Errorf("%s: %v, want the file's own error", what, failure)
 		}

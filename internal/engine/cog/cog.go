@@ -89,14 +89,14 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if m.Results != "" {
 		each = j.NumResults
 	}
-	in, err := m.Values(ctx, j, j.Seed, each, e.files())
+	in, err := m.InputValues(ctx, j, j.Seed, each, e.files())
 	if err != nil {
 		return err
 	}
 	made := 0
 	for n := 0; made < j.NumResults && (n == 0 || m.Results == ""); n++ {
 		if n > 0 {
-			in = m.Again(in, j.SeedOf(n))
+			in = m.WithSeed(in, j.SeedOf(n))
 		}
 		raw, err := e.predict(ctx, fmt.Sprintf("%s-%d-%d-%d", j.RunID, j.Attempt, j.Try, n), in)
 		if err != nil {
@@ -107,7 +107,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 			return engine.Fail(engine.Invalid, garbled).Because(err)
 		}
 		if as.files {
-			found = slices.DeleteFunc(found, func(ref string) bool { return backend.Echoed(ref, j.Values) })
+			found = slices.DeleteFunc(found, func(ref string) bool { return backend.IsEcho(ref, j.Values) })
 		}
 		if len(found) == 0 {
 			break
@@ -151,7 +151,7 @@ func (e *Engine) predict(ctx context.Context, id string, in map[string]any) (jso
 		Error  string          `json:"error"`
 	}
 	put := func() error {
-		return e.c.JSONUpTo(ctx, backend.MaxAnswer, http.MethodPut, path, map[string]any{"input": in}, &p)
+		return e.c.CallJSONLimit(ctx, backend.MaxResponse, http.MethodPut, path, map[string]any{"input": in}, &p)
 	}
 	err := put()
 	for n := 0; full(err) && n < retries && wait(ctx, pause<<n) == nil; n++ {
@@ -171,7 +171,7 @@ func (e *Engine) predict(ctx context.Context, id string, in map[string]any) (jso
 		for more := true; more; {
 			words, more = strings.CutPrefix(words, "Prediction failed: ")
 		}
-		return nil, backend.Told(engine.Failed, failed, words)
+		return nil, backend.FailWithText(engine.Failed, failed, words)
 	case "canceled":
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -207,7 +207,7 @@ func wait(ctx context.Context, d time.Duration) error {
 func (e *Engine) cancel(ctx context.Context, path string) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer end()
-	for e.c.JSON(ctx, http.MethodPost, path+"/cancel", nil, nil) == nil {
+	for e.c.CallJSON(ctx, http.MethodPost, path+"/cancel", nil, nil) == nil {
 		select {
 		case <-ctx.Done():
 			return
@@ -224,9 +224,9 @@ func refusal(ctx context.Context, err error) error {
 	case full(err):
 		return engine.Again(engine.Unavailable, busy).Because(err)
 	case s.Code == http.StatusUnprocessableEntity:
-		return backend.Told(engine.Failed, refused, complaint(s.Body)).Because(err)
+		return backend.FailWithText(engine.Failed, refused, complaint(s.Body)).Because(err)
 	}
-	return backend.Failure(ctx, err)
+	return backend.CallFailure(ctx, err)
 }
 
 // complaint gives what the server finds wrong with the inputs, "" where it does
@@ -237,18 +237,18 @@ func complaint(body []byte) string {
 		Error  string          `json:"error"`
 	}
 	_ = json.Unmarshal(body, &b) // no words are no words
-	return cmp.Or(backend.Detail(b.Detail), b.Error)
+	return cmp.Or(backend.FastAPIDetail(b.Detail), b.Error)
 }
 
 // Probe asks how the server is. One that is busy is well.
 func (e *Engine) Probe(ctx context.Context) error {
-	short, end := e.c.Short(ctx)
+	short, end := e.c.WithTimeout(ctx)
 	defer end()
 	var h struct {
 		Status string `json:"status"`
 	}
-	if err := e.c.JSON(short, http.MethodGet, "health-check", nil, &h); err != nil {
-		return backend.Failure(ctx, err)
+	if err := e.c.CallJSON(short, http.MethodGet, "health-check", nil, &h); err != nil {
+		return backend.CallFailure(ctx, err)
 	}
 	switch h.Status {
 	case "READY", "BUSY":
@@ -261,10 +261,10 @@ func (e *Engine) Probe(ctx context.Context) error {
 
 // Import drafts a tool of what the server says about its model.
 func (e *Engine) Import(ctx context.Context, name, engineName string) (manifestdraft.Tool, error) {
-	ctx, end := e.c.Short(ctx)
+	ctx, end := e.c.WithTimeout(ctx)
 	defer end()
 	var doc json.RawMessage
-	if err := e.c.JSON(ctx, http.MethodGet, "openapi.json", nil, &doc); err != nil {
+	if err := e.c.CallJSON(ctx, http.MethodGet, "openapi.json", nil, &doc); err != nil {
 		return manifestdraft.Tool{}, fmt.Errorf("ask for the model's inputs: %w", err)
 	}
 	d, err := manifestdraft.FromSchema(doc, "Input", "Output")

@@ -23,7 +23,7 @@ type shape struct {
 // shape asks the server about its model's output. Where it does not say, that
 // is text.
 func (e *Engine) shape(ctx context.Context) (shape, error) {
-	short, end := e.c.Short(ctx)
+	short, end := e.c.WithTimeout(ctx)
 	defer end()
 	var doc struct {
 		Components struct {
@@ -38,12 +38,12 @@ func (e *Engine) shape(ctx context.Context) (shape, error) {
 			} `json:"schemas"`
 		} `json:"components"`
 	}
-	err := e.c.JSON(short, http.MethodGet, "openapi.json", nil, &doc)
+	err := e.c.CallJSON(short, http.MethodGet, "openapi.json", nil, &doc)
 	if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
 		return shape{}, nil
 	}
 	o := doc.Components.Schemas.Output
-	return shape{files: o.Format == "uri" || o.Items.Format == "uri", whole: o.Display == "concatenate"}, backend.Failure(ctx, err)
+	return shape{files: o.Format == "uri" || o.Items.Format == "uri", whole: o.Display == "concatenate"}, backend.CallFailure(ctx, err)
 }
 
 // results gives the addresses, or the texts, that an output holds, in order.
@@ -116,5 +116,5 @@ func (e *Engine) hand(ctx context.Context, as shape, result string, out engine.S
 	if !as.files {
 		return out.Output(ctx, engine.Result{Data: strings.NewReader(result)})
 	}
-	return e.c.Deliver(ctx, result, out)
+	return e.c.DeliverFile(ctx, result, out)
 }

@@ -157,7 +157,7 @@ func TestCancelledByOthers(t *testing.T) {
 	var err error
 	eventually(t, "the prediction is cancelled", func() bool {
 		// One that comes before the model has begun is lost, so it is sent again.
-		_ = c.JSON(t.Context(), "POST", "predictions/run-1-0-0/cancel", nil, nil)
+		_ = c.CallJSON(t.Context(), "POST", "predictions/run-1-0-0/cancel", nil, nil)
 		select {
 		case err = <-ended:
 			return true

@@ -98,15 +98,15 @@ func (t *task) pause(ctx context.Context, wait time.Duration) error {
 // look asks where a prompt is: the queue first, as prompts go from there to the
 // history and never back.
 func (t *task) look(ctx context.Context, id string) (looked, error) {
-	short, cancel := t.server.Short(ctx)
+	short, cancel := t.server.WithTimeout(ctx)
 	defer cancel()
 	at, err := t.queued(short, id)
 	if err != nil || at != unknown {
-		return looked{state: at}, backend.Asked(ctx, err)
+		return looked{state: at}, backend.QueryFailure(ctx, err)
 	}
 	var history map[string]entry
-	if err := t.server.JSON(short, "GET", "/history/"+url.PathEscape(id), nil, &history); err != nil {
-		return looked{}, backend.Asked(ctx, err)
+	if err := t.server.CallJSON(short, "GET", "/history/"+url.PathEscape(id), nil, &history); err != nil {
+		return looked{}, backend.QueryFailure(ctx, err)
 	}
 	if e, ok := history[id]; ok {
 		return looked{ended, e}, nil
@@ -123,7 +123,7 @@ func (e *Engine) queued(ctx context.Context, id string) (state, error) {
 	defer res.Body.Close()
 	var at state
 	// Everybody's graphs are in it, which can be a lot.
-	err = backend.Walk(res.Body, backend.MaxAnswer, func(d *json.Decoder) (err error) {
+	err = backend.StreamJSON(res.Body, backend.MaxResponse, func(d *json.Decoder) (err error) {
 		at, err = findIn(d, id)
 		return err
 	})
@@ -224,8 +224,8 @@ func (e entry) failure() error {
 				Class   string `json:"node_type"`
 			}
 			_ = json.Unmarshal(m[1], &what) // without words, it failed all the same
-			return backend.Told(engine.Failed, "The tool's server could not do it.", what.Message).
-				Because(errors.New(backend.Say(what.Class + ": " + what.Type)))
+			return backend.FailWithText(engine.Failed, "The tool's server could not do it.", what.Message).
+				Because(errors.New(backend.SanitizeText(what.Class + ": " + what.Type)))
 		}
 	}
 	return engine.Fail(engine.Failed, "The tool's server could not do it.")

@@ -23,10 +23,10 @@ func (t *task) cancel(ctx context.Context, id string) {
 // Abandon takes the prompts back that a note names.
 func (e *Engine) Abandon(ctx context.Context, left string) error {
 	for _, id := range readNote(left).Prompts {
-		short, stop := e.server.Short(ctx)
+		short, stop := e.server.WithTimeout(ctx)
 		err := e.end(short, id)
 		stop()
-		if err := backend.Ended(ctx, err); err != nil {
+		if err := backend.CancelFailure(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -36,12 +36,12 @@ func (e *Engine) Abandon(ctx context.Context, left string) error {
 // end takes a prompt back, whether it waits or runs. One that is over, or was
 // never there, is no error.
 func (e *Engine) end(ctx context.Context, id string) error {
-	err := e.server.JSON(ctx, "POST", "/api/jobs/"+url.PathEscape(id)+"/cancel", map[string]any{}, nil)
+	err := e.server.CallJSON(ctx, "POST", "/api/jobs/"+url.PathEscape(id)+"/cancel", map[string]any{}, nil)
 	if _, old := errors.AsType[*backend.Status](err); !old {
 		return err
 	}
 	// Older servers have no such call.
-	if err := e.server.JSON(ctx, "POST", "/queue", map[string]any{"delete": []string{id}}, nil); err != nil {
+	if err := e.server.CallJSON(ctx, "POST", "/queue", map[string]any{"delete": []string{id}}, nil); err != nil {
 		return err
 	}
 	// The oldest interrupt whatever runs, so ours has to be what runs.
@@ -49,5 +49,5 @@ func (e *Engine) end(ctx context.Context, id string) error {
 	if err != nil || at != running {
 		return err
 	}
-	return e.server.JSON(ctx, "POST", "/interrupt", map[string]any{"prompt_id": id}, nil)
+	return e.server.CallJSON(ctx, "POST", "/interrupt", map[string]any{"prompt_id": id}, nil)
 }

@@ -165,11 +165,11 @@ func (e *Engine) classes(ctx context.Context, nodes map[string]node) (map[string
 			continue
 		}
 		var answer map[string]class
-		short, cancel := e.server.Short(ctx)
-		err := e.server.JSON(short, "GET", "/object_info/"+url.PathEscape(n.Class), nil, &answer)
+		short, cancel := e.server.WithTimeout(ctx)
+		err := e.server.CallJSON(short, "GET", "/object_info/"+url.PathEscape(n.Class), nil, &answer)
 		cancel()
 		if err != nil {
-			return nil, backend.Failure(ctx, fmt.Errorf("ask about %s: %w", n.Class, err))
+			return nil, backend.CallFailure(ctx, fmt.Errorf("ask about %s: %w", n.Class, err))
 		}
 		c, ok := answer[n.Class]
 		if !ok {

@@ -64,13 +64,13 @@ var (
 
 // Probe asks the server for its state.
 func (e *Engine) Probe(ctx context.Context) error {
-	short, cancel := e.server.Short(ctx)
+	short, cancel := e.server.WithTimeout(ctx)
 	defer cancel()
 	var stats struct {
 		System json.RawMessage `json:"system"`
 	}
-	if err := e.server.JSON(short, "GET", "/system_stats", nil, &stats); err != nil {
-		return backend.Failure(ctx, err)
+	if err := e.server.CallJSON(short, "GET", "/system_stats", nil, &stats); err != nil {
+		return backend.CallFailure(ctx, err)
 	}
 	if len(stats.System) == 0 {
 		return engine.ErrMisconfigured.Because(errors.New("another kind of server answers"))

@@ -100,8 +100,8 @@ func (t *task) hand(ctx context.Context, r result) error {
 		return engine.Fail(engine.Invalid, "The tool's result is not there any more.").Because(err)
 	}
 	if err != nil {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	defer res.Body.Close()
-	return backend.Hand(ctx, res.Body, t.out)
+	return backend.DeliverReader(ctx, res.Body, t.out)
 }

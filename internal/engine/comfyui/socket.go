@@ -43,11 +43,11 @@ type socket struct {
 // events away from the first, so each job has its own.
 func (e *Engine) listen(ctx context.Context, clientID string, out engine.Sink) *socket {
 	s := &socket{out: out, done: make(chan struct{}), hint: make(chan struct{}, 1)}
-	client, header := e.server.HTTP()
+	client, header := e.server.HTTPClient()
 	header.Del("Origin") // one that is not the server's own is refused
 	dial, cancel := context.WithTimeout(ctx, dialWait)
 	defer cancel()
-	at := e.server.Base().JoinPath("ws")
+	at := e.server.BaseURL().JoinPath("ws")
 	at.RawQuery = url.Values{"clientId": {clientID}}.Encode()
 	conn, _, err := websocket.Dial(dial, at.String(), &websocket.DialOptions{HTTPClient: client, HTTPHeader: header})
 	if err != nil {

@@ -51,11 +51,11 @@ func (t *task) upload(ctx context.Context) error {
 // put uploads a file and gives the value that an input reads it by.
 func (t *task) put(ctx context.Context, name string, f engine.File) (string, error) {
 	f.Open = marked(f.Open)
-	body, kind := backend.Form(ctx, []backend.Part{
+	body, kind := backend.MultipartForm(ctx, []backend.FormPart{
 		{Name: "type", Value: "input"},
 		{Name: "subfolder", Value: folder},
 		{Name: "overwrite", Value: "true"},
-		{Name: "image", File: &f, As: name},
+		{Name: "image", File: &f, FileName: name},
 	})
 	defer body.Close()
 	res, err := t.server.Do(ctx, backend.Request{Method: "POST", Path: "/upload/image", Body: body, Type: kind})
@@ -66,15 +66,15 @@ func (t *task) put(ctx context.Context, name string, f engine.File) (string, err
 		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusRequestEntityTooLarge {
 			return "", engine.Fail(engine.Failed, "A file is too large for this tool.").Because(err)
 		}
-		return "", backend.Failure(ctx, err)
+		return "", backend.CallFailure(ctx, err)
 	}
 	defer res.Body.Close()
 	var at struct {
 		Name      string `json:"name"`
 		Subfolder string `json:"subfolder"`
 	}
-	if err := backend.Decode(res.Body, &at); err != nil {
-		return "", backend.Failure(ctx, err)
+	if err := backend.DecodeJSON(res.Body, &at); err != nil {
+		return "", backend.CallFailure(ctx, err)
 	}
 	if at.Name == "" {
 		return "", engine.Fail(engine.Failed, notTaken).Because(errors.New("the upload has no name"))
@@ -158,7 +158,7 @@ func (t *task) submit(ctx context.Context, number int) (string, error) {
 	if words := nodeErrors(answer.NodeErrors); words != "" {
 		// The server would leave out what depends on these nodes, and go on.
 		t.cancel(ctx, id)
-		return "", backend.Told(engine.Failed, notTaken, words)
+		return "", backend.FailWithText(engine.Failed, notTaken, words)
 	}
 	return id, nil
 }
@@ -170,7 +170,7 @@ func (t *task) post(ctx context.Context, prompt, answer any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	short, cancel := t.server.Short(context.WithoutCancel(ctx))
+	short, cancel := t.server.WithTimeout(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		select {
@@ -180,14 +180,14 @@ func (t *task) post(ctx context.Context, prompt, answer any) error {
 		}
 	})
 	defer stop()
-	return t.server.JSON(short, "POST", "/prompt", prompt, answer)
+	return t.server.CallJSON(short, "POST", "/prompt", prompt, answer)
 }
 
 // explain gives a refusal with the server's own words.
 func explain(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || s.Code != http.StatusBadRequest {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	var body struct {
 		Error struct {
@@ -196,7 +196,7 @@ func explain(ctx context.Context, err error) error {
 		NodeErrors json.RawMessage `json:"node_errors"`
 	}
 	if json.Unmarshal(s.Body, &body) != nil {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	words := body.Error.Message
 	if nodes := nodeErrors(body.NodeErrors); nodes != "" {
@@ -204,7 +204,7 @@ func explain(ctx context.Context, err error) error {
 	} else if body.Error.Details != "" && body.Error.Details != words {
 		words += ": " + body.Error.Details
 	}
-	return backend.Told(engine.Failed, notTaken, words).Because(err)
+	return backend.FailWithText(engine.Failed, notTaken, words).Because(err)
 }
 
 // nodeErrors puts what the server says about nodes into words, "" where it has

@@ -12,28 +12,28 @@ import (
 )
 
 var (
-	errNone  = engine.Fail(engine.Invalid, "The tool made no result.")
-	errBlack = engine.Fail(engine.Refused, "The tool refused the content.")
+	errNoResult = engine.Fail(engine.Invalid, "The tool made no result.")
+	errBlocked  = engine.Fail(engine.Refused, "The tool refused the content.")
 )
 
-// deliver hands over what a request made.
-func (t *task) deliver(ctx context.Context, answer json.RawMessage) error {
+// deliverResults passes the results of a request to the sink.
+func (t *task) deliverResults(ctx context.Context, answer json.RawMessage) error {
 	var said struct {
 		Text   json.RawMessage `json:"text"`
 		Output json.RawMessage `json:"output"`
 		Unsafe []bool          `json:"has_nsfw_concepts"`
 	}
-	_ = json.Unmarshal(answer, &said) // what has another form is not there
+	_ = json.Unmarshal(answer, &said) // a value of another type counts as missing
 	if t.job.OutputType == "TEXT" {
 		for _, v := range []json.RawMessage{said.Text, said.Output} {
 			var text string
 			if json.Unmarshal(v, &text) == nil && text != "" {
-				t.given++
+				t.delivered++
 				return t.out.Output(ctx, engine.Result{Data: strings.NewReader(text)})
 			}
 		}
 	}
-	refs := backend.Pick(backend.Made(answer, t.job.Values), t.job.OutputType)
+	refs := backend.FilterByType(backend.FindResults(answer, t.job.Values), t.job.OutputType)
 	want := 1
 	taken := 0
 	if t.with.Results != "" {
@@ -41,7 +41,7 @@ func (t *task) deliver(ctx context.Context, answer json.RawMessage) error {
 	}
 	for i, r := range refs {
 		if len(said.Unsafe) == len(refs) && said.Unsafe[i] {
-			t.black = true
+			t.blocked = true
 			continue
 		}
 		if taken == want {
@@ -50,21 +50,21 @@ func (t *task) deliver(ctx context.Context, answer json.RawMessage) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := t.e.c.Deliver(ctx, r.URL, t.out); err != nil {
+		if err := t.e.c.DeliverFile(ctx, r.URL, t.out); err != nil {
 			return err
 		}
 		taken++
-		t.given++
+		t.delivered++
 	}
 	return nil
 }
 
-// reason is why a request failed. Models say it with a list of details, the
-// queue with one and a type.
-type reason struct{ Type, Words string }
+// failureReason is the reason why a request failed. Models give a list of details, the queue one
+// detail and a type.
+type failureReason struct{ Type, Words string }
 
-// read takes the reason out of an answer.
-func (r *reason) read(s *backend.Status) {
+// readStatus reads the reason from a response.
+func (r *failureReason) readStatus(s *backend.Status) {
 	var said struct {
 		Detail json.RawMessage `json:"detail"`
 		Type   string          `json:"error_type"`
@@ -82,7 +82,7 @@ func (r *reason) read(s *backend.Status) {
 		words := make([]string, len(list))
 		for i, one := range list {
 			words[i] = one.Msg
-			if r.Type != policy {
+			if r.Type != policyViolation {
 				r.Type = one.Type
 			}
 		}
@@ -90,63 +90,62 @@ func (r *reason) read(s *backend.Status) {
 	}
 }
 
-// ofRequest tells whether a status is how the request ended, and not the queue's
-// own: that it was asked too often, or does not know us.
-func (r reason) ofRequest(status int) bool {
+// isRequestEnd reports whether a status is the outcome of the request and not an error of the
+// queue itself, such as a rate limit or a wrong key.
+func (r failureReason) isRequestEnd(status int) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return true
 	case http.StatusInternalServerError:
-		return r != reason{}
+		return r != failureReason{}
 	}
 	return r.Type != ""
 }
 
-const policy = "content_policy_violation"
+const policyViolation = "content_policy_violation"
 
-// failed says what the end of a request means. One that fell victim to the
-// provider's machines is made afresh at the next try: it is known to have ended.
-func (t *task) failed(ctx context.Context, i int, why reason, err error) error {
+// requestFailure translates the outcome of a request into a failure. A request that failed because
+// of the provider's machines is created again at the next try, because it is known to have ended.
+func (t *task) requestFailure(ctx context.Context, i int, why failureReason, err error) error {
 	if err == nil {
-		err = errors.New(backend.Say(why.Type + ": " + why.Words))
+		err = errors.New(backend.SanitizeText(why.Type + ": " + why.Words))
 	}
 	switch why.Type {
-	case policy:
-		return backend.Told(engine.Refused, "The tool refused the content.", why.Words).Because(err)
+	case policyViolation:
+		return backend.FailWithText(engine.Refused, "The tool refused the content.", why.Words).Because(err)
 	case "client_cancelled":
-		if t.requests[i].old {
-			return errAfresh
+		if t.requests[i].resumed {
+			return errCancelledBefore
 		}
 		return errCancelled.Because(err)
 	case "startup_timeout", "runner_scheduling_failure", "runner_connection_timeout", "runner_disconnected",
 		"runner_connection_refused", "runner_connection_error", "runner_incomplete_response", "internal_error":
-		t.note.IDs[i] = ""
-		if err := t.leave(ctx); err != nil {
+		t.checkpoint.IDs[i] = ""
+		if err := t.saveCheckpoint(ctx); err != nil {
 			return err
 		}
-		// The queue itself is there: for other runs, and for as few of these as
-		// are tried.
-		return engine.Again(engine.Failed, "The provider could not run the job just now.").Because(err)
+		// Not Unavailable: the queue itself works for other runs.
+		return engine.Again(engine.Failed, "The provider could not run the job. Try again later.").Because(err)
 	}
-	return backend.Told(engine.Failed, "The tool failed.", why.Words).Because(err)
+	return backend.FailWithText(engine.Failed, "The tool failed.", why.Words).Because(err)
 }
 
-// refusal says why the queue did not take a request.
-func refusal(ctx context.Context, err error) error {
+// createFailure translates the queue's refusal of a request.
+func createFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || ctx.Err() != nil {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	switch s.Code {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return engine.ErrMisconfigured.Because(err) // there is no such endpoint
+		return engine.ErrMisconfigured.Because(err) // the endpoint does not exist
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
-		var why reason
-		why.read(s)
-		if why.Type == policy {
-			return backend.Told(engine.Refused, "The tool refused the content.", why.Words).Because(err)
+		var why failureReason
+		why.readStatus(s)
+		if why.Type == policyViolation {
+			return backend.FailWithText(engine.Refused, "The tool refused the content.", why.Words).Because(err)
 		}
-		return backend.Told(engine.Failed, "The provider did not take the job.", why.Words).Because(err)
+		return backend.FailWithText(engine.Failed, "The provider refused the job.", why.Words).Because(err)
 	}
-	return backend.Failure(ctx, err)
+	return backend.CallFailure(ctx, err)
 }

@@ -59,7 +59,7 @@ func TestLargeFilesAreUploadedOnce(t *testing.T) {
 func TestWithoutAStorageFilesGoInside(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{})
-	w.engine = fal.New(call(t, w.URL, w.Key), fal.Options{Poll: 5 * time.Millisecond})
+	w.engine = fal.New(call(t, w.URL, w.Key), fal.Options{PollInterval: 5 * time.Millisecond})
 	j := painting(painter, 1)
 	j.Files = pictureOf(300 << 10)
 	w.results(t, j)
@@ -228,7 +228,7 @@ func TestEchoesAreNotFetched(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	e := fal.New(call(t, s.URL, "key"), fal.Options{Poll: time.Millisecond})
+	e := fal.New(call(t, s.URL, "key"), fal.Options{PollInterval: time.Millisecond})
 	j := painting(painter, 1)
 	j.Values["prompt"] = "a fox like " + address
 	if f := enginetest.MustFail(t, e, j); f.Code != engine.Invalid {

@@ -16,7 +16,7 @@ import (
 
 // The tests here hold that nothing is asked for twice.
 
-const unknown = "The provider did not say whether it started the job, so it was not started again."
+const unknown = "The provider did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again."
 
 func TestARequestWithoutAnAnswerIsNotMadeAgain(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,7 @@ func (w *world) with(t *testing.T, url string, o fal.Options) *fal.Engine {
 	t.Helper()
 	c, storage := call(t, url, w.Key), call(t, w.Storage, w.Key)
 	w.clients = append(w.clients, c, storage)
-	o.Poll, o.Patience, o.Storage = 5*time.Millisecond, 300*time.Millisecond, storage
+	o.PollInterval, o.PollTimeout, o.Storage = 5*time.Millisecond, 300*time.Millisecond, storage
 	return fal.New(c, o)
 }
 

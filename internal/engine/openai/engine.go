@@ -56,7 +56,7 @@ type Engine struct {
 // New makes an engine. The client's address is where the API begins, such as
 // https://host/v1.
 func New(c *backend.Client, o Options) *Engine {
-	return &Engine{c: c, poll: cmp.Or(o.Poll, 2*time.Second), most: cmp.Or(o.MaxAnswer, backend.MaxAnswer)}
+	return &Engine{c: c, poll: cmp.Or(o.Poll, 2*time.Second), most: cmp.Or(o.MaxAnswer, backend.MaxResponse)}
 }
 
 var (
@@ -144,7 +144,7 @@ func (t *task) done(results int) { t.bar.ReportProgress(float64(results) / float
 func (t *task) deliverBody(ctx context.Context, res *http.Response) error {
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err == nil && (strings.HasPrefix(kind, "text/") || kind == "application/json") {
-		return backend.ErrGarbled
+		return backend.ErrBadResponse
 	}
-	return backend.Hand(ctx, res.Body, t.out)
+	return backend.DeliverReader(ctx, res.Body, t.out)
 }

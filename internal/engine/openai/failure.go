@@ -37,7 +37,7 @@ var quotas = map[string]bool{"insufficient_quota": true, "quota_exceeded": true,
 func failure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || ctx.Err() != nil {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	c := complain(s.Body)
 	if e := c.known(); e != nil {
@@ -47,19 +47,19 @@ func failure(ctx context.Context, err error) error {
 	case s.Code == http.StatusNotFound && c.Code == "model_not_found":
 		return engine.ErrMisconfigured.Because(err)
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden, c.Message == "":
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
-	if e, ok := errors.AsType[*engine.Error](backend.Failure(ctx, err)); ok && !e.Transient {
-		return backend.Told(e.Code, e.Message, c.Message).Because(err)
+	if e, ok := errors.AsType[*engine.Error](backend.CallFailure(ctx, err)); ok && !e.Transient {
+		return backend.FailWithText(e.Code, e.Message, c.Message).Because(err)
 	}
-	return backend.Failure(ctx, err)
+	return backend.CallFailure(ctx, err)
 }
 
 // known is the failure for codes that mean the same everywhere, nil for others.
 func (c complaint) known() *engine.Error {
 	switch {
 	case refusals[c.Code]:
-		return backend.Told(engine.Refused, "The tool's server does not make this.", c.Message)
+		return backend.FailWithText(engine.Refused, "The tool's server does not make this.", c.Message)
 	case quotas[c.Code]:
 		return engine.Again(engine.Unavailable, "What the operator may use of the tool's server is used up.")
 	}
@@ -100,6 +100,6 @@ func (c *complaint) read(part json.RawMessage) bool {
 		}
 		return true
 	}
-	c.Message = backend.Detail(part)
+	c.Message = backend.FastAPIDetail(part)
 	return c.Message != ""
 }

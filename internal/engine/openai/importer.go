@@ -18,12 +18,12 @@ type model struct {
 }
 
 func (e *Engine) models(ctx context.Context) ([]model, error) {
-	short, cancel := e.c.Short(ctx)
+	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
 	var list struct {
 		Data []model `json:"data"`
 	}
-	if err := e.c.JSON(short, http.MethodGet, "models", nil, &list); err != nil {
+	if err := e.c.CallJSON(short, http.MethodGet, "models", nil, &list); err != nil {
 		return nil, failure(ctx, err)
 	}
 	return list.Data, nil

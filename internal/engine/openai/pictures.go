@@ -42,7 +42,7 @@ func (t *task) pictures(ctx context.Context) error {
 			return err
 		}
 		if n == 0 && made == 0 {
-			return backend.ErrNothing
+			return backend.ErrNoResult
 		}
 		if n == 0 {
 			return nil // fewer than were wanted are better than none
@@ -83,7 +83,7 @@ func (t *task) batch(ctx context.Context, there, want int) (int, error) {
 // take hands over the results of an answer, at most so many.
 func (t *task) take(ctx context.Context, body io.Reader, there, want int) (int, error) {
 	var a answer
-	if err := backend.DecodeUpTo(body, t.e.most, &a); err != nil {
+	if err := backend.DecodeJSONLimit(body, t.e.most, &a); err != nil {
 		return 0, failure(ctx, err)
 	}
 	n := min(len(a.Data), want)
@@ -93,7 +93,7 @@ func (t *task) take(ctx context.Context, body io.Reader, there, want int) (int, 
 			return i, failure(ctx, err)
 		}
 		a.Data[i].B64 = "" // it may be large
-		err = backend.Hand(ctx, r, t.out)
+		err = backend.DeliverReader(ctx, r, t.out)
 		r.Close()
 		if err != nil {
 			return i, err
@@ -107,11 +107,11 @@ func (t *task) take(ctx context.Context, body io.Reader, there, want int) (int, 
 func (t *task) open(ctx context.Context, b64, url string) (io.ReadCloser, error) {
 	switch {
 	case b64 != "":
-		return io.NopCloser(backend.Base64(b64)), nil
+		return io.NopCloser(backend.Base64Reader(b64)), nil
 	case url != "":
-		return t.e.c.Open(ctx, url)
+		return t.e.c.OpenFile(ctx, url)
 	}
-	return nil, backend.ErrGarbled
+	return nil, backend.ErrBadResponse
 }
 
 // event is what a server tells while a picture comes.
@@ -133,11 +133,11 @@ func (t *task) watch(ctx context.Context, body io.Reader, there int, partials an
 	err = events(body, t.e.most, func(data []byte) error {
 		var e event
 		if err := json.Unmarshal(data, &e); err != nil {
-			return backend.ErrGarbled.Because(err)
+			return backend.ErrBadResponse.Because(err)
 		}
 		switch e.Type {
 		case "image_generation.partial_image", "image_edit.partial_image":
-			if picture, err := io.ReadAll(backend.Base64(e.B64)); err == nil {
+			if picture, err := io.ReadAll(backend.Base64Reader(e.B64)); err == nil {
 				t.out.Preview(picture)
 			}
 			t.bar.NthOf(there, t.NumResults).ReportProgress(float64(e.Index+1) / float64(all+1))
@@ -145,7 +145,7 @@ func (t *task) watch(ctx context.Context, body io.Reader, there int, partials an
 			if made > 0 {
 				return nil // it was asked for one
 			}
-			if err := backend.Hand(ctx, backend.Base64(e.B64), t.out); err != nil {
+			if err := backend.DeliverReader(ctx, backend.Base64Reader(e.B64), t.out); err != nil {
 				return err
 			}
 			made++
@@ -156,7 +156,7 @@ func (t *task) watch(ctx context.Context, body io.Reader, there int, partials an
 			if known := c.known(); known != nil {
 				return known
 			}
-			return backend.Told(errFailed.Code, errFailed.Message, c.Message)
+			return backend.FailWithText(errFailed.Code, errFailed.Message, c.Message)
 		}
 		return nil
 	})
@@ -179,7 +179,7 @@ func events(r io.Reader, most int64, each func(data []byte) error) error {
 				data = append(data, '\n')
 			}
 			if data = append(data, bytes.TrimPrefix(rest, []byte(" "))...); int64(len(data)) > most {
-				return backend.ErrHuge
+				return backend.ErrTooLarge
 			}
 			continue
 		}
@@ -195,7 +195,7 @@ func events(r io.Reader, most int64, each func(data []byte) error) error {
 		data = nil
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return backend.ErrHuge
+		return backend.ErrTooLarge
 	} else if err != nil {
 		return err
 	}

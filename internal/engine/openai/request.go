@@ -222,14 +222,14 @@ func (t *task) postJSON(ctx context.Context, path string, body map[string]any) (
 // postForm sends the parameters and files as a form that flows. ctx reads the
 // files, call makes the call.
 func (t *task) postForm(ctx, call context.Context, path string, body map[string]any) (*http.Response, error) {
-	var parts []backend.Part
+	var parts []backend.FormPart
 	for _, name := range slices.Sorted(maps.Keys(body)) {
 		list, ok := body[name].([]any)
 		if !ok {
-			parts = append(parts, backend.Part{Name: name, Value: text(body[name])})
+			parts = append(parts, backend.FormPart{Name: name, Value: text(body[name])})
 		}
 		for _, v := range list {
-			parts = append(parts, backend.Part{Name: name + "[]", Value: text(v)})
+			parts = append(parts, backend.FormPart{Name: name + "[]", Value: text(v)})
 		}
 	}
 	var bad trouble
@@ -238,9 +238,9 @@ func (t *task) postForm(ctx, call context.Context, path string, body map[string]
 		if u.many {
 			name += "[]"
 		}
-		parts = append(parts, backend.Part{Name: name, File: &u.file, As: u.name + ending(u.file.MimeType)})
+		parts = append(parts, backend.FormPart{Name: name, File: &u.file, FileName: u.name + ending(u.file.MimeType)})
 	}
-	form, kind := backend.Form(ctx, parts)
+	form, kind := backend.MultipartForm(ctx, parts)
 	res, err := t.e.c.Do(call, backend.Request{Method: http.MethodPost, Path: path, Body: form, Type: kind})
 	if err != nil {
 		form.Close()

@@ -143,7 +143,7 @@ func (t *task) begin(ctx context.Context, n *note, i int) (video, error) {
 		return video{}, errUnsure.Because(err)
 	}
 	n.Asking = false
-	end, cancel := backend.Linger(ctx, grace)
+	end, cancel := backend.WithGrace(ctx, grace)
 	defer cancel()
 	if err != nil {
 		if err := t.leave(end, *n); err != nil {
@@ -162,7 +162,7 @@ func (t *task) begin(ctx context.Context, n *note, i int) (video, error) {
 
 // create makes the call, which outlives ctx a little.
 func (t *task) create(ctx context.Context, i int) (video, error) {
-	call, hangUp := backend.Linger(ctx, grace)
+	call, hangUp := backend.WithGrace(ctx, grace)
 	defer hangUp()
 	files, cancel := context.WithCancel(ctx) // ends what reads them, too
 	defer cancel()
@@ -185,7 +185,7 @@ func (t *task) create(ctx context.Context, i int) (video, error) {
 	}
 	defer res.Body.Close()
 	var v video
-	err = backend.Decode(res.Body, &v)
+	err = backend.DecodeJSON(res.Body, &v)
 	return v, err
 }
 
@@ -201,7 +201,7 @@ func unsure(err error) bool {
 	if e, ok := errors.AsType[*engine.Error](err); ok {
 		return e == errUnsure
 	}
-	return backend.Sent(err)
+	return backend.MayHaveArrived(err)
 }
 
 // finish waits for a video and hands it over. known is one of an earlier try.
@@ -235,7 +235,7 @@ func (t *task) finish(ctx context.Context, v video, i int, known bool) error {
 			return errGone
 		default:
 			failed++
-			if e, ok := errors.AsType[*engine.Error](backend.Asked(ctx, err)); !ok || !e.Transient {
+			if e, ok := errors.AsType[*engine.Error](backend.QueryFailure(ctx, err)); !ok || !e.Transient {
 				return failure(ctx, err)
 			} else if failed > patience {
 				return e
@@ -246,10 +246,10 @@ func (t *task) finish(ctx context.Context, v video, i int, known bool) error {
 }
 
 func (t *task) look(ctx context.Context, id string) (video, error) {
-	ctx, cancel := t.e.c.Short(ctx)
+	ctx, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
 	var v video
-	err := t.e.c.JSON(ctx, http.MethodGet, "videos/"+url.PathEscape(id), nil, &v)
+	err := t.e.c.CallJSON(ctx, http.MethodGet, "videos/"+url.PathEscape(id), nil, &v)
 	v.ID = id
 	return v, err
 }
@@ -258,7 +258,7 @@ func (t *task) look(ctx context.Context, id string) (video, error) {
 func (t *task) fetch(ctx context.Context, id string) error {
 	res, err := t.e.c.Do(ctx, backend.Request{Path: "videos/" + url.PathEscape(id) + "/content"})
 	if gone(err) {
-		return backend.ErrNothing.Because(err)
+		return backend.ErrNoResult.Because(err)
 	}
 	if err != nil {
 		return failure(ctx, err)
@@ -293,10 +293,10 @@ func (e *Engine) Abandon(ctx context.Context, left string) error {
 		if id == "" {
 			continue
 		}
-		short, cancel := e.c.Short(ctx)
+		short, cancel := e.c.WithTimeout(ctx)
 		err := e.remove(short, id)
 		cancel()
-		if err := backend.Ended(ctx, err); err != nil {
+		if err := backend.CancelFailure(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -305,7 +305,7 @@ func (e *Engine) Abandon(ctx context.Context, left string) error {
 
 // remove deletes a video, which ends the making of it.
 func (e *Engine) remove(ctx context.Context, id string) error {
-	return e.c.JSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
+	return e.c.CallJSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
 }
 
 func gone(err error) bool {
@@ -320,13 +320,13 @@ func sad(v video) error {
 	if known := c.known(); known != nil {
 		return known
 	}
-	return backend.Told(errFailed.Code, errFailed.Message, c.Message)
+	return backend.FailWithText(errFailed.Code, errFailed.Message, c.Message)
 }
 
 // videoSync makes videos with a call that waits for them, LocalAI's /video,
 // which is beside the API and not in it.
 func (t *task) videoSync(ctx context.Context) error {
-	at := t.e.c.Base()
+	at := t.e.c.BaseURL()
 	at.Path = strings.TrimSuffix(at.Path, "/v1") + "/video"
 	for i := range t.NumResults {
 		res, err := t.postJSON(ctx, at.String(), t.parameters(i, 0))
@@ -339,7 +339,7 @@ func (t *task) videoSync(ctx context.Context) error {
 			return err
 		}
 		if n == 0 && i == 0 {
-			return backend.ErrNothing
+			return backend.ErrNoResult
 		}
 		if n == 0 {
 			return nil // fewer than were wanted are better than none

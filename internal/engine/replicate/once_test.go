@@ -34,7 +34,7 @@ func TestACreateWithoutAnAnswerIsFoundAgain(t *testing.T) {
 	}
 }
 
-const unknown = "The provider did not say whether it started the job, so it was not started again."
+const unknown = "The provider did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again."
 
 func TestACreateThatCannotBeFoundIsNotMadeAgain(t *testing.T) {
 	t.Parallel()

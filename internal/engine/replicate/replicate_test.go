@@ -57,7 +57,7 @@ func TestLargeFilesAreUploadedOnce(t *testing.T) {
 func TestAddressesInsteadOfUploads(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{})
-	w.engine = replicate.New(w.client, replicate.Options{Poll: 5 * time.Millisecond, Addresses: true})
+	w.engine = replicate.New(w.client, replicate.Options{PollInterval: 5 * time.Millisecond, Addresses: true})
 	j := painting(official, 1)
 	j.Files = pictureOf(300 << 10)
 	j.Files["picture"][0].Address = func() string { return "https://atelier.example/media/1?signature=x" }
@@ -202,7 +202,7 @@ func TestEchoesAreNotFetched(t *testing.T) {
 		io.WriteString(w, `{"id":"a","status":"succeeded","output":"`+address+`"}`)
 	}))
 	t.Cleanup(s.Close)
-	e := replicate.New(call(t, s.URL, "r8"), replicate.Options{Poll: time.Millisecond})
+	e := replicate.New(call(t, s.URL, "r8"), replicate.Options{PollInterval: time.Millisecond})
 	j := painting(official, 1)
 	j.Values["prompt"] = address
 	if f := enginetest.MustFail(t, e, j); f.Code != engine.Invalid {

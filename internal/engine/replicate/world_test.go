@@ -34,7 +34,7 @@ func start(t *testing.T, o replicatetest.Options) *world {
 
 // another is an engine of another process with the same account.
 func (w *world) another() *replicate.Engine {
-	return replicate.New(w.client, replicate.Options{Poll: 5 * time.Millisecond, Patience: 300 * time.Millisecond, Now: time.Now})
+	return replicate.New(w.client, replicate.Options{PollInterval: 5 * time.Millisecond, PollTimeout: 300 * time.Millisecond, Now: time.Now})
 }
 
 // call makes a client to which hosts on this machine count as public.

@@ -71,7 +71,7 @@ func (t task) reserveMemory(ctx context.Context, working, result int64) error {
 		each += pixelBytes // a copy on white, for JPEG
 	}
 	bytes := working + each*result + sinkMemory
-	free, err := t.ReserveMemory(ctx, bytes)
+	free, err := t.Reserve(ctx, bytes)
 	if err != nil {
 		return err
 	}
