@@ -19,68 +19,68 @@ import (
 
 const (
 	maxPreview = 1 << 20
-	maxMessage = 300 // characters of a program's own words
+	maxMessage = 300 // characters of a program's error message
 	step       = 0.001
 )
 
-// news is what a program told so far. All of it comes from one goroutine.
-type news struct {
-	end       func() // ends the program
-	job       engine.Job
-	out       engine.Sink
-	folder    *subprocess.Folder
-	announced map[string]bool
+// programOutput is the state of a program's messages. All of them are handled in one goroutine.
+type programOutput struct {
+	killProgram func() // kills the program
+	job         engine.Job
+	out         engine.Sink
+	folder      *subprocess.Folder
+	announced   map[string]bool
 
-	taken    int
-	progress float64
-	told     *engine.Error // by the program
-	failed   error         // why we ended it
+	delivered int
+	progress  float64
+	reported  *engine.Error // error that the program reported
+	failure   error         // reason for killing the program
 }
 
-// item is a line that says something.
-type item struct {
-	Progress *float64 `json:"progress"`
-	Preview  *string  `json:"preview"`
-	Output   *string  `json:"output"`
-	Error    *trouble `json:"error"`
+// message is a line of the program's output.
+type message struct {
+	Progress *float64      `json:"progress"`
+	Preview  *string       `json:"preview"`
+	Output   *string       `json:"output"`
+	Error    *programError `json:"error"`
 }
 
-type trouble struct {
+type programError struct {
 	Message   string      `json:"message"`
 	Code      engine.Code `json:"code"`
 	Transient *bool       `json:"transient"`
 }
 
-// line hears a line. ctx is the job's: results are taken while it lasts.
-func (n *news) line(ctx context.Context, line []byte) {
+// handleLine handles a line. Results are stored while ctx, the job's context, lasts.
+func (n *programOutput) handleLine(ctx context.Context, line []byte) {
 	line = bytes.TrimSpace(line)
-	if n.failed != nil || ctx.Err() != nil || !bytes.HasPrefix(line, []byte("{")) {
+	if n.failure != nil || ctx.Err() != nil || !bytes.HasPrefix(line, []byte("{")) {
 		return
 	}
-	var i item
+	var i message
 	if json.Unmarshal(line, &i) != nil {
 		return
 	}
 	if i.Progress != nil {
-		n.advance(*i.Progress)
+		n.reportProgress(*i.Progress)
 	}
 	if i.Preview != nil {
-		n.preview(*i.Preview)
+		n.sendPreview(*i.Preview)
 	}
 	if i.Output != nil {
-		if err := n.take(ctx, *i.Output); err != nil {
-			n.failed = err
-			n.end()
+		if err := n.deliverResult(ctx, *i.Output); err != nil {
+			n.failure = err
+			n.killProgram()
 			return
 		}
 	}
 	if i.Error != nil {
-		n.told = i.Error.failure()
+		n.reported = i.Error.toFailure()
 	}
 }
 
-// advance tells progress, which only grows, and not every trifle of it.
-func (n *news) advance(to float64) {
+// reportProgress reports progress, which never decreases, and skips small steps.
+func (n *programOutput) reportProgress(to float64) {
 	to = min(max(to, 0), 1)
 	if to >= n.progress+step || to == 1 && n.progress < 1 {
 		n.progress = to
@@ -88,8 +88,9 @@ func (n *news) advance(to float64) {
 	}
 }
 
-// preview shows a picture, and drops what is none: a run does not fail for it.
-func (n *news) preview(name string) {
+// sendPreview sends a picture to the sink. It ignores files that are no pictures: they do not fail
+// a run.
+func (n *programOutput) sendPreview(name string) {
 	f, err := n.folder.Open(name)
 	if err != nil {
 		return
@@ -101,39 +102,39 @@ func (n *news) preview(name string) {
 	}
 }
 
-// take hands a result over. The name is the program's word, and may be anything.
-func (n *news) take(ctx context.Context, name string) error {
-	if n.taken >= n.job.NumResults || n.announced[path.Clean(name)] {
-		return nil // one result is one, and paid once, however often it is told
+// deliverResult passes a result to the sink. The name comes from the program and is untrusted.
+func (n *programOutput) deliverResult(ctx context.Context, name string) error {
+	if n.delivered >= n.job.NumResults || n.announced[path.Clean(name)] {
+		return nil // a result counts once, however often it is announced
 	}
 	if !filepath.IsLocal(name) {
-		return errNoFile.Because(errors.New("a result outside the folder"))
+		return errBadResult.Because(errors.New("the result is outside the folder"))
 	}
 	f, err := n.folder.Open(name)
 	if err != nil {
-		return errNoFile.Because(err)
+		return errBadResult.Because(err)
 	}
 	defer f.Close()
 	n.announced[path.Clean(name)] = true
 	if err := n.out.Output(ctx, engine.Result{Data: f}); err != nil {
 		return err
 	}
-	n.taken++
+	n.delivered++
 	return nil
 }
 
-// verdict says what the program's end means.
-func (n *news) verdict(ctx context.Context, err error) error {
+// finalError returns the outcome of the job after the program's end.
+func (n *programOutput) finalError(ctx context.Context, err error) error {
 	_, exit := errors.AsType[*subprocess.Exit](err)
 	switch {
-	case n.failed != nil:
-		return n.failed
+	case n.failure != nil:
+		return n.failure
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, subprocess.ErrLimit):
 		return errLimit.Because(err)
-	case n.told != nil:
-		return n.told.Because(err)
+	case n.reported != nil:
+		return n.reported.Because(err)
 	case exit:
 		return errFailed.Because(err)
 	case err != nil:
@@ -142,11 +143,11 @@ func (n *news) verdict(ctx context.Context, err error) error {
 	return nil
 }
 
-// rest takes what is in out/ and was not announced.
-func (n *news) rest(ctx context.Context) error {
+// deliverUnannounced passes files in out/ that were not announced to the sink.
+func (n *programOutput) deliverUnannounced(ctx context.Context) error {
 	entries, err := n.folder.Entries("out")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errNoFile.Because(err)
+		return errBadResult.Because(err)
 	}
 	for _, e := range entries {
 		name := path.Join("out", e.Name())
@@ -156,19 +157,19 @@ func (n *news) rest(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := n.take(ctx, name); err != nil {
+		if err := n.deliverResult(ctx, name); err != nil {
 			return err
 		}
 	}
-	if n.taken == 0 {
-		return errNothing
+	if n.delivered == 0 {
+		return errNoResult
 	}
 	return nil
 }
 
-// failure is the program's error as one of ours.
-func (t *trouble) failure() *engine.Error {
-	f := engine.Error{Code: engine.Failed, Message: say(t.Message)}
+// toFailure converts the program's error into a failure.
+func (t *programError) toFailure() *engine.Error {
+	f := engine.Error{Code: engine.Failed, Message: sanitizeText(t.Message)}
 	if t.Code == engine.Unavailable || t.Code == engine.Refused {
 		f.Code = t.Code
 	}
@@ -182,12 +183,12 @@ func (t *trouble) failure() *engine.Error {
 	return &f
 }
 
-// places are what people need not know: addresses, and paths.
-var places = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+|(^|[\s"'=(])/[\w./-]+`)
+// pathPattern matches addresses and paths, which people need not know.
+var pathPattern = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+|(^|[\s"'=(])/[\w./-]+`)
 
-// say makes a program's words fit to be shown: one line, not long.
-func say(text string) string {
-	text = places.ReplaceAllString(text, "$1…")
+// sanitizeText makes a program's message fit to be shown: one short line.
+func sanitizeText(text string) string {
+	text = pathPattern.ReplaceAllString(text, "$1…")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if runes := []rune(text); len(runes) > maxMessage {
 		text = string(runes[:maxMessage]) + "…"

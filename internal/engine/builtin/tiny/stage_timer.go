@@ -2,8 +2,8 @@ package tiny
 
 import "time"
 
-// watch adds up how long the stages of a job take.
-type watch struct {
+// stageTimer adds up the durations of a job's stages.
+type stageTimer struct {
 	now    func() time.Time
 	at     time.Time
 	stages []stage
@@ -15,11 +15,11 @@ type stage struct {
 	took  time.Duration
 }
 
-// begin begins a stage whose name end gives.
-func (w *watch) begin() { w.at = w.now() }
+// start starts a stage, which endStage names.
+func (w *stageTimer) start() { w.at = w.now() }
 
-// end ends a stage, and begins the next.
-func (w *watch) end(name string) {
+// endStage ends a stage and starts the next.
+func (w *stageTimer) endStage(name string) {
 	now := w.now()
 	took := now.Sub(w.at)
 	w.at = now
@@ -32,8 +32,8 @@ func (w *watch) end(name string) {
 	w.stages = append(w.stages, stage{name, 1, took})
 }
 
-// attrs are the stages for a log line: how long each took in the mean.
-func (w *watch) attrs() (all []any) {
+// logAttrs returns the mean duration of each stage as attributes of a log line.
+func (w *stageTimer) logAttrs() (all []any) {
 	for _, s := range w.stages {
 		all = append(all, s.name, (s.took / time.Duration(s.times)).Round(100*time.Microsecond).String())
 	}

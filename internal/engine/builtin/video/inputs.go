@@ -113,7 +113,7 @@ func (t task) pictureInputs(minCount int) ([]engine.File, error) {
 	case len(files) < minCount && minCount == 1:
 		return nil, engine.Fail(engine.Failed, "A picture is required.")
 	case len(files) < minCount:
-		return nil, engine.Fail(engine.Failed, fmt.Sprintf("At minCount %d pictures are required.", minCount))
+		return nil, engine.Fail(engine.Failed, fmt.Sprintf("At least %d pictures are required.", minCount))
 	case len(files) > maxPictures:
 		return nil, engine.Fail(engine.Failed, fmt.Sprintf("At most %d pictures are allowed.", maxPictures))
 	}

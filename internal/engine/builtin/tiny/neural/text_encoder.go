@@ -2,16 +2,15 @@ package neural
 
 import "fmt"
 
-// textEncoder makes of a prompt's words what the transformer reads: a row for
-// each word, and one for all of them.
+// textEncoder encodes a prompt for the transformer: a row for each word, and one for all of them.
 type textEncoder struct {
 	width, hidden, length, learned int
-	project, out, pool             linear
-	embedding                      table
+	project, out, pool             linearLayer
+	embedding                      rowTable
 	position                       []float32
 	blocks                         []textBlock
 	gain                           []float32
-	turn                           turns
+	turn                           rotations
 
 	tokens []int
 	work   struct{ vectors, x, y, qkv, hidden, keys, mean []float32 }
@@ -19,14 +18,14 @@ type textEncoder struct {
 
 type textBlock struct {
 	attention    attention
-	up, down     linear
+	up, down     linearLayer
 	gain1, gain2 []float32
 }
 
-// encoded is what the transformer knows of a prompt.
-type encoded struct{ rows, all []float32 }
+// encodedPrompt is the transformer's input for a prompt.
+type encodedPrompt struct{ rows, all []float32 }
 
-func openText(s *store, c config, length int) textEncoder {
+func openText(s *tensorStore, c config, length int) textEncoder {
 	t := textEncoder{
 		width:     c.Dt,
 		hidden:    c.THid,
@@ -35,10 +34,10 @@ func openText(s *store, c config, length int) textEncoder {
 		project:   openLinear(s, "text.proj", vectorSize, c.Dt, true),
 		out:       openLinear(s, "text.out", c.Dt, c.D, true),
 		pool:      openLinear(s, "text.pool", c.Dt, c.D, true),
-		embedding: s.rows("text.emb.weight", c.Learned, c.Dt),
-		position:  s.half("text.pos", length, c.Dt),
-		gain:      s.half("text.norm.w", c.Dt),
-		turn:      newTurns(length, c.Dt/c.THeads/2),
+		embedding: s.readTable("text.emb.weight", c.Learned, c.Dt),
+		position:  s.readHalf("text.pos", length, c.Dt),
+		gain:      s.readHalf("text.norm.w", c.Dt),
+		turn:      newRotations(length, c.Dt/c.THeads/2),
 		tokens:    make([]int, length),
 	}
 	for i := range c.TDepth {
@@ -46,64 +45,64 @@ func openText(s *store, c config, length int) textEncoder {
 		t.blocks = append(t.blocks, textBlock{
 			openAttention(s, name+".att", c.Dt, c.THeads),
 			openLinear(s, name+".mlp.w12", c.Dt, 2*c.THid, false), openLinear(s, name+".mlp.w3", c.THid, c.Dt, false),
-			s.half(name+".n1.w", c.Dt), s.half(name+".n2.w", c.Dt),
+			s.readHalf(name+".n1.w", c.Dt), s.readHalf(name+".n2.w", c.Dt),
 		})
 	}
 	return t
 }
 
-func (t *textEncoder) lay(a *arena) {
+func (t *textEncoder) reserveMemory(a *arena) {
 	w := &t.work
-	a.lay(&w.vectors, t.length*vectorSize)
-	a.lay(&w.x, t.length*t.width)
-	a.lay(&w.y, t.length*t.width)
-	a.lay(&w.qkv, t.length*apart(3*t.width))
-	a.lay(&w.hidden, t.length*apart(t.hidden))
-	a.lay(&w.keys, t.width*wide(t.length))
-	a.lay(&w.mean, t.width)
+	a.reserveSlice(&w.vectors, t.length*vectorSize)
+	a.reserveSlice(&w.x, t.length*t.width)
+	a.reserveSlice(&w.y, t.length*t.width)
+	a.reserveSlice(&w.qkv, t.length*rowDistance(3*t.width))
+	a.reserveSlice(&w.hidden, t.length*rowDistance(t.hidden))
+	a.reserveSlice(&w.keys, t.width*padToPanel(t.length))
+	a.reserveSlice(&w.mean, t.width)
 }
 
-// encode reads a prompt. Only the leader of the crew calls it.
-func (m *Model) encode(prompt string, to *encoded) {
+// encodePrompt encodes a prompt. Only the leading worker calls it.
+func (m *Model) encodePrompt(prompt string, to *encodedPrompt) {
 	t := &m.text
 	w := &t.work
 	n := t.length
 	width := t.width
-	m.words.encode(prompt, t.tokens)
+	m.words.encodeWords(prompt, t.tokens)
 	for i, token := range t.tokens {
-		m.words.vector(w.vectors[i*vectorSize:], token)
+		m.words.writeVector(w.vectors[i*vectorSize:], token)
 	}
-	m.apply(&t.project, n, w.vectors, w.x, width)
+	m.applyLinear(&t.project, n, w.vectors, w.x, width)
 	for i, token := range t.tokens {
 		row := w.x[i*width:][:width]
 		if token >= t.learned {
-			token = unknown
+			token = unknownWord
 		}
-		t.embedding.add(row, token)
-		m.k.Add(row, t.position[i*width:])
+		t.embedding.addRow(row, token)
+		m.k.AddRow(row, t.position[i*width:])
 	}
 	for i := range t.blocks {
 		b := &t.blocks[i]
-		m.normed(n, width, w.x, b.gain1, m.zeros, w.y)
-		m.apply(&b.attention.in, n, w.y, w.qkv, apart(3*width))
-		m.attend(&b.attention, n, width, w.qkv, t.turn, w.keys, w.y)
-		m.residual(&b.attention.out, n, w.y, width, nil, w.x)
-		m.normed(n, width, w.x, b.gain2, m.zeros, w.y)
-		m.gated(&b.up, n, w.y, w.hidden)
-		m.residual(&b.down, n, w.hidden, apart(t.hidden), nil, w.x)
+		m.normalizeRows(n, width, w.x, b.gain1, m.zeros, w.y)
+		m.applyLinear(&b.attention.in, n, w.y, w.qkv, rowDistance(3*width))
+		m.applyAttention(&b.attention, n, width, w.qkv, t.turn, w.keys, w.y)
+		m.addLinear(&b.attention.out, n, w.y, width, nil, w.x)
+		m.normalizeRows(n, width, w.x, b.gain2, m.zeros, w.y)
+		m.applyGated(&b.up, n, w.y, w.hidden)
+		m.addLinear(&b.down, n, w.hidden, rowDistance(t.hidden), nil, w.x)
 	}
-	m.normed(n, width, w.x, t.gain, m.zeros, w.y)
+	m.normalizeRows(n, width, w.x, t.gain, m.zeros, w.y)
 	clear(w.mean)
 	count := 0
 	for i, token := range t.tokens {
-		if token != nothing {
+		if token != noWord {
 			count++
-			m.k.Add(w.mean, w.y[i*width:])
+			m.k.AddRow(w.mean, w.y[i*width:])
 		}
 	}
 	for i := range w.mean {
 		w.mean[i] /= float32(max(1, count))
 	}
-	m.apply(&t.out, n, w.y, to.rows, t.out.w.N)
-	m.apply(&t.pool, 1, w.mean, to.all, t.pool.w.N)
+	m.applyLinear(&t.out, n, w.y, to.rows, t.out.w.N)
+	m.applyLinear(&t.pool, 1, w.mean, to.all, t.pool.w.N)
 }

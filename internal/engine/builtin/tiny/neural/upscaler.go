@@ -10,8 +10,8 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// upscaler is convolutions that tell, for each pixel, how the sixteen pixels
-// that it becomes differ from it.
+// upscaler is convolutions that predict, for each pixel, the differences of the sixteen pixels
+// that it becomes.
 type upscaler struct {
 	channels int
 	convs    []convolution
@@ -21,128 +21,125 @@ type upscaler struct {
 }
 
 const (
-	// scale is how many times wider and higher pictures become.
-	scale = 4
-	// tileSide is how much of a picture is enlarged at a time. Each tile is
-	// computed with the pixels round it that its own depend on, so that nobody
-	// can tell where tiles were.
+	// upscaleFactor is the factor for width and height.
+	upscaleFactor = 4
+	// tileSide is the side of the tiles in which a picture is enlarged. Each tile is computed with all
+	// surrounding pixels that it depends on, so that tile borders are invisible.
 	tileSide = 128
-	// mostPixels is how many pixels can be enlarged. The result takes 64 bytes
-	// for each, and half as much is needed on the way where it is transparent.
-	mostPixels = 1 << 23
+	// maxPixels is the largest number of pixels that can be enlarged. The result needs 64 bytes for
+	// each, and a transparent picture half as much again meanwhile.
+	maxPixels = 1 << 23
 )
 
-func openUpscaler(s *store, k kernel.Kernel) upscaler {
+func openUpscaler(s *tensorStore, k kernel.Kernel) upscaler {
 	c := s.index.Config
 	u := upscaler{channels: c.Channels}
 	in := 3
 	for i := range c.Layers + 1 {
 		u.convs = append(u.convs, openConvolution(s, k, fmt.Sprintf("convs.%d", i), in, c.Channels))
-		u.slopes = append(u.slopes, s.half(fmt.Sprintf("slopes.%d", i), c.Channels))
+		u.slopes = append(u.slopes, s.readHalf(fmt.Sprintf("slopes.%d", i), c.Channels))
 		in = c.Channels
 	}
-	u.convs = append(u.convs, openConvolution(s, k, fmt.Sprintf("convs.%d", c.Layers+1), in, 3*scale*scale))
+	u.convs = append(u.convs, openConvolution(s, k, fmt.Sprintf("convs.%d", c.Layers+1), in, 3*upscaleFactor*upscaleFactor))
 	return u
 }
 
-// halo is how many pixels round a tile its result depends on.
-func (u *upscaler) halo() int { return len(u.convs) }
+// haloWidth is the number of pixels around a tile that its result depends on.
+func (u *upscaler) haloWidth() int { return len(u.convs) }
 
-func (u *upscaler) lay(a *arena) {
-	side := tileSide + 2*u.halo()
-	a.lay(&u.work.colours, side*side*3)
-	a.lay(&u.work.a, side*side*u.channels)
-	a.lay(&u.work.b, side*side*u.channels)
+func (u *upscaler) reserveMemory(a *arena) {
+	side := tileSide + 2*u.haloWidth()
+	a.reserveSlice(&u.work.colours, side*side*3)
+	a.reserveSlice(&u.work.a, side*side*u.channels)
+	a.reserveSlice(&u.work.b, side*side*u.channels)
 }
 
-// Enlarge makes a picture four times as wide and high. tell gets the share
-// done. Colours go through the network, also where the picture is transparent,
-// where they are carried on from what is visible; how opaque it is comes from
-// a cubic curve.
-func (m *Model) Enlarge(ctx context.Context, p *image.NRGBA, tell func(share float64)) (*image.NRGBA, error) {
-	return m.enlarge(ctx, p, tileSide, tell)
+// EnlargePicture makes a picture four times as wide and high. report gets the completed share. The
+// network computes the colours, also of transparent pixels, whose colours are extended from
+// visible ones. The alpha channel is interpolated by a cubic curve.
+func (m *Model) EnlargePicture(ctx context.Context, p *image.NRGBA, report func(share float64)) (*image.NRGBA, error) {
+	return m.enlargeTiles(ctx, p, tileSide, report)
 }
 
-func (m *Model) enlarge(ctx context.Context, p *image.NRGBA, side int, tell func(share float64)) (*image.NRGBA, error) {
+func (m *Model) enlargeTiles(ctx context.Context, p *image.NRGBA, side int, report func(share float64)) (*image.NRGBA, error) {
 	width := p.Rect.Dx()
 	height := p.Rect.Dy()
-	if width < 1 || height < 1 || width > mostPixels/height {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("a picture of 1 to %d pixels can be enlarged", mostPixels)).On("picture")
+	if width < 1 || height < 1 || width > maxPixels/height {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("the picture must have 1 to %d pixels", maxPixels)).On("picture")
 	}
-	if err := m.enter(ctx); err != nil {
+	if err := m.acquireTurn(ctx); err != nil {
 		return nil, err
 	}
-	defer m.leave()
-	out := image.NewNRGBA(image.Rect(0, 0, width*scale, height*scale))
+	defer m.releaseTurn()
+	out := image.NewNRGBA(image.Rect(0, 0, width*upscaleFactor, height*upscaleFactor))
 	colours := p
 	opaque := p.Opaque()
 	if !opaque {
-		colours = fill(p)
+		colours = fillTransparent(p)
 	}
 	across := (width + side - 1) / side
 	down := (height + side - 1) / side
-	stages := len(m.up.convs) + 1
+	stages := len(m.upscaler.convs) + 1
 	for i := range across * down * stages {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		x := i / stages % across * side
 		y := i / stages / across * side
-		t := m.up.tile(colours, area{x, y, min(width, x+side), min(height, y+side)})
-		if err := m.crew.run(func() {
+		t := m.upscaler.newTile(colours, pixelArea{x, y, min(width, x+side), min(height, y+side)})
+		if err := m.pool.runTask(func() {
 			switch stage := i % stages; {
 			case stage == 0:
-				m.read(t)
-				m.layer(t, 0)
-			case stage < len(m.up.convs):
-				m.layer(t, stage)
+				m.readColours(t)
+				m.applyLayer(t, 0)
+			case stage < len(m.upscaler.convs):
+				m.applyLayer(t, stage)
 			default:
-				m.show(t, out)
+				m.writeColours(t, out)
 				if !opaque {
-					m.fade(p, t.own, out)
+					m.writeAlpha(p, t.own, out)
 				}
 			}
 		}); err != nil {
 			return nil, err
 		}
-		if tell != nil {
-			tell(float64(i+1) / float64(across*down*stages))
+		if report != nil {
+			report(float64(i+1) / float64(across*down*stages))
 		}
 	}
 	return out, nil
 }
 
-// tile is a part of a picture on its way through the layers. Each layer covers
-// a pixel less round it than the one before, as far as there is a picture;
-// beyond are zeros.
-type tile struct {
+// upscaleTile is a part of a picture on its way through the layers. Each layer covers one pixel
+// less around it than the one before, within the picture; beyond the picture are zeros.
+type upscaleTile struct {
 	picture   *image.NRGBA
-	own       area
-	left, top int // where memory begins in the picture
+	own       pixelArea
+	left, top int // position in the picture of the buffer's first pixel
 	halo      int
 	stride    int
 }
 
-func (u *upscaler) tile(p *image.NRGBA, own area) tile {
-	halo := u.halo()
-	return tile{p, own, own.x0 - halo, own.y0 - halo, halo, tileSide + 2*halo}
+func (u *upscaler) newTile(p *image.NRGBA, own pixelArea) upscaleTile {
+	halo := u.haloWidth()
+	return upscaleTile{p, own, own.x0 - halo, own.y0 - halo, halo, tileSide + 2*halo}
 }
 
-// within is the tile and some pixels round it, as it lies in memory.
-func (t tile) within(round int) area {
+// areaWithin returns the tile and some pixels around it, in coordinates of the buffer.
+func (t upscaleTile) areaWithin(round int) pixelArea {
 	width := t.picture.Rect.Dx()
 	height := t.picture.Rect.Dy()
-	return area{
+	return pixelArea{
 		max(0, t.own.x0-round) - t.left, max(0, t.own.y0-round) - t.top,
 		min(width, t.own.x1+round) - t.left, min(height, t.own.y1+round) - t.top,
 	}
 }
 
-// read makes numbers from 0 to 1 of colours.
-func (m *Model) read(t tile) {
-	colours := m.up.work.colours
+// readColours converts colours to numbers from 0 to 1.
+func (m *Model) readColours(t upscaleTile) {
+	colours := m.upscaler.work.colours
 	clear(colours)
-	in := t.within(t.halo)
+	in := t.areaWithin(t.halo)
 	for y := in.y0; y < in.y1; y++ {
 		row := t.picture.Pix[(y+t.top)*t.picture.Stride:]
 		to := colours[y*t.stride*3:]
@@ -155,45 +152,44 @@ func (m *Model) read(t tile) {
 	}
 }
 
-// layer computes convolution i. Layers go from one half of memory to the
-// other and back.
-func (m *Model) layer(t tile, i int) {
-	u := &m.up
+// applyLayer computes convolution i. Layers alternate between the two halves of memory.
+func (m *Model) applyLayer(t upscaleTile, i int) {
+	u := &m.upscaler
 	from := u.work.colours
 	width := 3
 	if i > 0 {
-		from = u.result(i - 1)
+		from = u.layerResult(i - 1)
 		width = u.channels
 	}
 	var finish func([]float32)
 	if i < len(u.slopes) {
-		finish = func(row []float32) { m.k.PReLU(row, u.slopes[i]) }
+		finish = func(row []float32) { m.k.ApplyPReLU(row, u.slopes[i]) }
 	}
-	m.convolve(&u.convs[i], from, width, u.result(i), u.channels, t.stride, t.within(len(u.convs)-1-i), finish)
+	m.applyConvolution(&u.convs[i], from, width, u.layerResult(i), u.channels, t.stride, t.areaWithin(len(u.convs)-1-i), finish)
 }
 
-func (u *upscaler) result(layer int) []float32 {
+func (u *upscaler) layerResult(layer int) []float32 {
 	if layer%2 == 0 {
 		return u.work.a
 	}
 	return u.work.b
 }
 
-// show adds what the last layer says to the colours there were, opaque.
-func (m *Model) show(t tile, out *image.NRGBA) {
-	u := &m.up
-	result := u.result(len(u.convs) - 1)
-	m.crew.each(t.own.y1-t.own.y0, func(_ *hand, i int) {
+// writeColours adds the last layer's output to the original colours, opaque.
+func (m *Model) writeColours(t upscaleTile, out *image.NRGBA) {
+	u := &m.upscaler
+	result := u.layerResult(len(u.convs) - 1)
+	m.pool.runParallel(t.own.y1-t.own.y0, func(_ *worker, i int) {
 		y := t.own.y0 + i
 		for x := t.own.x0; x < t.own.x1; x++ {
 			at := (y-t.top)*t.stride + x - t.left
 			base := u.work.colours[at*3:][:3]
-			detail := result[at*u.channels:][:3*scale*scale]
-			for dy := range scale {
-				row := out.Pix[(y*scale+dy)*out.Stride+x*scale*4:][:scale*4]
-				for dx := range scale {
+			detail := result[at*u.channels:][:3*upscaleFactor*upscaleFactor]
+			for dy := range upscaleFactor {
+				row := out.Pix[(y*upscaleFactor+dy)*out.Stride+x*upscaleFactor*4:][:upscaleFactor*4]
+				for dx := range upscaleFactor {
 					for c, v := range base {
-						row[dx*4+c] = level(v + detail[(c*scale+dy)*scale+dx])
+						row[dx*4+c] = toByte(v + detail[(c*upscaleFactor+dy)*upscaleFactor+dx])
 					}
 					row[dx*4+3] = math.MaxUint8
 				}
@@ -202,19 +198,19 @@ func (m *Model) show(t tile, out *image.NRGBA) {
 	})
 }
 
-// level makes eight bits of a number from 0 to 1.
-func level(v float32) uint8 {
+// toByte converts a number from 0 to 1 to eight bits.
+func toByte(v float32) uint8 {
 	return uint8(float32(min(max(v, 0), 1)*math.MaxUint8) + .5)
 }
 
-// fade makes an area of the result as opaque as a cubic curve (Catmull-Rom)
-// through the picture's pixels is.
-func (m *Model) fade(p *image.NRGBA, a area, out *image.NRGBA) {
-	var weights [scale][4]float32
+// writeAlpha interpolates the alpha of an area of the result with a cubic curve (Catmull-Rom)
+// through the picture's pixels.
+func (m *Model) writeAlpha(p *image.NRGBA, a pixelArea, out *image.NRGBA) {
+	var weights [upscaleFactor][4]float32
 	for i := range weights {
-		t := (float64(i)+.5)/scale - .5
+		t := (float64(i)+.5)/upscaleFactor - .5
 		if t < 0 {
-			t++ // from the pixel before
+			t++ // relative to the pixel before
 		}
 		weights[i] = [4]float32{
 			float32(-.5*t + t*t - .5*t*t*t), float32(1 - 2.5*t*t + 1.5*t*t*t), float32(.5*t + 2*t*t - 1.5*t*t*t), float32(-.5*t*t + .5*t*t*t),
@@ -222,20 +218,20 @@ func (m *Model) fade(p *image.NRGBA, a area, out *image.NRGBA) {
 	}
 	width := p.Rect.Dx()
 	height := p.Rect.Dy()
-	first := func(i int) int { // of the four pixels that i lies amid
-		if i%scale < scale/2 {
-			return i/scale - 2
+	first := func(i int) int { // first of the four pixels around i
+		if i%upscaleFactor < upscaleFactor/2 {
+			return i/upscaleFactor - 2
 		}
-		return i/scale - 1
+		return i/upscaleFactor - 1
 	}
-	m.crew.each((a.y1-a.y0)*scale, func(_ *hand, i int) {
-		y := a.y0*scale + i
-		for x := a.x0 * scale; x < a.x1*scale; x++ {
+	m.pool.runParallel((a.y1-a.y0)*upscaleFactor, func(_ *worker, i int) {
+		y := a.y0*upscaleFactor + i
+		for x := a.x0 * upscaleFactor; x < a.x1*upscaleFactor; x++ {
 			var sum float32
-			for j, wy := range weights[y%scale] {
+			for j, wy := range weights[y%upscaleFactor] {
 				row := p.Pix[min(max(first(y)+j, 0), height-1)*p.Stride:]
 				var across float32
-				for i, wx := range weights[x%scale] {
+				for i, wx := range weights[x%upscaleFactor] {
 					across += float32(wx * float32(row[min(max(first(x)+i, 0), width-1)*4+3]))
 				}
 				sum += float32(wy * across)
@@ -245,10 +241,9 @@ func (m *Model) fade(p *image.NRGBA, a area, out *image.NRGBA) {
 	})
 }
 
-// fill gives transparent pixels the colour of what is visible near them:
-// averages of ever larger squares, weighted by how opaque their pixels are,
-// until there is something.
-func fill(p *image.NRGBA) *image.NRGBA {
+// fillTransparent gives transparent pixels the colour of visible pixels nearby: averages of
+// increasingly large squares, weighted by alpha, until one is visible.
+func fillTransparent(p *image.NRGBA) *image.NRGBA {
 	type layer struct {
 		width, height int
 		v             []float32 // red, green and blue times alpha, and alpha
@@ -281,7 +276,7 @@ func fill(p *image.NRGBA) *image.NRGBA {
 		layers = append(layers, half)
 		l = half
 	}
-	// From coarse to fine, what a layer does not know comes from the one above.
+	// From coarse to fine, gaps of a layer are filled from the coarser one.
 	for i := len(layers) - 2; i >= 0; i-- {
 		l := layers[i]
 		above := layers[i+1]

@@ -38,11 +38,11 @@ func TestPartsOfPicturesAreEnlarged(t *testing.T) {
 		for y := range r.Dy() { // draw loses colours that are not seen
 			copy(own.Pix[y*own.Stride:][:own.Stride], part.Pix[y*part.Stride:])
 		}
-		want, err := m.Enlarge(t.Context(), own, nil)
+		want, err := m.EnlargePicture(t.Context(), own, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := m.Enlarge(t.Context(), part, nil)
+		got, err := m.EnlargePicture(t.Context(), part, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestPicturesWithoutPixelsOrWithTooManyAreRefused(t *testing.T) {
 		{}, image.Rect(0, 0, 0, 5), {Min: image.Pt(5, 5), Max: image.Pt(2, 2)}, image.Rect(0, 0, 1<<14, 1<<14),
 		image.Rect(0, 0, math.MaxInt32, math.MaxInt32), image.Rect(0, 0, 1, math.MaxInt), {Min: image.Pt(math.MinInt, 0), Max: image.Pt(math.MaxInt, 1)},
 	} {
-		p, err := m.Enlarge(t.Context(), &image.NRGBA{Rect: r, Stride: 4 * r.Dx()}, nil)
+		p, err := m.EnlargePicture(t.Context(), &image.NRGBA{Rect: r, Stride: 4 * r.Dx()}, nil)
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.Invalid || p != nil {
 			t.Errorf("%v: %v", r, err)
 		}
@@ -73,14 +73,14 @@ func TestEnlargingStops(t *testing.T) {
 	in := mixed(image.Rect(0, 0, 140, 9))
 	ctx, cancel := context.WithCancel(t.Context())
 	told := 0
-	p, err := m.Enlarge(ctx, in, func(float64) {
+	p, err := m.EnlargePicture(ctx, in, func(float64) {
 		told++
 		cancel()
 	})
 	if !errors.Is(err, context.Canceled) || p != nil || told != 1 {
 		t.Errorf("after %d stages: %v", told, err)
 	}
-	if _, err := m.Enlarge(t.Context(), in, nil); err != nil {
+	if _, err := m.EnlargePicture(t.Context(), in, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -91,7 +91,7 @@ func TestEarlierJobsLeaveNoTrace(t *testing.T) {
 	m := openModel(t, kernel.Best(), 2)
 	drawn := func(o Order) []byte {
 		t.Helper()
-		p, err := m.Draw(t.Context(), o, nil)
+		p, err := m.DrawPicture(t.Context(), o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestEarlierJobsLeaveNoTrace(t *testing.T) {
 	}
 	enlarged := func(p *image.NRGBA) []byte {
 		t.Helper()
-		p, err := m.Enlarge(t.Context(), p, nil)
+		p, err := m.EnlargePicture(t.Context(), p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestEarlierJobsLeaveNoTrace(t *testing.T) {
 	orders := []Order{
 		{Prompt: "cat", Steps: 1},
 		{Prompt: "two red apples on a table in the snow under the moon", Steps: 1, Guidance: 100},
-		{Steps: 2, Start: mixed(image.Rect(3, 4, 3+m.Side(), 4+m.Side())), Strength: .3},
+		{Steps: 2, Start: mixed(image.Rect(3, 4, 3+m.PictureSide(), 4+m.PictureSide())), Strength: .3},
 	}
 	pictures := []*image.NRGBA{mixed(image.Rect(0, 0, 33, 140)), mixed(image.Rect(0, 0, 1, 1))}
 	var first [][]byte
@@ -139,10 +139,10 @@ func TestEarlierJobsLeaveNoTrace(t *testing.T) {
 func TestSmallestAndLargestOrders(t *testing.T) {
 	t.Parallel()
 	m := openModel(t, kernel.Best(), 2)
-	start := mixed(image.Rect(0, 0, m.Side(), m.Side()))
+	start := mixed(image.Rect(0, 0, m.PictureSide(), m.PictureSide()))
 	for _, strength := range []float32{0, math.SmallestNonzeroFloat32, 1e-7, 2e-6, 1e-3, 1} {
 		told := 0
-		p, err := m.Draw(t.Context(), Order{Steps: 1, Start: start, Strength: strength}, func(done, of int, _ *image.NRGBA) error {
+		p, err := m.DrawPicture(t.Context(), Order{Steps: 1, Start: start, Strength: strength}, func(done, of int, _ *image.NRGBA) error {
 			told++
 			if done != told || done > of {
 				t.Errorf("strength %g: told %d of %d", strength, done, of)
@@ -166,7 +166,7 @@ func TestSmallestAndLargestOrders(t *testing.T) {
 		{}, {Steps: -1}, {Steps: 17}, {Steps: 1, Guidance: float32(math.NaN())}, {Steps: 1, Guidance: float32(math.Inf(1))},
 		{Steps: 1, Start: start, Strength: float32(math.NaN())}, {Steps: 1, Start: start, Strength: -1}, {Steps: 1, Start: new(image.NRGBA)},
 	} {
-		if _, err := m.Draw(t.Context(), o, nil); err == nil {
+		if _, err := m.DrawPicture(t.Context(), o, nil); err == nil {
 			t.Errorf("%+v was taken", fmt.Sprint(o.Steps, o.Guidance, o.Strength))
 		}
 	}

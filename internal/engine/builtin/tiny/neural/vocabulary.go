@@ -12,26 +12,25 @@ import (
 
 // vocabulary is the words that the model has a number for.
 //
-// The first of them were in captions and have an embedding that was learned;
-// the others have a word vector only, from texts, so the model has an idea of
-// what they are near to. Both count as known. What is in neither is unknown:
-// all such words look the same to the model.
+// The first of them were in captions and have a learned embedding. The others have only a word
+// vector from texts, so the model knows words of similar meaning. Both count as known. All other
+// words are unknown and look the same to the model.
 type vocabulary struct {
 	numbers map[string]int
-	learned int    // numbers from here on have a word vector only
-	vectors string // int8, vectorSize a row
+	learned int    // numbers from here on have only a word vector
+	vectors string // int8, vectorSize per row
 	norm    float64
 }
 
 const (
-	nothing, unknown = 0, 1 // the rows before the words
-	vectorSize       = 100
+	noWord, unknownWord = 0, 1 // rows before the first word
+	vectorSize          = 100
 )
 
 func openWords(list, vectors string, learned int, norm float64) (vocabulary, error) {
 	words := strings.Split(strings.TrimSuffix(list, "\n"), "\n")
 	if len(vectors) != (len(words)+2)*vectorSize {
-		return vocabulary{}, errors.New("weights: words.txt and words.bin do not belong together")
+		return vocabulary{}, errors.New("weights: words.txt and words.bin do not match")
 	}
 	v := vocabulary{make(map[string]int, len(words)), learned, vectors, norm}
 	for i, w := range words {
@@ -40,9 +39,8 @@ func openWords(list, vectors string, learned int, norm float64) (vocabulary, err
 	return v, nil
 }
 
-// vector writes the vector of a word, which has the same length for all words
-// that have one.
-func (v vocabulary) vector(dst []float32, number int) {
+// writeVector writes the vector of a word. All vectors have the same length.
+func (v vocabulary) writeVector(dst []float32, number int) {
 	row := v.vectors[number*vectorSize : (number+1)*vectorSize]
 	var sum float64
 	for i := range len(row) {
@@ -58,8 +56,8 @@ func (v vocabulary) vector(dst []float32, number int) {
 	}
 }
 
-// number finds a word, or what it may be the plural of.
-func (v vocabulary) number(w string) (int, bool) {
+// numberOf finds a word, or the word that it may be the plural of.
+func (v vocabulary) numberOf(w string) (int, bool) {
 	if n, ok := v.numbers[w]; ok {
 		return n, true
 	}
@@ -70,22 +68,22 @@ func (v vocabulary) number(w string) (int, bool) {
 			}
 		}
 	}
-	return unknown, false
+	return unknownWord, false
 }
 
-// words cuts a prompt up as captions were: runs of letters and digits, in
-// lower case, without marks. A hyphen or an apostrophe parts words, unless the
-// parts are unknown and known as one ("e-mail").
-func (v vocabulary) words(prompt string) []string {
+// splitWords splits a prompt in the same way as the captions: runs of letters and digits, in lower
+// case, without diacritics. A hyphen or an apostrophe separates words, unless the parts are
+// unknown and the whole is known ("e-mail").
+func (v vocabulary) splitWords(prompt string) []string {
 	var all []string
-	for _, group := range strings.FieldsFunc(simple(prompt), func(r rune) bool { return !letter(r) && r != '-' && r != '\'' }) {
-		parts := strings.FieldsFunc(group, func(r rune) bool { return !letter(r) })
+	for _, group := range strings.FieldsFunc(simplifyText(prompt), func(r rune) bool { return !isLetter(r) && r != '-' && r != '\'' }) {
+		parts := strings.FieldsFunc(group, func(r rune) bool { return !isLetter(r) })
 		switch {
 		case len(parts) > 1 && parts[len(parts)-1] == "s" && strings.HasSuffix(group, "'s"):
-			parts = parts[:len(parts)-1] // a possessive says nothing
+			parts = parts[:len(parts)-1] // a possessive s is dropped
 		case len(parts) > 1:
 			whole := strings.Join(parts, "")
-			if _, ok := v.numbers[whole]; ok && !v.all(parts) {
+			if _, ok := v.numbers[whole]; ok && !v.hasAll(parts) {
 				parts = []string{whole}
 			}
 		}
@@ -94,23 +92,23 @@ func (v vocabulary) words(prompt string) []string {
 	return all
 }
 
-func (v vocabulary) all(words []string) bool {
+func (v vocabulary) hasAll(words []string) bool {
 	for _, w := range words {
-		if _, ok := v.number(w); !ok {
+		if _, ok := v.numberOf(w); !ok {
 			return false
 		}
 	}
 	return true
 }
 
-// letter counts the vowel signs that stand beside letters, which are no marks to
-// take off: without them words of India would fall apart.
-func letter(r rune) bool {
+// isLetter also counts vowel signs that stand beside letters. They are no diacritics: without
+// them, words of Indian languages would fall apart.
+func isLetter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mc, r)
 }
 
-// simple lowers a text and takes marks off its letters.
-func simple(s string) string {
+// simplifyText converts a text to lower case and removes diacritics.
+func simplifyText(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.Is(unicode.Mn, r):
@@ -124,24 +122,24 @@ func simple(s string) string {
 	}, norm.NFKD.String(s))
 }
 
-// encode gives the numbers of the first words of a prompt and fills up with
-// nothing.
-func (v vocabulary) encode(prompt string, tokens []int) {
+// encodeWords writes the numbers of the first words of a prompt and pads with noWord.
+func (v vocabulary) encodeWords(prompt string, tokens []int) {
 	clear(tokens)
-	for i, w := range v.words(prompt) {
+	for i, w := range v.splitWords(prompt) {
 		if i == len(tokens) {
 			return
 		}
-		tokens[i], _ = v.number(w)
+		tokens[i], _ = v.numberOf(w)
 	}
 }
 
-// unknown gives the words of a prompt that have no number, each once.
-func (v vocabulary) unknown(prompt string) (unknown []string, words int) {
+// unknownWords returns the words of a prompt without a number, each once, and the total number of
+// words.
+func (v vocabulary) unknownWords(prompt string) (unknown []string, words int) {
 	seen := map[string]bool{}
-	all := v.words(prompt)
+	all := v.splitWords(prompt)
 	for _, w := range all {
-		if _, ok := v.number(w); !ok && !seen[w] {
+		if _, ok := v.numberOf(w); !ok && !seen[w] {
 			seen[w] = true
 			unknown = append(unknown, w)
 		}
@@ -149,22 +147,21 @@ func (v vocabulary) unknown(prompt string) (unknown []string, words int) {
 	return unknown, len(all)
 }
 
-// guessed gives the words of a prompt that have a word vector only, each once,
-// but for the plurals of words that were learned: pictures of several things had
-// those in their captions.
-func (v vocabulary) guessed(prompt string) (guessed []string) {
-	for _, w := range v.words(prompt) {
-		if n, _ := v.number(w); n >= v.learned && !v.severalOfLearned(w) && !slices.Contains(guessed, w) {
+// guessedWords returns the words of a prompt that have only a word vector, each once, except
+// plurals of learned words: captions of pictures with several things contained the singular.
+func (v vocabulary) guessedWords(prompt string) (guessed []string) {
+	for _, w := range v.splitWords(prompt) {
+		if n, _ := v.numberOf(w); n >= v.learned && !v.isPluralOfLearned(w) && !slices.Contains(guessed, w) {
 			guessed = append(guessed, w)
 		}
 	}
 	return guessed
 }
 
-func (v vocabulary) severalOfLearned(w string) bool {
+func (v vocabulary) isPluralOfLearned(w string) bool {
 	for _, plural := range [][2]string{{"s", ""}, {"es", ""}, {"ies", "y"}, {"ves", "f"}, {"ves", "fe"}} {
 		if stem, ok := strings.CutSuffix(w, plural[0]); ok {
-			if n := v.numbers[stem+plural[1]]; n > unknown && n < v.learned {
+			if n := v.numbers[stem+plural[1]]; n > unknownWord && n < v.learned {
 				return true
 			}
 		}

@@ -10,17 +10,15 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// A crew is threads that compute together. The first of them leads: it runs
-// what the model is asked for, and hands out the parts of it that can be done
-// at the same time. Between two such parts there are microseconds, so whoever
-// waits looks again and again for a short while before it lies down.
+// workerPool is a set of threads that compute together. The first of them leads: it runs a task of
+// the model and distributes its parallel parts. Two such parts are only microseconds apart, so a
+// waiting worker spins for a short while before it sleeps.
 //
-// Each thread is the crew's own and asks the system to come after others, so
-// that requests are answered while it draws. Go's scheduler knows nothing of
-// that and would let goroutines wait for a turn behind the crew; so it gets as
-// many more turns to give as the crew takes.
-type crew struct {
-	hands   []*hand
+// Each worker has its own thread with low priority, so that requests are served while it draws.
+// Go's scheduler does not know this and would make goroutines wait behind the workers, so
+// GOMAXPROCS is raised by the number of workers.
+type workerPool struct {
+	workers []*worker
 	tasks   chan func()
 	current atomic.Pointer[phase]
 	closed  atomic.Bool
@@ -28,31 +26,31 @@ type crew struct {
 	failure atomic.Pointer[error]
 }
 
-// A hand is one thread and the memory it works in.
-type hand struct {
-	room []float32 // a panel of weights
-	tile []float32 // rows of a product that are used at once
-	rows []float32 // attention
-	down atomic.Bool
-	wake chan struct{}
+// worker is one thread and its memory.
+type worker struct {
+	scratch []float32 // for a panel of weights
+	tile    []float32 // for rows of a product
+	rows    []float32 // for attention
+	asleep  atomic.Bool
+	wake    chan struct{}
 }
 
-// A phase is n parts of work that anybody may take. It is over when all are
-// done; a hand that comes late finds nothing to take, and nobody waits for it.
+// phase is n parts of work that any worker may do. It is over when all are done; a worker that
+// comes late finds no part and need not be waited for.
 type phase struct {
-	work    func(h *hand, i int)
+	work    func(h *worker, i int)
 	n       int64
 	next    atomic.Int64
 	done    atomic.Int64
 	waiting atomic.Bool
 }
 
-// looks is how often somebody who waits looks before lying down: some tens of
-// microseconds in all.
-const looks, pause = 100, 8
+// spinCount is the number of checks before a waiting worker sleeps: some tens of microseconds in
+// total.
+const spinCount, spinPause = 100, 8
 
-func newCrew(hands []*hand) *crew {
-	c := &crew{hands: hands, tasks: make(chan func())}
+func newWorkerPool(hands []*worker) *workerPool {
+	c := &workerPool{workers: hands, tasks: make(chan func())}
 	c.current.Store(&phase{})
 	lowpriority.AddTurns(len(hands))
 	for i, h := range hands {
@@ -67,19 +65,19 @@ func newCrew(hands []*hand) *crew {
 				}
 				return
 			}
-			c.follow(h)
+			c.workLoop(h)
 		}()
 	}
 	return c
 }
 
-// run has the leader do a task and waits for its end.
-func (c *crew) run(task func()) error {
+// runTask has the leading worker run a task and waits for its end.
+func (c *workerPool) runTask(task func()) error {
 	done := make(chan error, 1)
 	c.tasks <- func() {
 		c.failure.Store(nil)
 		func() {
-			defer c.catch()
+			defer c.recoverPanic()
 			task()
 		}()
 		if err := c.failure.Load(); err != nil {
@@ -91,106 +89,106 @@ func (c *crew) run(task func()) error {
 	return <-done
 }
 
-// catch keeps a panic from ending the program; the task fails instead.
-func (c *crew) catch() {
+// recoverPanic keeps a panic from ending the program; the task fails instead.
+func (c *workerPool) recoverPanic() {
 	if p := recover(); p != nil {
 		err := fmt.Errorf("computing: %v\n%s", p, debug.Stack())
 		c.failure.CompareAndSwap(nil, &err)
 	}
 }
 
-// each does n parts of work on all hands and returns when they are done. Only
-// the leader calls it.
-func (c *crew) each(n int, work func(h *hand, i int)) {
-	if len(c.hands) == 1 || n == 1 {
+// runParallel does n parts of work on all workers and returns when they are done. Only the leading
+// worker calls it.
+func (c *workerPool) runParallel(n int, work func(h *worker, i int)) {
+	if len(c.workers) == 1 || n == 1 {
 		for i := range n {
-			work(c.hands[0], i)
+			work(c.workers[0], i)
 		}
 		return
 	}
 	p := &phase{work: work, n: int64(n)}
 	c.current.Store(p)
-	for _, h := range c.hands[1:] {
-		h.rouse()
+	for _, h := range c.workers[1:] {
+		h.wakeUp()
 	}
-	c.take(c.hands[0], p)
+	c.doParts(c.workers[0], p)
 	for look := 0; p.done.Load() < p.n; look++ {
-		if look < looks {
-			kernel.Relax(pause)
+		if look < spinCount {
+			kernel.Relax(spinPause)
 			continue
 		}
 		p.waiting.Store(true)
 		if p.done.Load() < p.n {
-			<-c.hands[0].wake
+			<-c.workers[0].wake
 		} else if !p.waiting.CompareAndSwap(true, false) {
-			<-c.hands[0].wake // the last one has seen that somebody waits
+			<-c.workers[0].wake // the worker of the last part wakes the leader
 		}
 		break
 	}
-	p.work = nil // hands that lie down keep the phase, but must not keep pictures
+	p.work = nil // sleeping workers keep the phase, which must not keep pictures alive
 }
 
-// take does parts of a phase as long as there are any.
-func (c *crew) take(h *hand, p *phase) {
+// doParts does parts of a phase until there are none left.
+func (c *workerPool) doParts(h *worker, p *phase) {
 	for {
 		i := p.next.Add(1) - 1
 		if i >= p.n {
 			return
 		}
-		c.part(h, p, int(i))
+		c.doPart(h, p, int(i))
 	}
 }
 
-func (c *crew) part(h *hand, p *phase, i int) {
+func (c *workerPool) doPart(h *worker, p *phase, i int) {
 	defer func() {
 		if p.done.Add(1) == p.n && p.waiting.CompareAndSwap(true, false) {
-			c.hands[0].wake <- struct{}{}
+			c.workers[0].wake <- struct{}{}
 		}
 	}()
-	defer c.catch()
+	defer c.recoverPanic()
 	p.work(h, i)
 }
 
-// follow is the life of every hand but the first.
-func (c *crew) follow(h *hand) {
+// workLoop is the main loop of every worker but the first.
+func (c *workerPool) workLoop(h *worker) {
 	var seen *phase
 	for look := 0; ; look++ {
 		if p := c.current.Load(); p != seen {
 			seen = p
 			look = 0
-			c.take(h, p)
+			c.doParts(h, p)
 			continue
 		}
 		if c.closed.Load() {
 			return
 		}
-		if look < looks {
-			kernel.Relax(pause)
+		if look < spinCount {
+			kernel.Relax(spinPause)
 			continue
 		}
 		look = 0
-		h.down.Store(true)
-		if (c.current.Load() != seen || c.closed.Load()) && h.down.CompareAndSwap(true, false) {
+		h.asleep.Store(true)
+		if (c.current.Load() != seen || c.closed.Load()) && h.asleep.CompareAndSwap(true, false) {
 			continue
 		}
 		<-h.wake
 	}
 }
 
-// rouse wakes a hand that has lain down.
-func (h *hand) rouse() {
-	if h.down.CompareAndSwap(true, false) {
+// wakeUp wakes a sleeping worker.
+func (h *worker) wakeUp() {
+	if h.asleep.CompareAndSwap(true, false) {
 		h.wake <- struct{}{}
 	}
 }
 
-// end sends everybody home. No task may be running.
-func (c *crew) end() {
+// stopWorkers ends all workers. No task may be running.
+func (c *workerPool) stopWorkers() {
 	c.closed.Store(true)
 	close(c.tasks)
-	for _, h := range c.hands[1:] {
-		h.rouse()
+	for _, h := range c.workers[1:] {
+		h.wakeUp()
 	}
 	c.ended.Wait()
-	lowpriority.AddTurns(-len(c.hands))
+	lowpriority.AddTurns(-len(c.workers))
 }

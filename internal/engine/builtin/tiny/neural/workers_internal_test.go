@@ -19,7 +19,7 @@ func TestPicturesAreLetGo(t *testing.T) {
 	gone := make(chan string, 2)
 	func() {
 		in := image.NewNRGBA(image.Rect(0, 0, 9, 5))
-		out, err := m.Enlarge(t.Context(), in, nil)
+		out, err := m.EnlargePicture(t.Context(), in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,16 +40,16 @@ func TestCrewsComeAndGo(t *testing.T) {
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(i), 1))
 			for range 30 {
-				hands := make([]*hand, 1+rng.IntN(4))
+				hands := make([]*worker, 1+rng.IntN(4))
 				for i := range hands {
-					hands[i] = new(hand)
+					hands[i] = new(worker)
 				}
-				c := newCrew(hands)
+				c := newWorkerPool(hands)
 				for range rng.IntN(30) {
 					sum, bad := make([]int, rng.IntN(40)), rng.IntN(60)
-					err := c.run(func() {
+					err := c.runTask(func() {
 						for range 3 {
-							c.each(len(sum), func(_ *hand, i int) {
+							c.runParallel(len(sum), func(_ *worker, i int) {
 								sum[i]++
 								if i == bad {
 									panic("fault")
@@ -66,7 +66,7 @@ func TestCrewsComeAndGo(t *testing.T) {
 						}
 					}
 				}
-				c.end()
+				c.stopWorkers()
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func TestClosingWhileDrawing(t *testing.T) {
 	m := openModel(t, kernel.Best(), 2)
 	o := Order{Prompt: "cat", Steps: 2}
 	var all sync.WaitGroup
-	_, err := m.Draw(t.Context(), o, func(done, _ int, _ *image.NRGBA) error {
+	_, err := m.DrawPicture(t.Context(), o, func(done, _ int, _ *image.NRGBA) error {
 		if done == 1 {
 			for range 3 {
 				all.Go(m.Close)
@@ -91,10 +91,10 @@ func TestClosingWhileDrawing(t *testing.T) {
 		t.Error(err)
 	}
 	all.Wait()
-	if _, err := m.Draw(t.Context(), o, nil); err == nil {
+	if _, err := m.DrawPicture(t.Context(), o, nil); err == nil {
 		t.Error("a closed model draws")
 	}
-	if _, err := m.Enlarge(t.Context(), image.NewNRGBA(image.Rect(0, 0, 4, 4)), nil); err == nil {
+	if _, err := m.EnlargePicture(t.Context(), image.NewNRGBA(image.Rect(0, 0, 4, 4)), nil); err == nil {
 		t.Error("a closed model enlarges")
 	}
 }
