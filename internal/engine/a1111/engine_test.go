@@ -166,7 +166,7 @@ func TestComplaints(t *testing.T) {
 		{422, `{"detail":[{"loc":["body","steps"],"msg":"value is not a valid integer","type":"type_error.integer"}]}`, false, "steps: value is not a valid integer"},
 		{401, `{"error":"HTTPException","detail":"Incorrect username or password","body":"","errors":""}`, false, "set up"},
 		{502, `<html>a proxy`, true, "busy"},
-		{500, `<html>a proxy at https://inner.example/x`, false, "did not take the request."},
+		{500, `<html>a proxy at https://inner.example/x`, false, "refused the request."},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(tt.status)

@@ -29,7 +29,7 @@ func begin(t *testing.T, o a1111test.Options) world {
 	o.User, o.Password = user, password
 	s := a1111test.Start(t, o)
 	c := client(t, s.URL, user+":"+password)
-	return world{s, a1111.New(c, a1111.Options{Poll: 5 * time.Millisecond, MaxAnswer: 8 << 20}), c}
+	return world{s, a1111.New(c, a1111.Options{PollInterval: 5 * time.Millisecond, MaxResponse: 8 << 20}), c}
 }
 
 func client(t *testing.T, url, credentials string) *backend.Client {

@@ -10,56 +10,55 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// maxInline bounds a picture, which has to travel inside of JSON.
-const maxInline = 48 << 20
+// maxInlineBytes limits a picture, which is embedded in JSON.
+const maxInlineBytes = 48 << 20
 
-// maxBatch is how many pictures are made at the same time: more want more
-// memory than most cards have. What goes beyond is made one batch after another.
+// maxBatch is the number of pictures per batch: more need more memory than most graphics cards
+// have. Further pictures are made in further batches.
 const maxBatch = 4
 
-// names are the parameters for fields that are called otherwise here. A
-// manifest's rename comes before them.
-var names = map[string]map[string]string{
+// parameterNames map fields to parameters of other names. A manifest's rename has precedence.
+var parameterNames = map[string]map[string]string{
 	"txt2img": {"cfg": "cfg_scale", "sampler": "sampler_name", "denoise": "denoising_strength", "size.width": "width", "size.height": "height"},
 	"img2img": {"cfg": "cfg_scale", "sampler": "sampler_name", "denoise": "denoising_strength", "size.width": "width", "size.height": "height", "picture": "init_images", "pictures": "init_images"},
 	"upscale": {"factor": "upscaling_resize", "upscaler": "upscaler_1", "picture": "image", "size.width": "upscaling_resize_w", "size.height": "upscaling_resize_h"},
 }
 
-// lists are the parameters that take several pictures.
-var lists = map[string]bool{"init_images": true}
+// listParameters take several pictures.
+var listParameters = map[string]bool{"init_images": true}
 
-// name gives the parameter for a field, false for none.
-func (t *task) name(key string) (string, bool) {
+// parameterFor returns the parameter for a field. It returns false if there is none.
+func (t *task) parameterFor(key string) (string, bool) {
 	to, ok := t.Rename[key]
 	if !ok {
-		if to, ok = names[t.Call][key]; !ok {
+		if to, ok = parameterNames[t.Call][key]; !ok {
 			to = key
 		}
 	}
 	return to, to != "-" && to != ""
 }
 
-// body gives what is sent.
-func (t *task) body(ctx context.Context) (map[string]any, error) {
+// requestBody returns the body of the request.
+func (t *task) requestBody(ctx context.Context) (map[string]any, error) {
 	all := map[string]any{}
 	for key, v := range t.Values {
 		if key == "seed" && t.Rename[key] == "" {
-			continue // Job.Seed tells it
+			continue // Job.Seed has it
 		}
 		if sides, ok := v.(map[string]any); ok {
 			for side, n := range sides {
-				if to, ok := t.name(key + "." + side); ok {
+				if to, ok := t.parameterFor(key + "." + side); ok {
 					all[to] = n
 				}
 			}
 			continue
 		}
-		// What a person left empty is the server's to choose.
-		if to, ok := t.name(key); ok && v != "" {
+		// The server chooses values that a person left empty.
+		if to, ok := t.parameterFor(key); ok && v != "" {
 			all[to] = v
 		}
 	}
-	if err := t.files(ctx, all); err != nil {
+	if err := t.addFiles(ctx, all); err != nil {
 		return nil, err
 	}
 	settings := map[string]any{}
@@ -69,8 +68,8 @@ func (t *task) body(ctx context.Context) (map[string]any, error) {
 		all["save_images"] = false
 		if t.Checkpoint != "" {
 			settings["sd_model_checkpoint"] = t.Checkpoint
-			// To go back to the model that was loaded before takes longer than
-			// many pictures, and every tool names its own.
+			// Restoring the previous model takes longer than drawing many pictures,
+			// and every tool names its own model.
 			all["override_settings_restore_afterwards"] = false
 		}
 	}
@@ -82,18 +81,18 @@ func (t *task) body(ctx context.Context) (map[string]any, error) {
 		all["override_settings"] = settings
 	}
 	if t.Call != "upscale" {
-		t.batches(all)
+		t.setBatches(all)
 	}
 	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 	return all, nil
 }
 
-// batches asks for as many pictures as are wanted, or a few more where they
-// make no even batches. A manifest may have its own size of a batch.
-func (t *task) batches(all map[string]any) {
+// setBatches requests as many pictures as necessary, or a few more where batches do not divide
+// evenly. A manifest may set its own batch size.
+func (t *task) setBatches(all map[string]any) {
 	rounds := (t.NumResults + maxBatch - 1) / maxBatch
 	batch := (t.NumResults + rounds - 1) / rounds
-	if n, ok := whole(t.Fixed["batch_size"]); ok && n > 0 {
+	if n, ok := wholeNumber(t.Fixed["batch_size"]); ok && n > 0 {
 		batch = n
 		rounds = (t.NumResults + n - 1) / n
 	}
@@ -101,7 +100,7 @@ func (t *task) batches(all map[string]any) {
 	all["n_iter"] = rounds
 }
 
-func whole(v any) (int, bool) {
+func wholeNumber(v any) (int, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
 		return 0, false
@@ -110,23 +109,23 @@ func whole(v any) (int, bool) {
 	return i, err == nil
 }
 
-// files puts the media inputs in, as data: URIs.
-func (t *task) files(ctx context.Context, all map[string]any) error {
+// addFiles adds the media inputs as data: URIs.
+func (t *task) addFiles(ctx context.Context, all map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(t.Files)) {
-		to, ok := t.name(key)
+		to, ok := t.parameterFor(key)
 		if !ok {
 			continue
 		}
 		var list []any
 		for _, f := range t.Files[key] {
-			uri, err := backend.DataURI(ctx, f, maxInline)
+			uri, err := backend.DataURI(ctx, f, maxInlineBytes)
 			if err != nil {
 				return err
 			}
 			list = append(list, uri)
 		}
 		switch {
-		case lists[to]:
+		case listParameters[to]:
 			before, _ := all[to].([]any)
 			all[to] = append(before, list...)
 		case len(list) > 0:

@@ -271,7 +271,7 @@ func TestImportProblems(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`: "the schema has no Input",
 		`{"components":{"schemas":{"Input":{"required":["key"],"properties":{"key":{"type":"string","format":"password"}}}}}}`: "key: it is a secret",
-		`<html>`: "not understood",
+		`<html>`: "invalid",
 	} {
 		s := httptest.NewServer(text(200, body))
 		t.Cleanup(s.Close)

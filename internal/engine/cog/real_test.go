@@ -65,8 +65,8 @@ func TestPictures(t *testing.T) {
 		code  engine.Code
 		words []string
 	}{
-		"fails":    {values{"fail": "out of colour at /srv/model.bin"}, engine.Failed, []string{"The model could not do it: RuntimeError: out of colour at …"}},
-		"too wide": {values{"width": int64(5000)}, engine.Failed, []string{"The model did not take the inputs: width: 5000 is greater than the maximum of 512"}},
+		"fails":    {values{"fail": "out of colour at /srv/model.bin"}, engine.Failed, []string{"The model failed: RuntimeError: out of colour at …"}},
+		"too wide": {values{"width": int64(5000)}, engine.Failed, []string{"The model refused the inputs: width: 5000 is greater than the maximum of 512"}},
 		"no style": {values{"style": "none"}, engine.Failed, []string{"style: ", "is not one of"}},
 		"nothing":  {values{"mode": "none"}, engine.Invalid, []string{"The tool made no result."}},
 	} {
@@ -123,7 +123,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("asked %d times for the file at its address, and the result differs: %v", asked.Load(), !bytes.Equal(got, inside))
 	}
 	files.Close()
-	contains(t, failure(t, there, with(f)).Message, "The model could not do it: Input validation error")
+	contains(t, failure(t, there, with(f)).Message, "The model failed: Input validation error")
 	if m := failure(t, there, with(f)).Message; strings.Contains(m, "127.0.0.1") || strings.Contains(m, "secret") {
 		t.Errorf("message = %q names a place", m)
 	}

@@ -92,8 +92,8 @@ func TestFilesAreUploaded(t *testing.T) {
 	r := start(t, comfyuitest.Options{})
 	j := reworking(t)
 	g := reworked()
-	g["12"] = node("LoadImage", dict{"image": "example.png"})
-	g["13"] = node("PreviewImage", dict{"images": link("12", 0)})
+	g["12"] = graphNode("LoadImage", dict{"image": "example.png"})
+	g["13"] = graphNode("PreviewImage", dict{"images": link("12", 0)})
 	j.With = with(t, g, dict{"picture": []string{"10.image", "12.image"}, "seed": []string{"3.seed"}})
 	j.NumResults = 2
 	out := r.results(t, j)
@@ -157,7 +157,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 	delete(g, "9")
 	j.With = with(t, g, bound)
-	if e := r.refusal(t, j); e.Message != "The tool's server did not take the request: Prompt has no outputs" {
+	if e := r.refusal(t, j); e.Message != "The tool's server refused the request: Prompt has no outputs" {
 		t.Errorf("message = %q", e.Message)
 	}
 	r.server.Change(func(f *comfyuitest.Faults) { f.Fail = "Allocation on device /dev/nvidia0 failed: out of memory" })

@@ -45,23 +45,23 @@ func (r rig) to(t *testing.T, url string) rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	r.client, r.Engine = c, comfyui.New(c, comfyui.Options{Poll: 100 * time.Millisecond})
+	r.client, r.Engine = c, comfyui.New(c, comfyui.Options{PollInterval: 100 * time.Millisecond})
 	return r
 }
 
 // portrait is a plain workflow from text to picture.
 func portrait() dict {
 	return dict{
-		"3": node("KSampler", dict{
+		"3": graphNode("KSampler", dict{
 			"seed": json.Number("18446744073709551615"), "steps": 4, "cfg": 7.5, "sampler_name": "euler", "scheduler": "normal", "denoise": 1,
 			"model": link("4", 0), "positive": link("6", 0), "negative": link("7", 0), "latent_image": link("5", 0),
 		}),
-		"4": node("CheckpointLoaderSimple", dict{"ckpt_name": "dreamscape_xl.safetensors"}),
-		"5": node("EmptyLatentImage", dict{"width": 64, "height": 48, "batch_size": 1}),
-		"6": node("CLIPTextEncode", dict{"text": "a lighthouse", "clip": link("4", 1)}),
-		"7": node("CLIPTextEncode", dict{"text": "blurry, text", "clip": link("4", 1)}),
-		"8": node("VAEDecode", dict{"samples": link("3", 0), "vae": link("4", 2)}),
-		"9": node("SaveImage", dict{"filename_prefix": "atelier/portrait", "images": link("8", 0)}),
+		"4": graphNode("CheckpointLoaderSimple", dict{"ckpt_name": "dreamscape_xl.safetensors"}),
+		"5": graphNode("EmptyLatentImage", dict{"width": 64, "height": 48, "batch_size": 1}),
+		"6": graphNode("CLIPTextEncode", dict{"text": "a lighthouse", "clip": link("4", 1)}),
+		"7": graphNode("CLIPTextEncode", dict{"text": "blurry, text", "clip": link("4", 1)}),
+		"8": graphNode("VAEDecode", dict{"samples": link("3", 0), "vae": link("4", 2)}),
+		"9": graphNode("SaveImage", dict{"filename_prefix": "atelier/portrait", "images": link("8", 0)}),
 	}
 }
 
@@ -69,14 +69,14 @@ func portrait() dict {
 func reworked() dict {
 	g := portrait()
 	delete(g, "5")
-	g["10"] = node("LoadImage", dict{"image": "example.png"})
-	g["11"] = node("VAEEncode", dict{"pixels": link("10", 0), "vae": link("4", 2)})
+	g["10"] = graphNode("LoadImage", dict{"image": "example.png"})
+	g["11"] = graphNode("VAEEncode", dict{"pixels": link("10", 0), "vae": link("4", 2)})
 	inputs(g, "3")["latent_image"] = link("11", 0)
 	inputs(g, "3")["denoise"] = 0.6
 	return g
 }
 
-func node(class string, in dict) dict { return dict{"class_type": class, "inputs": in} }
+func graphNode(class string, in dict) dict { return dict{"class_type": class, "inputs": in} }
 
 func link(id string, slot int) []any { return []any{id, slot} }
 

@@ -12,19 +12,19 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// prompts finds the texts that samplers are told to go towards or away from.
-func (d *draft) prompts() {
-	away := map[string]bool{} // encoders of texts; false where a sampler goes towards it
+// addPrompts adds fields for the positive and negative texts of samplers.
+func (d *manifestBuilder) addPrompts() {
+	away := map[string]bool{} // text encoders; true: used only as negative
 	for _, id := range d.order {
 		n := d.nodes[id]
 		for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
-			l, ok := linked(n.Inputs[name])
+			l, ok := asLink(n.Inputs[name])
 			switch {
 			case !ok:
-			case name == "positive", name == "conditioning" && !d.class(id).makes("CONDITIONING"):
-				d.follow(l, false, away, map[string]bool{})
+			case name == "positive", name == "conditioning" && !d.classOf(id).hasOutput("CONDITIONING"):
+				d.followConditioning(l, false, away, map[string]bool{})
 			case name == "negative":
-				d.follow(l, true, away, map[string]bool{})
+				d.followConditioning(l, true, away, map[string]bool{})
 			}
 		}
 	}
@@ -33,16 +33,16 @@ func (d *draft) prompts() {
 			if is, ok := away[id]; !ok || is != negative {
 				continue
 			}
-			places, text := d.texts(id)
+			places, text := d.textInputs(id)
 			if len(places) == 0 {
 				continue
 			}
 			if negative {
-				d.field("negative_prompt", text, places, func() manifestdraft.Field {
-					return manifestdraft.Field{Type: "NEG_PROMPT", Label: "Negative prompt", Default: unlessEmpty(text)}
+				d.addField("negative_prompt", text, places, func() manifestdraft.Field {
+					return manifestdraft.Field{Type: "NEG_PROMPT", Label: "Negative prompt", Default: nilIfEmpty(text)}
 				})
 			} else {
-				d.field("prompt", text, places, func() manifestdraft.Field {
+				d.addField("prompt", text, places, func() manifestdraft.Field {
 					return manifestdraft.Field{Type: "PROMPT", Label: "Prompt", Required: true}
 				})
 			}
@@ -50,22 +50,22 @@ func (d *draft) prompts() {
 	}
 }
 
-func unlessEmpty(text string) any {
+func nilIfEmpty(text string) any {
 	if text == "" {
 		return nil
 	}
 	return text
 }
 
-// follow goes back from a sampler to the encoders of its texts, through what
-// only changes them. A text that is gone towards somewhere counts as such:
-// workflows make an empty negative one of it.
-func (d *draft) follow(l link, negative bool, away, seen map[string]bool) {
-	if seen[l.from] || d.class(l.from).outputs(l.slot) != "CONDITIONING" {
+// followConditioning follows links from a sampler back to its text encoders, through nodes that
+// only change the conditioning. A text that is positive anywhere counts as positive, because
+// workflows often make an empty negative one of it.
+func (d *manifestBuilder) followConditioning(l link, negative bool, away, seen map[string]bool) {
+	if seen[l.from] || d.classOf(l.from).outputType(l.slot) != "CONDITIONING" {
 		return
 	}
 	seen[l.from] = true
-	if places, _ := d.texts(l.from); len(places) > 0 {
+	if places, _ := d.textInputs(l.from); len(places) > 0 {
 		if is, ok := away[l.from]; !ok || is {
 			away[l.from] = negative
 		}
@@ -73,27 +73,27 @@ func (d *draft) follow(l link, negative bool, away, seen map[string]bool) {
 	}
 	side := map[bool]string{false: "positive", true: "negative"}[negative]
 	inputs := d.nodes[l.from].Inputs
-	_, sided := linked(inputs[side])
+	_, sided := asLink(inputs[side])
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		if next, ok := linked(inputs[name]); ok && (!sided || name == side) {
-			d.follow(next, negative, away, seen)
+		if next, ok := asLink(inputs[name]); ok && (!sided || name == side) {
+			d.followConditioning(next, negative, away, seen)
 		}
 	}
 }
 
-// texts are the inputs of an encoder that hold its text, or those of a node
-// that only holds a text for it.
-func (d *draft) texts(id string) (places []string, text string) {
+// textInputs returns the inputs of an encoder that contain its text, or those of a node that only
+// holds a text for it.
+func (d *manifestBuilder) textInputs(id string) (places []string, text string) {
 	n := d.nodes[id]
 	for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
-		s := d.class(id).spec(name)
+		s := d.classOf(id).inputSpecOf(name)
 		if s.kind != "STRING" || !s.about.Multiline {
 			continue
 		}
 		at := id + "." + name
 		v := n.Inputs[name]
-		if l, ok := linked(v); ok {
-			if at, v = d.held(l); at == "" {
+		if l, ok := asLink(v); ok {
+			if at, v = d.textOf(l); at == "" {
 				continue
 			}
 		}
@@ -107,15 +107,15 @@ func (d *draft) texts(id string) (places []string, text string) {
 	return places, text
 }
 
-// held finds the one text that a node has which gives text.
-func (d *draft) held(l link) (place string, v any) {
-	if d.class(l.from).outputs(l.slot) != "STRING" {
+// textOf finds the only text input of a node that outputs text.
+func (d *manifestBuilder) textOf(l link) (place string, v any) {
+	if d.classOf(l.from).outputType(l.slot) != "STRING" {
 		return "", nil
 	}
 	inputs := d.nodes[l.from].Inputs
 	for name := range inputs {
-		if d.class(l.from).spec(name).kind != "STRING" || place != "" {
-			return "", nil // it does something with more than that
+		if d.classOf(l.from).inputSpecOf(name).kind != "STRING" || place != "" {
+			return "", nil // the node uses more than one text
 		}
 		place = l.from + "." + name
 		v = inputs[name]
@@ -123,13 +123,13 @@ func (d *draft) held(l link) (place string, v any) {
 	return place, v
 }
 
-// files are the inputs that name an uploaded file.
-func (d *draft) files() {
+// addFiles adds fields for inputs that name an uploaded file.
+func (d *manifestBuilder) addFiles() {
 	for _, id := range d.order {
 		n := d.nodes[id]
 		for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
 			_, isText := n.Inputs[name].(string)
-			s := d.class(id).spec(name)
+			s := d.classOf(id).inputSpecOf(name)
 			f := manifestdraft.Field{Required: true}
 			var base string
 			switch {
@@ -158,32 +158,32 @@ func (d *draft) files() {
 				"IMG": {"image/png", "image/jpeg", "image/webp"}, "VIDEO": {"video/mp4", "video/webm"},
 				"AUDIO": {"audio/flac", "audio/mpeg", "audio/wav", "audio/ogg"},
 			}[f.Type]
-			// Never one field for two nodes: the same example may stand in both.
-			d.field(base, id, []string{id + "." + name}, func() manifestdraft.Field { return f })
+			// Two nodes never share a field, even if both name the same example file.
+			d.addField(base, id, []string{id + "." + name}, func() manifestdraft.Field { return f })
 		}
 	}
 }
 
-// sizes are those of the empty pictures that samplers begin with.
-func (d *draft) sizes() {
-	d.each("INT", func(id, _ string, v any, s inputSpec) {
-		w, okW := float(v)
-		h, okH := float(d.nodes[id].Inputs["height"])
-		if !okW || !okH || !d.class(id).makes("LATENT") {
+// addSizes adds fields for the sizes of the empty pictures that samplers start with.
+func (d *manifestBuilder) addSizes() {
+	d.eachInput("INT", func(id, _ string, v any, s inputSpec) {
+		w, okW := floatOf(v)
+		h, okH := floatOf(d.nodes[id].Inputs["height"])
+		if !okW || !okH || !d.classOf(id).hasOutput("LATENT") {
 			return
 		}
-		const most = 2048 // servers allow what no card has the memory for
-		low, high, step := s.bounds()
-		lowH, highH, _ := d.class(id).spec("height").bounds()
-		least := max(or(low, 16), or(lowH, 16))
-		top := max(min(or(high, most), or(highH, most), most), w, h)
-		multiple := max(math.Trunc(or(step, 8)), 1)
+		const maxSide = 2048 // servers allow sizes that no graphics card has memory for
+		low, high, step := s.numberBounds()
+		lowH, highH, _ := d.classOf(id).inputSpecOf("height").numberBounds()
+		least := max(valueOr(low, 16), valueOr(lowH, 16))
+		top := max(min(valueOr(high, maxSide), valueOr(highH, maxSide), maxSide), w, h)
+		multiple := max(math.Trunc(valueOr(step, 8)), 1)
 		least = math.Ceil(least/multiple) * multiple
 		top = math.Floor(top/multiple) * multiple
 		fit := func(side float64) int {
 			return int(math.Floor(min(max(side, least), top)/multiple) * multiple)
 		}
-		d.field("size", fmt.Sprint(w, h), []string{id + ".width"}, func() manifestdraft.Field {
+		d.addField("size", fmt.Sprint(w, h), []string{id + ".width"}, func() manifestdraft.Field {
 			return manifestdraft.Field{
 				Type:       "WIDTH_HEIGHT",
 				Label:      "Size",
@@ -196,28 +196,28 @@ func (d *draft) sizes() {
 	}, "width")
 }
 
-// samplers are what sampling is tuned by, and the model.
-func (d *draft) samplers() {
-	d.choice("model", "Model", "MODEL_SINGLE_SELECT", "ckpt_name")
-	d.number("steps", "Steps", "STEPS", "INT", 150, "steps")
-	d.number("cfg", "Guidance", "CFG", "FLOAT", 30, "cfg")
-	d.number("denoise", "Strength", "SLIDER", "FLOAT", 1, "denoise")
-	d.choice("sampler", "Sampler", "SINGLE_SELECT", "sampler_name")
-	d.choice("scheduler", "Scheduler", "SINGLE_SELECT", "scheduler")
+// addSamplers adds fields for the settings of samplers and the model.
+func (d *manifestBuilder) addSamplers() {
+	d.addChoice("model", "Model", "MODEL_SINGLE_SELECT", "ckpt_name")
+	d.addNumber("steps", "Steps", "STEPS", "INT", 150, "steps")
+	d.addNumber("cfg", "Guidance", "CFG", "FLOAT", 30, "cfg")
+	d.addNumber("denoise", "Strength", "SLIDER", "FLOAT", 1, "denoise")
+	d.addChoice("sampler", "Sampler", "SINGLE_SELECT", "sampler_name")
+	d.addChoice("scheduler", "Scheduler", "SINGLE_SELECT", "scheduler")
 }
 
-// number makes a field of a number. most bounds it where the server's own limit
-// is higher, unless the workflow goes beyond.
-func (d *draft) number(base, label, fieldType, kind string, most float64, input string) {
-	d.each(kind, func(id, _ string, v any, s inputSpec) {
-		own, ok := float(v)
+// addNumber adds a field for a number. limit is its maximum where the server's own is higher,
+// unless the workflow has a higher value.
+func (d *manifestBuilder) addNumber(base, label, fieldType, kind string, limit float64, input string) {
+	d.eachInput(kind, func(id, _ string, v any, s inputSpec) {
+		own, ok := floatOf(v)
 		if !ok {
 			return
 		}
-		d.field(base, v, []string{id + "." + input}, func() manifestdraft.Field {
-			low, high, step := s.bounds()
-			least := or(low, 0)
-			top := max(min(or(high, most), most), min(own, or(high, own)), least)
+		d.addField(base, v, []string{id + "." + input}, func() manifestdraft.Field {
+			low, high, step := s.numberBounds()
+			least := valueOr(low, 0)
+			top := max(min(valueOr(high, limit), limit), min(own, valueOr(high, own)), least)
 			f := manifestdraft.Field{
 				Type:     fieldType,
 				Label:    label,
@@ -239,14 +239,14 @@ func (d *draft) number(base, label, fieldType, kind string, most float64, input 
 	}, input)
 }
 
-// choice makes a field of a list that the server offers, where there is
-// something to choose or the workflow's own value is not among it.
-func (d *draft) choice(base, label, fieldType, input string) {
-	d.each(combo, func(id, _ string, v any, s inputSpec) {
-		const most = 500
+// addChoice adds a field for a list that the server offers, if there is a choice or if the
+// workflow's own value is not in the list.
+func (d *manifestBuilder) addChoice(base, label, fieldType, input string) {
+	d.eachInput(combo, func(id, _ string, v any, s inputSpec) {
+		const maxSide = 500
 		var options []manifestdraft.Option
 		own := 0
-		for _, o := range s.options[:min(len(s.options), most)] {
+		for _, o := range s.options[:min(len(s.options), maxSide)] {
 			name, ok := o.(string)
 			if !ok || name == "" {
 				continue
@@ -258,12 +258,12 @@ func (d *draft) choice(base, label, fieldType, input string) {
 			if fieldType == "MODEL_SINGLE_SELECT" {
 				text = strings.TrimSuffix(name, path.Ext(name))
 			}
-			options = append(options, manifestdraft.Option{Text: short(line(text), 120), Value: name})
+			options = append(options, manifestdraft.Option{Text: truncateText(singleLine(text), 120), Value: name})
 		}
 		if len(options) == 0 || len(options) == 1 && options[0].Value == v {
 			return
 		}
-		d.field(base, v, []string{id + "." + input}, func() manifestdraft.Field {
+		d.addField(base, v, []string{id + "." + input}, func() manifestdraft.Field {
 			return manifestdraft.Field{
 				Type:     fieldType,
 				Label:    label,
@@ -275,8 +275,8 @@ func (d *draft) choice(base, label, fieldType, input string) {
 	}, input)
 }
 
-// line makes one line without control characters of a name.
-func line(text string) string {
+// singleLine returns a name as one line without control characters.
+func singleLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
@@ -285,9 +285,9 @@ func line(text string) string {
 	}, text)
 }
 
-// seeds are all one: they follow from the seed of the run.
-func (d *draft) seeds() {
-	d.each("INT", func(id, name string, _ any, _ inputSpec) {
+// addSeeds binds all seeds to the seed of the run.
+func (d *manifestBuilder) addSeeds() {
+	d.eachInput("INT", func(id, name string, _ any, _ inputSpec) {
 		if d.bind[keySeed] == nil {
 			d.fields = append(d.fields, manifestdraft.Field{Key: keySeed, Type: "SEED", Label: "Seed", Advanced: true})
 		}
@@ -295,15 +295,15 @@ func (d *draft) seeds() {
 	}, "seed", "noise_seed")
 }
 
-func or(v *float64, otherwise float64) float64 {
+func valueOr(v *float64, fallback float64) float64 {
 	if v == nil {
-		return otherwise
+		return fallback
 	}
 	return *v
 }
 
-// float gives a number of the workflow.
-func float(v any) (float64, bool) {
+// floatOf returns a number of the workflow.
+func floatOf(v any) (float64, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
 		return 0, false

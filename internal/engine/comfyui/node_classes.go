@@ -11,46 +11,46 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// class is what the server says about a kind of node.
-type class struct {
+// nodeClass is the server's description of a class of nodes.
+type nodeClass struct {
 	Input struct {
 		Required map[string]inputSpec `json:"required"`
 		Optional map[string]inputSpec `json:"optional"`
 	} `json:"input"`
-	Output []json.RawMessage `json:"output"` // a type each; a list is a choice
+	Output []json.RawMessage `json:"output"` // types; a list is a choice
 }
 
-// spec gives what an input takes, the zero one where it is not known.
-func (c class) spec(input string) inputSpec {
+// inputSpecOf returns the description of an input, the zero one if it is unknown.
+func (c nodeClass) inputSpecOf(input string) inputSpec {
 	if s, ok := c.Input.Required[input]; ok {
 		return s
 	}
 	return c.Input.Optional[input]
 }
 
-// makes tells whether an output of the node has this type.
-func (c class) makes(kind string) bool {
+// hasOutput reports whether the node has an output of this type.
+func (c nodeClass) hasOutput(kind string) bool {
 	for i := range c.Output {
-		if c.outputs(i) == kind {
+		if c.outputType(i) == kind {
 			return true
 		}
 	}
 	return false
 }
 
-func (c class) outputs(slot int) string {
+func (c nodeClass) outputType(slot int) string {
 	if slot < 0 || slot >= len(c.Output) {
 		return ""
 	}
 	var kind string
-	_ = json.Unmarshal(c.Output[slot], &kind) // a choice is no type that is asked for
+	_ = json.Unmarshal(c.Output[slot], &kind) // a choice is none of the types of interest
 	return kind
 }
 
-// inputSpec is what an input takes: [type, {…}], where the type of an older
-// choice is the list of its options.
+// inputSpec describes an input: [type, {…}], where the type of an older choice is the list of its
+// options.
 type inputSpec struct {
-	kind    string // INT, FLOAT, STRING, BOOLEAN, COMBO, or what links carry
+	kind    string // INT, FLOAT, STRING, BOOLEAN, COMBO, or a type of links
 	options []any
 	about   struct {
 		Options     []any        `json:"options"`
@@ -66,8 +66,8 @@ type inputSpec struct {
 
 const combo = "COMBO"
 
-// UnmarshalJSON takes what it knows: a custom node may say anything, and then
-// its input is left alone.
+// UnmarshalJSON ignores unknown parts: a custom node may have any description, and its input then
+// stays as it is.
 func (s *inputSpec) UnmarshalJSON(raw []byte) error {
 	var parts []json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil || len(parts) == 0 {
@@ -75,10 +75,10 @@ func (s *inputSpec) UnmarshalJSON(raw []byte) error {
 	}
 	if json.Unmarshal(parts[0], &s.kind) != nil {
 		s.kind = combo
-		_ = decode(parts[0], &s.options) // else it has none
+		_ = decodeJSON(parts[0], &s.options) // otherwise there are none
 	}
 	if len(parts) > 1 {
-		_ = decode(parts[1], &s.about)
+		_ = decodeJSON(parts[1], &s.about)
 	}
 	if s.options == nil {
 		s.options = s.about.Options
@@ -86,14 +86,14 @@ func (s *inputSpec) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func decode(raw []byte, into any) error {
+func decodeJSON(raw []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	return d.Decode(into)
 }
 
-// bounds gives the range and the step as numbers, nil for what is not said.
-func (s inputSpec) bounds() (low, high, step *float64) {
+// numberBounds returns the range and the step as numbers. nil: not specified.
+func (s inputSpec) numberBounds() (low, high, step *float64) {
 	number := func(n *json.Number) *float64 {
 		if n == nil {
 			return nil
@@ -107,20 +107,20 @@ func (s inputSpec) bounds() (low, high, step *float64) {
 	return number(s.about.Min), number(s.about.Max), number(s.about.Step)
 }
 
-// node is one of a graph that somebody wants a manifest for.
-type node struct {
+// graphNode is a node of a workflow that is imported.
+type graphNode struct {
 	Class  string         `json:"class_type"`
 	Inputs map[string]any `json:"inputs"`
 }
 
-// link is an input that comes from another node.
+// link is an input that is connected to another node.
 type link struct {
 	from string
 	slot int
 }
 
-// linked tells whether an input is a link.
-func linked(v any) (link, bool) {
+// asLink returns an input as a link if it is one.
+func asLink(v any) (link, bool) {
 	list, ok := v.([]any)
 	if !ok || len(list) != 2 {
 		return link{}, false
@@ -134,10 +134,10 @@ func linked(v any) (link, bool) {
 	return link{from, int(slot)}, err == nil
 }
 
-// readGraph takes a workflow in API format.
-func readGraph(text []byte) (map[string]node, error) {
+// readGraph parses a workflow in API format.
+func readGraph(text []byte) (map[string]graphNode, error) {
 	var raw map[string]json.RawMessage
-	if err := decode(text, &raw); err != nil {
+	if err := decodeJSON(text, &raw); err != nil {
 		return nil, fmt.Errorf("the workflow is not JSON: %w", err)
 	}
 	if list, ok := raw["nodes"]; ok && bytes.HasPrefix(bytes.TrimSpace(list), []byte("[")) {
@@ -146,10 +146,10 @@ func readGraph(text []byte) (map[string]node, error) {
 	if len(raw) == 0 {
 		return nil, errors.New("the workflow has no nodes")
 	}
-	all := map[string]node{}
+	all := map[string]graphNode{}
 	for id, text := range raw {
-		var n node
-		if decode(text, &n) != nil || n.Class == "" || n.Inputs == nil {
+		var n graphNode
+		if decodeJSON(text, &n) != nil || n.Class == "" || n.Inputs == nil {
 			return nil, fmt.Errorf("node %q has no class_type and inputs; export the workflow in API format (Workflow, Export (API))", id)
 		}
 		all[id] = n
@@ -157,19 +157,19 @@ func readGraph(text []byte) (map[string]node, error) {
 	return all, nil
 }
 
-// classes asks the server about every kind of node in a graph.
-func (e *Engine) classes(ctx context.Context, nodes map[string]node) (map[string]class, error) {
-	all := map[string]class{}
+// fetchClasses fetches the descriptions of all node classes in a graph.
+func (e *Engine) fetchClasses(ctx context.Context, nodes map[string]graphNode) (map[string]nodeClass, error) {
+	all := map[string]nodeClass{}
 	for _, n := range nodes {
 		if _, ok := all[n.Class]; ok {
 			continue
 		}
-		var answer map[string]class
+		var answer map[string]nodeClass
 		short, cancel := e.server.WithTimeout(ctx)
 		err := e.server.CallJSON(short, "GET", "/object_info/"+url.PathEscape(n.Class), nil, &answer)
 		cancel()
 		if err != nil {
-			return nil, backend.CallFailure(ctx, fmt.Errorf("ask about %s: %w", n.Class, err))
+			return nil, backend.CallFailure(ctx, fmt.Errorf("fetch node class %s: %w", n.Class, err))
 		}
 		c, ok := answer[n.Class]
 		if !ok {

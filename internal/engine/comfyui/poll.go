@@ -12,61 +12,60 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// state is where a prompt is.
-type state int
+// promptState is the state of a prompt on the server.
+type promptState int
 
 const (
-	unknown state = iota // nowhere: it never came, or the server has started anew
-	pending
-	running
-	ended
+	stateUnknown promptState = iota // not on the server: it never arrived, or the server has restarted
+	statePending
+	stateRunning
+	stateEnded
 )
 
-// looked is what the server says about a prompt.
-type looked struct {
-	state state
-	entry entry // where it has ended
+// promptStatus is the server's information about a prompt.
+type promptStatus struct {
+	state promptState
+	entry historyEntry // set if the prompt has ended
 }
 
-// errLost is for a prompt that the server does not know any more.
-// One that breaks the server down would do so again and again, so it counts as
-// its own failure.
-var errLost = engine.Again(engine.Failed, "The tool's server has forgotten the work.")
+// errLost is the failure for a prompt that the server no longer knows. It counts as a failure of
+// the work, because a prompt that crashes the server would crash it again.
+var errLost = engine.Again(engine.Failed, "The tool's server restarted and lost the job. Try again.")
 
 const (
-	// patience is how many looks in a row may fail before the server counts as
-	// away, and lostAfter how many have to find nothing.
-	patience  = 5
-	lostAfter = 2
-	// breath is the least time between looks, however often the socket says
-	// that it is time for one.
-	breath = 50 * time.Millisecond
+	// maxFailedPolls is how many polls in a row may fail before the server counts
+	// as unavailable. lostAfter is how many must find nothing before a prompt
+	// counts as lost.
+	maxFailedPolls = 5
+	lostAfter      = 2
+	// minPollInterval is the shortest time between polls, however often the WebSocket suggests one.
+	minPollInterval = 50 * time.Millisecond
 )
 
-// await waits until a prompt has ended, well or not.
-func (t *task) await(ctx context.Context, id string) (entry, error) {
+// awaitPrompt waits until a prompt has ended, successfully or not.
+func (t *task) awaitPrompt(ctx context.Context, id string) (historyEntry, error) {
 	failed := 0
 	missed := 0
-	wait := min(t.poll, 250*time.Millisecond) // at first, as there may be nothing to do
+	wait := min(t.poll, 250*time.Millisecond) // short at first, because the results may be cached
 	for {
-		if err := t.pause(ctx, wait); err != nil {
-			return entry{}, err
+		if err := t.waitForPoll(ctx, wait); err != nil {
+			return historyEntry{}, err
 		}
 		wait = t.poll
-		found, err := t.look(ctx, id)
+		found, err := t.queryPrompt(ctx, id)
 		if err != nil {
-			if failed++; ctx.Err() != nil || !engine.As(err).Transient || failed == patience {
-				return entry{}, err
+			if failed++; ctx.Err() != nil || !engine.As(err).Transient || failed == maxFailedPolls {
+				return historyEntry{}, err
 			}
 			continue
 		}
 		failed = 0
 		switch found.state {
-		case ended:
+		case stateEnded:
 			return found.entry, nil
-		case unknown:
+		case stateUnknown:
 			if missed++; missed == lostAfter {
-				return entry{}, errLost
+				return historyEntry{}, errLost
 			}
 			wait = min(t.poll, 250*time.Millisecond)
 		default:
@@ -75,16 +74,16 @@ func (t *task) await(ctx context.Context, id string) (entry, error) {
 	}
 }
 
-// pause waits for the time of the next look, or a hint that it has come.
-func (t *task) pause(ctx context.Context, wait time.Duration) error {
-	first := time.NewTimer(min(wait, breath))
+// waitForPoll waits until the next poll is due, or until the WebSocket suggests one.
+func (t *task) waitForPoll(ctx context.Context, wait time.Duration) error {
+	first := time.NewTimer(min(wait, minPollInterval))
 	defer first.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-first.C:
 	}
-	rest := time.NewTimer(max(wait-breath, 0))
+	rest := time.NewTimer(max(wait-minPollInterval, 0))
 	defer rest.Stop()
 	select {
 	case <-ctx.Done():
@@ -95,96 +94,95 @@ func (t *task) pause(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// look asks where a prompt is: the queue first, as prompts go from there to the
-// history and never back.
-func (t *task) look(ctx context.Context, id string) (looked, error) {
+// queryPrompt queries a prompt's state: the queue first, because prompts move from the queue to
+// the history and never back.
+func (t *task) queryPrompt(ctx context.Context, id string) (promptStatus, error) {
 	short, cancel := t.server.WithTimeout(ctx)
 	defer cancel()
-	at, err := t.queued(short, id)
-	if err != nil || at != unknown {
-		return looked{state: at}, backend.QueryFailure(ctx, err)
+	at, err := t.findInQueue(short, id)
+	if err != nil || at != stateUnknown {
+		return promptStatus{state: at}, backend.QueryFailure(ctx, err)
 	}
-	var history map[string]entry
+	var history map[string]historyEntry
 	if err := t.server.CallJSON(short, "GET", "/history/"+url.PathEscape(id), nil, &history); err != nil {
-		return looked{}, backend.QueryFailure(ctx, err)
+		return promptStatus{}, backend.QueryFailure(ctx, err)
 	}
 	if e, ok := history[id]; ok {
-		return looked{ended, e}, nil
+		return promptStatus{stateEnded, e}, nil
 	}
-	return looked{}, nil
+	return promptStatus{}, nil
 }
 
-// queued tells where in the queue a prompt is, unknown for nowhere.
-func (e *Engine) queued(ctx context.Context, id string) (state, error) {
+// findInQueue returns a prompt's state in the queue; stateUnknown: it is not there.
+func (e *Engine) findInQueue(ctx context.Context, id string) (promptState, error) {
 	res, err := e.server.Do(ctx, backend.Request{Path: "/queue"})
 	if err != nil {
-		return unknown, err
+		return stateUnknown, err
 	}
 	defer res.Body.Close()
-	var at state
-	// Everybody's graphs are in it, which can be a lot.
+	var at promptState
+	// The queue contains the graphs of all clients, which can be large.
 	err = backend.StreamJSON(res.Body, backend.MaxResponse, func(d *json.Decoder) (err error) {
-		at, err = findIn(d, id)
+		at, err = searchQueue(d, id)
 		return err
 	})
 	return at, err
 }
 
-// findIn looks for a prompt in a queue, one entry after the other.
-func findIn(d *json.Decoder, id string) (at state, err error) {
-	if err := opens(d, '{'); err != nil {
-		return unknown, err
+// searchQueue searches a queue for a prompt, entry by entry.
+func searchQueue(d *json.Decoder, id string) (at promptState, err error) {
+	if err := expectDelim(d, '{'); err != nil {
+		return stateUnknown, err
 	}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return unknown, err
+			return stateUnknown, err
 		}
-		in, ok := map[json.Token]state{"queue_running": running, "queue_pending": pending}[key]
+		in, ok := map[json.Token]promptState{"queue_running": stateRunning, "queue_pending": statePending}[key]
 		if !ok {
 			if err := d.Decode(&json.RawMessage{}); err != nil {
-				return unknown, err
+				return stateUnknown, err
 			}
 			continue
 		}
-		if err := opens(d, '['); err != nil {
-			return unknown, err
+		if err := expectDelim(d, '['); err != nil {
+			return stateUnknown, err
 		}
 		for d.More() {
 			var q queueItem
 			if err := d.Decode(&q); err != nil {
-				return unknown, err
+				return stateUnknown, err
 			}
-			if string(q) == id && at != running {
+			if string(q) == id && at != stateRunning {
 				at = in
 			}
 		}
 		if _, err := d.Token(); err != nil {
-			return unknown, err
+			return stateUnknown, err
 		}
 	}
 	_, err = d.Token()
 	return at, err
 }
 
-func opens(d *json.Decoder, with json.Delim) error {
+func expectDelim(d *json.Decoder, with json.Delim) error {
 	if t, err := d.Token(); err != nil {
 		return err
 	} else if t != with {
-		return errors.New("the queue has another form")
+		return errors.New("the queue has an unexpected format")
 	}
 	return nil
 }
 
-// queueItem is the id of an entry [number, id, graph, …], "" for one of another
-// form.
+// queueItem is the id of an entry [number, id, graph, …]. "": the entry has another form.
 type queueItem string
 
 // UnmarshalJSON reads no further than the id.
 func (q *queueItem) UnmarshalJSON(entry []byte) error {
 	d := json.NewDecoder(bytes.NewReader(entry))
 	*q = ""
-	if opens(d, '[') != nil || d.Decode(&json.RawMessage{}) != nil || !d.More() {
+	if expectDelim(d, '[') != nil || d.Decode(&json.RawMessage{}) != nil || !d.More() {
 		return nil
 	}
 	var id string
@@ -194,17 +192,17 @@ func (q *queueItem) UnmarshalJSON(entry []byte) error {
 	return nil
 }
 
-// entry is what the history has about a prompt.
-type entry struct {
+// historyEntry is the history's information about a prompt.
+type historyEntry struct {
 	Outputs map[string]map[string]json.RawMessage `json:"outputs"`
 	Status  *struct {
 		Text     string              `json:"status_str"`
 		Messages [][]json.RawMessage `json:"messages"`
-	} `json:"status"` // null where the server did not keep it
+	} `json:"status"` // null if the server did not keep it
 }
 
-// failure says why the prompt failed, nil where it did not.
-func (e entry) failure() error {
+// failureOf returns the failure of the prompt, nil if it succeeded.
+func (e historyEntry) failureOf() error {
 	if e.Status == nil || e.Status.Text != "error" {
 		return nil
 	}
@@ -216,17 +214,17 @@ func (e entry) failure() error {
 		}
 		switch kind {
 		case "execution_interrupted":
-			return engine.Fail(engine.Failed, "The work was interrupted at the tool's server.")
+			return engine.Fail(engine.Failed, "The job was interrupted on the tool's server.")
 		case "execution_error":
 			var what struct {
 				Message string `json:"exception_message"`
 				Type    string `json:"exception_type"`
 				Class   string `json:"node_type"`
 			}
-			_ = json.Unmarshal(m[1], &what) // without words, it failed all the same
-			return backend.FailWithText(engine.Failed, "The tool's server could not do it.", what.Message).
+			_ = json.Unmarshal(m[1], &what) // the message is optional
+			return backend.FailWithText(engine.Failed, "The tool's server could not run the workflow.", what.Message).
 				Because(errors.New(backend.SanitizeText(what.Class + ": " + what.Type)))
 		}
 	}
-	return engine.Fail(engine.Failed, "The tool's server could not do it.")
+	return engine.Fail(engine.Failed, "The tool's server could not run the workflow.")
 }

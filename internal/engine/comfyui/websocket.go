@@ -15,37 +15,35 @@ import (
 )
 
 const (
-	// dialWait is how long a job waits for its socket, which it can do without.
-	dialWait = 5 * time.Second
-	// maxMessage bounds what the server can send at once; a longer message
-	// costs the socket.
+	// dialTimeout limits the wait for the WebSocket, which is optional.
+	dialTimeout = 5 * time.Second
+	// maxMessage limits a message of the server; a longer one closes the WebSocket.
 	maxMessage = 4 << 20
 	maxPreview = 1 << 20
 )
 
-// socket hears how far the server is. Without a connection it hears nothing,
-// which is no failure.
-type socket struct {
+// eventSocket receives the server's progress events. A missing connection is no failure.
+type eventSocket struct {
 	conn *websocket.Conn
 	out  engine.Sink
 	done chan struct{}
-	// hint has something in it when the prompt may be over.
+	// hint has a value when the prompt may have ended.
 	hint chan struct{}
 
 	mu      sync.Mutex
-	prompt  string // whose events count
-	running bool   // the server is at it
-	steps   *steps
+	prompt  string // the prompt whose events count
+	running bool   // the server is running it
+	steps   *nodeProgress
 	part    engine.Span
 }
 
-// listen opens the socket of a client. A second one with its id takes the
-// events away from the first, so each job has its own.
-func (e *Engine) listen(ctx context.Context, clientID string, out engine.Sink) *socket {
-	s := &socket{out: out, done: make(chan struct{}), hint: make(chan struct{}, 1)}
+// openSocket opens the WebSocket of a client. A second connection with the same client id would
+// take over the events of the first, so each job has its own id.
+func (e *Engine) openSocket(ctx context.Context, clientID string, out engine.Sink) *eventSocket {
+	s := &eventSocket{out: out, done: make(chan struct{}), hint: make(chan struct{}, 1)}
 	client, header := e.server.HTTPClient()
-	header.Del("Origin") // one that is not the server's own is refused
-	dial, cancel := context.WithTimeout(ctx, dialWait)
+	header.Del("Origin") // the server refuses foreign origins
+	dial, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	at := e.server.BaseURL().JoinPath("ws")
 	at.RawQuery = url.Values{"clientId": {clientID}}.Encode()
@@ -56,40 +54,40 @@ func (e *Engine) listen(ctx context.Context, clientID string, out engine.Sink) *
 	}
 	conn.SetReadLimit(maxMessage)
 	s.conn = conn
-	// This has to be the first message, for previews to say what they belong to.
+	// This must be the first message, so that previews name their prompt.
 	flags := []byte(`{"type":"feature_flags","data":{"supports_preview_metadata":true}}`)
 	if err := conn.Write(dial, websocket.MessageText, flags); err != nil {
 		conn.CloseNow()
 		close(s.done)
 		return s
 	}
-	go s.read(ctx)
+	go s.readMessages(ctx)
 	return s
 }
 
-// close ends the socket and waits until nothing reads from it.
-func (s *socket) close() {
+// closeSocket closes the connection and waits until its reader has ended.
+func (s *eventSocket) closeSocket() {
 	if s.conn != nil {
 		s.conn.CloseNow()
 	}
 	<-s.done
 }
 
-// follow says which prompt is waited for, "" for none.
-func (s *socket) follow(prompt string, nodes []string, part engine.Span) {
+// followPrompt sets the prompt whose events count. "": none.
+func (s *eventSocket) followPrompt(prompt string, nodes []string, part engine.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prompt = prompt
 	s.running = false
-	s.steps = newSteps(nodes)
+	s.steps = newNodeProgress(nodes)
 	s.part = part
 	select {
-	case <-s.hint: // of the prompt before
+	case <-s.hint: // a hint for the previous prompt
 	default:
 	}
 }
 
-func (s *socket) read(ctx context.Context) {
+func (s *eventSocket) readMessages(ctx context.Context) {
 	defer close(s.done)
 	for {
 		kind, message, err := s.conn.Read(ctx)
@@ -98,14 +96,14 @@ func (s *socket) read(ctx context.Context) {
 			return
 		}
 		if kind == websocket.MessageBinary {
-			s.binary(message)
+			s.handleBinary(message)
 		} else {
-			s.text(message)
+			s.handleText(message)
 		}
 	}
 }
 
-// event is what the server tells about a prompt, of all kinds together.
+// event is the union of all events about a prompt.
 type event struct {
 	PromptID string          `json:"prompt_id"`
 	Node     *string         `json:"node"`
@@ -114,8 +112,8 @@ type event struct {
 	Nodes    json.RawMessage `json:"nodes"`
 }
 
-// text takes an event. What is not understood is passed over.
-func (s *socket) text(message []byte) {
+// handleText handles an event. Unknown ones are ignored.
+func (s *eventSocket) handleText(message []byte) {
 	var m struct {
 		Type string          `json:"type"`
 		Data json.RawMessage `json:"data"`
@@ -135,38 +133,38 @@ func (s *socket) text(message []byte) {
 	case "execution_cached":
 		var nodes []string
 		if json.Unmarshal(ev.Nodes, &nodes) == nil {
-			s.steps.cached(nodes)
+			s.steps.markCached(nodes)
 		}
 	case "executing":
 		if s.running = ev.Node != nil; !s.running {
-			s.over()
+			s.signalEnd()
 			return
 		}
-		s.steps.begin(*ev.Node)
+		s.steps.beginNode(*ev.Node)
 	case "progress":
 		s.running = true
 		if ev.Node != nil {
-			s.steps.reach(*ev.Node, ev.Value, ev.Max)
+			s.steps.setProgress(*ev.Node, ev.Value, ev.Max)
 		}
 	case "progress_state":
 		s.running = true
-		s.state(ev.Nodes)
+		s.handleState(ev.Nodes)
 	case "executed":
 		if ev.Node != nil {
-			s.steps.reach(*ev.Node, 1, 1)
+			s.steps.setProgress(*ev.Node, 1, 1)
 		}
 	case "execution_success", "execution_error", "execution_interrupted":
 		s.running = false
-		s.over()
+		s.signalEnd()
 		return
 	default:
 		return
 	}
-	s.part.ReportProgress(s.steps.fraction())
+	s.part.ReportProgress(s.steps.totalFraction())
 }
 
-// state takes how far all nodes are that have begun.
-func (s *socket) state(raw json.RawMessage) {
+// handleState handles the progress of all started nodes.
+func (s *eventSocket) handleState(raw json.RawMessage) {
 	var nodes map[string]struct {
 		Value float64 `json:"value"`
 		Max   float64 `json:"max"`
@@ -180,27 +178,26 @@ func (s *socket) state(raw json.RawMessage) {
 			n.Value = 1
 			n.Max = 1
 		}
-		s.steps.reach(id, n.Value, n.Max)
+		s.steps.setProgress(id, n.Value, n.Max)
 	}
 }
 
-func (s *socket) over() {
+func (s *eventSocket) signalEnd() {
 	select {
 	case s.hint <- struct{}{}:
-	default: // it was told already
+	default: // a hint is pending already
 	}
 }
 
 // Kinds of binary messages.
 const (
-	plainPreview = 1 // uint32: JPEG or PNG; the picture
-	knownPreview = 4 // uint32: length; JSON about it; the picture
+	plainPreview  = 1 // uint32: JPEG or PNG; the picture
+	taggedPreview = 4 // uint32: length; JSON about it; the picture
 )
 
-// binary takes a preview. One that does not say whose it is counts only while
-// the server is at our prompt: those of prompts that nobody listens to are sent
-// to all.
-func (s *socket) binary(message []byte) {
+// handleBinary handles a preview. A preview without a prompt id counts only while the server runs
+// this prompt, because previews of prompts without a listener are sent to all clients.
+func (s *eventSocket) handleBinary(message []byte) {
 	if len(message) < 8 {
 		return
 	}
@@ -212,7 +209,7 @@ func (s *socket) binary(message []byte) {
 	ours := s.prompt != "" && s.running
 	switch kind {
 	case plainPreview:
-	case knownPreview:
+	case taggedPreview:
 		if uint64(number) > uint64(len(rest)) {
 			return
 		}

@@ -12,15 +12,15 @@ import (
 const smallJPEG = "\xff\xd8\xff\xe0 and so on"
 
 // following is a socket that hears of prompt p with nodes 1 and 2.
-func following(r *enginetest.Recorder) *socket {
-	s := &socket{out: r, hint: make(chan struct{}, 1)}
-	s.follow("p", []string{"1", "2"}, engine.NewSpan(r))
+func following(r *enginetest.Recorder) *eventSocket {
+	s := &eventSocket{out: r, hint: make(chan struct{}, 1)}
+	s.followPrompt("p", []string{"1", "2"}, engine.NewSpan(r))
 	return s
 }
 
 func framed(kind uint32, head, rest string) []byte {
 	b := binary.BigEndian.AppendUint32(nil, kind)
-	if kind == knownPreview {
+	if kind == taggedPreview {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(head)))
 		return append(append(b, head...), rest...)
 	}
@@ -51,8 +51,8 @@ func TestPreviewsOfOthersAreNotShown(t *testing.T) {
 	} {
 		var r enginetest.Recorder
 		s := following(&r)
-		s.text([]byte(tt.event))
-		s.binary(tt.message)
+		s.handleText([]byte(tt.event))
+		s.handleBinary(tt.message)
 		if got := len(r.Previews()); got != tt.want {
 			t.Errorf("%s: previews = %d, want %d", tt.name, got, tt.want)
 		}
@@ -77,8 +77,8 @@ func TestProgressOfNodes(t *testing.T) {
 		{`{"type":"progress_state","data":{"prompt_id":"p","nodes":{"1":{"value":0,"max":1,"state":"running"},"2":{"value":1,"max":4,"state":"running"}}}}`, 0.625},
 		{`{"type":"progress_state","data":{"prompt_id":"p","nodes":{"2":{"value":2,"max":4,"state":"finished"}}}}`, 1},
 	} {
-		s.text([]byte(step.event))
-		if got := s.steps.fraction(); got != step.want {
+		s.handleText([]byte(step.event))
+		if got := s.steps.totalFraction(); got != step.want {
 			t.Errorf("after %s: %v, want %v", step.event, got, step.want)
 		}
 	}
@@ -96,8 +96,8 @@ func FuzzSocket(f *testing.F) {
 		var r enginetest.Recorder
 		s := following(&r)
 		for range 2 {
-			s.text(message)
-			s.binary(message)
+			s.handleText(message)
+			s.handleBinary(message)
 		}
 		last := 0.0
 		for _, fraction := range r.Fractions() {

@@ -143,7 +143,7 @@ func prepareFolder(ctx context.Context, j engine.Job, folder *subprocess.Folder)
 		With:       json.RawMessage(j.With),
 		Values:     j.Values,
 		Files:      map[string][]inputFile{},
-		Folder:     folder.Path(),
+		Folder:     folder.FilePath(),
 	}
 	if j.With == "" {
 		t.With = json.RawMessage("{}")
@@ -152,14 +152,14 @@ func prepareFolder(ctx context.Context, j engine.Job, folder *subprocess.Folder)
 		t.Values = map[string]any{}
 	}
 	for _, sub := range []string{"in", "out"} {
-		if err := folder.Make(sub); err != nil {
+		if err := folder.MakeFolder(sub); err != nil {
 			return nil, fmt.Errorf("create folder: %w", err)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(j.Files)) {
 		for i, f := range j.Files[key] {
 			name := fmt.Sprintf("in/%s-%d.%s", key, i+1, extensionOf(f.MimeType))
-			if err := folder.Put(ctx, name, f); err != nil {
+			if err := folder.CopyInput(ctx, name, f); err != nil {
 				return nil, err
 			}
 			t.Files[key] = append(t.Files[key], inputFile{name, f.MimeType, f.Size, f.Width, f.Height})

@@ -91,7 +91,7 @@ func (n *programOutput) reportProgress(to float64) {
 // sendPreview sends a picture to the sink. It ignores files that are no pictures: they do not fail
 // a run.
 func (n *programOutput) sendPreview(name string) {
-	f, err := n.folder.Open(name)
+	f, err := n.folder.OpenFile(name)
 	if err != nil {
 		return
 	}
@@ -110,7 +110,7 @@ func (n *programOutput) deliverResult(ctx context.Context, name string) error {
 	if !filepath.IsLocal(name) {
 		return errBadResult.Because(errors.New("the result is outside the folder"))
 	}
-	f, err := n.folder.Open(name)
+	f, err := n.folder.OpenFile(name)
 	if err != nil {
 		return errBadResult.Because(err)
 	}
@@ -145,7 +145,7 @@ func (n *programOutput) finalError(ctx context.Context, err error) error {
 
 // deliverUnannounced passes files in out/ that were not announced to the sink.
 func (n *programOutput) deliverUnannounced(ctx context.Context) error {
-	entries, err := n.folder.Entries("out")
+	entries, err := n.folder.ListEntries("out")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return errBadResult.Because(err)
 	}

@@ -117,13 +117,13 @@ func TestRefusals(t *testing.T) {
 		again   bool
 		message string
 	}{
-		{faltest.Locked, engine.Failed, false, "Tell the operator"},
+		{faltest.Locked, engine.Failed, false, "Contact the operator"},
 		{faltest.Busy, engine.Unavailable, true, "busy"},
 		{faltest.Refuses, engine.Failed, false, "less than or equal to 50"},
 		{faltest.Flags, engine.Refused, false, "flagged by a content checker"},
 		{faltest.Blackens, engine.Refused, false, "refused the content"},
 		{faltest.Fails, engine.Failed, false, "CUDA out of memory"},
-		{faltest.Interrupts, engine.Failed, true, "just now"},
+		{faltest.Interrupts, engine.Failed, true, "could not run the job"},
 		{faltest.Fewer, engine.Invalid, false, "no result"},
 	} {
 		w := start(t, faltest.Options{})

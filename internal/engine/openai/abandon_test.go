@@ -38,7 +38,7 @@ func studio(t *testing.T, look http.HandlerFunc) (world, func() []string) {
 	}))
 	t.Cleanup(s.Close)
 	c := client(t, s.URL+"/v1", key)
-	return world{Engine: openai.New(c, openai.Options{Poll: time.Millisecond}), client: c}, func() []string {
+	return world{Engine: openai.New(c, openai.Options{PollInterval: time.Millisecond}), client: c}, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return slices.Clone(deleted)

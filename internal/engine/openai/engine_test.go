@@ -197,7 +197,7 @@ func TestComplaints(t *testing.T) {
 		{400, `{"detail":"seconds must be whole"}`, engine.Failed, false, "seconds must be whole"},
 		{500, `{"error":"out of memory"}`, engine.Failed, false, "out of memory"},
 		{400, `{"object":"error","message":"too long"}`, engine.Failed, false, "too long"},
-		{400, `<html>a proxy`, engine.Failed, false, "did not take the request."},
+		{400, `<html>a proxy`, engine.Failed, false, "refused the request."},
 		{429, `{"error":{"message":"You have no credits.","type":"insufficient_quota","code":"insufficient_quota"}}`, engine.Unavailable, true, "used up"},
 		{429, `{"error":{"message":"x","type":"quota_exceeded","code":429}}`, engine.Unavailable, true, "used up"},
 		{429, `{"error":{"message":"Slow down.","code":"rate_limit_exceeded"}}`, engine.Unavailable, true, "busy"},

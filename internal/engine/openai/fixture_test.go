@@ -30,7 +30,7 @@ func begin(t *testing.T, o openaitest.Options) world {
 	o.Key = key
 	s := openaitest.Start(t, o)
 	c := client(t, s.URL, key)
-	return world{s, openai.New(c, openai.Options{Poll: 10 * time.Millisecond, MaxAnswer: 8 << 20}), c}
+	return world{s, openai.New(c, openai.Options{PollInterval: 10 * time.Millisecond, MaxResponse: 8 << 20}), c}
 }
 
 func client(t *testing.T, url, key string) *backend.Client {

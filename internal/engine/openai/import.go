@@ -11,27 +11,27 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// model is what a server says about one of its models.
-type model struct {
+// modelInfo is a server's description of one of its models.
+type modelInfo struct {
 	ID   string `json:"id"`
-	Task string `json:"task_type"` // SGLang's, such as T2V
+	Task string `json:"task_type"` // SGLang's task type, such as T2V
 }
 
-func (e *Engine) models(ctx context.Context) ([]model, error) {
+func (e *Engine) fetchModels(ctx context.Context) ([]modelInfo, error) {
 	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
 	var list struct {
-		Data []model `json:"data"`
+		Data []modelInfo `json:"data"`
 	}
 	if err := e.c.CallJSON(short, http.MethodGet, "models", nil, &list); err != nil {
-		return nil, failure(ctx, err)
+		return nil, callFailure(ctx, err)
 	}
 	return list.Data, nil
 }
 
-// Models names the server's models, in order.
+// Models returns the names of the server's models, in order.
 func (e *Engine) Models(ctx context.Context) ([]string, error) {
-	list, err := e.models(ctx)
+	list, err := e.fetchModels(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,29 +43,29 @@ func (e *Engine) Models(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Import writes a manifest for a model. call says what the model is for; where
-// it is empty, the model's task or its name does.
+// Import drafts a manifest for a model. call is the purpose of the model; "": the model's task or
+// name decides.
 func (e *Engine) Import(ctx context.Context, name, call, engineName string) (manifestdraft.Tool, error) {
-	list, err := e.models(ctx)
+	list, err := e.fetchModels(ctx)
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	at := slices.IndexFunc(list, func(m model) bool { return m.ID == name })
+	at := slices.IndexFunc(list, func(m modelInfo) bool { return m.ID == name })
 	if at < 0 {
 		return manifestdraft.Tool{}, fmt.Errorf("the server has no model %q", name)
 	}
 	if call == "" {
-		if call = list[at].guess(); call == "" {
-			return manifestdraft.Tool{}, fmt.Errorf("the model %q may be anything: say which call it is for (images, edits, speech, videos or video-sync)", name)
+		if call = list[at].guessCall(); call == "" {
+			return manifestdraft.Tool{}, fmt.Errorf("the purpose of the model %q is unknown: name its call (images, edits, speech, videos or video-sync)", name)
 		}
 	}
-	draw, ok := drafts[call]
+	draw, ok := draftsByCall[call]
 	if !ok {
 		return manifestdraft.Tool{}, fmt.Errorf("there is no call %q: it is images, edits, speech, videos or video-sync", call)
 	}
 	t := manifestdraft.Tool{
-		Name:        title(name),
-		Description: "Made with " + title(name) + ".",
+		Name:        titleOf(name),
+		Description: "Made with " + titleOf(name) + ".",
 		Price:       manifestdraft.Price{Type: "COST", Tokens: 1},
 		Engine:      manifestdraft.Engine{Name: engineName, With: map[string]any{"call": call, "model": name}},
 	}
@@ -73,14 +73,14 @@ func (e *Engine) Import(ctx context.Context, name, call, engineName string) (man
 	return t, nil
 }
 
-func title(name string) string {
+func titleOf(name string) string {
 	runes := []rune(path.Base(name))
 	return string(runes[:min(len(runes), 60)])
 }
 
-// guesses are parts of names that tell what a model is for, the first that
-// fits. Video models are often called after picture models, so they come first.
-var guesses = []struct{ part, call string }{
+// callHints are parts of names that show a model's purpose; the first match counts. Video models
+// are often named after picture models, so they come first.
+var callHints = []struct{ part, call string }{
 	{"sora", "videos"}, {"wan2", "videos"}, {"wan-", "videos"}, {"video", "videos"}, {"ltx", "videos"}, {"t2v", "videos"}, {"i2v", "videos"}, {"mochi", "videos"}, {"veo", "videos"},
 	{"tts", "speech"}, {"kokoro", "speech"}, {"speech", "speech"}, {"piper", "speech"}, {"bark", "speech"}, {"voice", "speech"}, {"orpheus", "speech"},
 	{"image-edit", "edits"}, {"kontext", "edits"}, {"pix2pix", "edits"},
@@ -88,8 +88,8 @@ var guesses = []struct{ part, call string }{
 	{"sd-", "images"}, {"sd3", "images"}, {"sd1", "images"}, {"pixart", "images"}, {"dreamshaper", "images"}, {"kolors", "images"},
 }
 
-// guess says what a model is for, "" where nothing tells.
-func (m model) guess() string {
+// guessCall returns the call of a model. "": unknown.
+func (m modelInfo) guessCall() string {
 	switch strings.ToUpper(m.Task) {
 	case "T2I":
 		return "images"
@@ -99,7 +99,7 @@ func (m model) guess() string {
 		return "videos"
 	}
 	name := strings.ToLower(m.ID)
-	for _, g := range guesses {
+	for _, g := range callHints {
 		if strings.Contains(name, g.part) {
 			return g.call
 		}
@@ -107,9 +107,9 @@ func (m model) guess() string {
 	return ""
 }
 
-// hosted tells whether a model is OpenAI's own, which refuses what it does not
-// know; other servers ignore it.
-func hosted(name string) bool {
+// isOpenAIModel reports whether a model is one of OpenAI, which refuses unknown parameters; other
+// servers ignore them.
+func isOpenAIModel(name string) bool {
 	for _, start := range []string{"gpt-", "dall-e-", "tts-1", "sora-", "chatgpt-"} {
 		if strings.HasPrefix(name, start) {
 			return true

@@ -7,8 +7,8 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// drafts fill in what is special to a call.
-var drafts = map[string]func(t *manifestdraft.Tool, name string){
+// draftsByCall complete a draft for a call.
+var draftsByCall = map[string]func(t *manifestdraft.Tool, name string){
 	"images":     draftImages,
 	"edits":      draftEdits,
 	"speech":     draftSpeech,
@@ -22,25 +22,25 @@ func draftImages(t *manifestdraft.Tool, name string) {
 	t.Output = manifestdraft.Output{Type: "IMG", MimeTypes: pictureTypes}
 	t.NumResults = &manifestdraft.NumResults{Min: 1, Max: 4, Default: 1}
 	t.Timeout = "10m"
-	t.Fields = []manifestdraft.Field{prompt()}
+	t.Fields = []manifestdraft.Field{promptField()}
 	switch {
 	case strings.HasPrefix(name, "dall-e-3"):
-		t.Engine.With["batch"] = 1 // it makes one at a time
+		t.Engine.With["batch"] = 1 // the model makes one picture per call
 		t.Engine.With["response_format"] = "b64_json"
-		t.Fields = append(t.Fields, sizes("1024x1024", "1792x1024", "1024x1792"), choice("quality", "standard", "hd"))
+		t.Fields = append(t.Fields, sizeField("1024x1024", "1792x1024", "1024x1792"), selectField("quality", "standard", "hd"))
 	case strings.HasPrefix(name, "dall-e-2"):
 		t.Engine.With["response_format"] = "b64_json"
-		t.Fields = append(t.Fields, sizes("1024x1024", "512x512", "256x256"))
-	case hosted(name): // it always answers with base64, and refuses response_format
-		t.Fields = append(t.Fields, sizes("1024x1024", "1536x1024", "1024x1536"), choice("quality", "auto", "low", "medium", "high"))
+		t.Fields = append(t.Fields, sizeField("1024x1024", "512x512", "256x256"))
+	case isOpenAIModel(name): // always returns base64, and refuses response_format
+		t.Fields = append(t.Fields, sizeField("1024x1024", "1536x1024", "1024x1536"), selectField("quality", "auto", "low", "medium", "high"))
 	default:
 		t.Engine.With["response_format"] = "b64_json"
-		size := sizes("1024x1024", "1280x768", "768x1280")
-		size.Min = at(256)
-		size.Max = at(2048)
+		size := sizeField("1024x1024", "1280x768", "768x1280")
+		size.Min = pointerTo(256)
+		size.Max = pointerTo(2048)
 		size.MultipleOf = 16
 		t.Fields = append(t.Fields, size)
-		sampling(t)
+		addSampling(t)
 	}
 }
 
@@ -80,15 +80,15 @@ func draftSpeech(t *manifestdraft.Tool, name string) {
 			Required:  true,
 			MaxLength: 4096,
 		},
-		voice(name),
+		voiceField(name),
 		{
 			Key:      "speed",
 			Type:     "SLIDER",
 			Label:    "Speed",
 			Default:  1,
-			Min:      at(0.25),
-			Max:      at(4),
-			Step:     at(0.05),
+			Min:      pointerTo(0.25),
+			Max:      pointerTo(4),
+			Step:     pointerTo(0.05),
 			Advanced: true,
 		},
 	}
@@ -114,38 +114,38 @@ func draftVideos(t *manifestdraft.Tool, name string) {
 		Accept:   pictureTypes,
 		Advanced: true,
 	}
-	if !hosted(name) {
+	if !isOpenAIModel(name) {
 		seconds := manifestdraft.Field{
 			Key:     "seconds",
 			Type:    "NUM",
 			Label:   "Seconds",
 			Default: 4,
-			Min:     at(1),
-			Max:     at(20),
+			Min:     pointerTo(1),
+			Max:     pointerTo(20),
 			Integer: true,
 		}
-		size := sizes("832x480", "480x832", "1280x720", "720x1280")
-		size.Min = at(256)
-		size.Max = at(1920)
+		size := sizeField("832x480", "480x832", "1280x720", "720x1280")
+		size.Min = pointerTo(256)
+		size.Max = pointerTo(1920)
 		size.MultipleOf = 16
-		t.Fields = []manifestdraft.Field{prompt(), picture, seconds, size}
-		sampling(t)
+		t.Fields = []manifestdraft.Field{promptField(), picture, seconds, size}
+		addSampling(t)
 		return
 	}
-	size := sizes("1280x720", "720x1280")
+	size := sizeField("1280x720", "720x1280")
 	if strings.Contains(name, "pro") {
-		size = sizes("1280x720", "720x1280", "1792x1024", "1024x1792")
+		size = sizeField("1280x720", "720x1280", "1792x1024", "1024x1792")
 	}
-	t.Fields = []manifestdraft.Field{prompt(), picture, choice("seconds", "4", "8", "12"), size}
+	t.Fields = []manifestdraft.Field{promptField(), picture, selectField("seconds", "4", "8", "12"), size}
 }
 
 func draftVideoSync(t *manifestdraft.Tool, name string) {
-	draftVideos(t, "own-"+name) // no model of OpenAI's
+	draftVideos(t, "own-"+name) // not a model of OpenAI
 }
 
-// sampling adds what servers of diffusion models take beside OpenAI's own
-// parameters. Nothing has a default: the model's is the best there is.
-func sampling(t *manifestdraft.Tool) {
+// addSampling adds the parameters of diffusion servers beside OpenAI's own. They have no defaults:
+// the model's own are best.
+func addSampling(t *manifestdraft.Tool) {
 	t.Engine.With["seed"] = "seed"
 	t.Fields = append(t.Fields,
 		manifestdraft.Field{
@@ -159,24 +159,24 @@ func sampling(t *manifestdraft.Tool) {
 			Key:      "steps",
 			Type:     "STEPS",
 			Label:    "Steps",
-			Min:      at(1),
-			Max:      at(100),
+			Min:      pointerTo(1),
+			Max:      pointerTo(100),
 			Advanced: true,
 		},
 		manifestdraft.Field{
 			Key:      "cfg",
 			Type:     "CFG",
 			Label:    "Guidance",
-			Min:      at(0),
-			Max:      at(20),
-			Step:     at(0.5),
+			Min:      pointerTo(0),
+			Max:      pointerTo(20),
+			Step:     pointerTo(0.5),
 			Advanced: true,
 		},
 		manifestdraft.Field{Key: "seed", Type: "SEED", Label: "Seed", Advanced: true},
 	)
 }
 
-func prompt() manifestdraft.Field {
+func promptField() manifestdraft.Field {
 	return manifestdraft.Field{
 		Key:       "prompt",
 		Type:      "PROMPT",
@@ -186,13 +186,13 @@ func prompt() manifestdraft.Field {
 	}
 }
 
-// sizes gives the field for sizes such as 640x480; the first is chosen.
-func sizes(list ...string) manifestdraft.Field {
+// sizeField returns the field for sizes such as 640x480; the first is the default.
+func sizeField(list ...string) manifestdraft.Field {
 	f := manifestdraft.Field{Key: "size", Type: "WIDTH_HEIGHT", Label: "Size"}
 	for i, text := range list {
 		var s manifestdraft.Size
 		if _, err := fmt.Sscanf(text, "%dx%d", &s.Width, &s.Height); err != nil {
-			continue // the lists are written above
+			continue // the lists are constants in this file
 		}
 		s.Text = fmt.Sprintf("%d × %d", s.Width, s.Height)
 		f.Sizes = append(f.Sizes, s)
@@ -203,8 +203,8 @@ func sizes(list ...string) manifestdraft.Field {
 	return f
 }
 
-// choice gives a select; the first option is chosen.
-func choice(key string, options ...string) manifestdraft.Field {
+// selectField returns a select field; the first option is the default.
+func selectField(key string, options ...string) manifestdraft.Field {
 	f := manifestdraft.Field{Key: key, Type: "SINGLE_SELECT", Label: manifestdraft.Label(key), Default: options[0]}
 	for _, o := range options {
 		f.Options = append(f.Options, manifestdraft.Option{Text: manifestdraft.Label(o), Value: o})
@@ -212,18 +212,17 @@ func choice(key string, options ...string) manifestdraft.Field {
 	return f
 }
 
-// voice offers the voices of models that everybody knows; those of others have
-// to be written.
-func voice(name string) manifestdraft.Field {
+// voiceField offers the voices of well-known models. For other models the voice is a text.
+func voiceField(name string) manifestdraft.Field {
 	switch {
 	case strings.HasPrefix(name, "tts-1"):
-		return choice("voice", "alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
+		return selectField("voice", "alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
 	case strings.HasPrefix(name, "gpt-"):
-		return choice("voice", "alloy", "ash", "ballad", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer", "verse")
+		return selectField("voice", "alloy", "ash", "ballad", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer", "verse")
 	case strings.Contains(name, "kokoro"):
-		return choice("voice", "af_heart", "af_bella", "af_nicole", "am_adam", "am_michael", "bf_emma", "bf_isabella", "bm_george", "bm_lewis")
+		return selectField("voice", "af_heart", "af_bella", "af_nicole", "am_adam", "am_michael", "bf_emma", "bf_isabella", "bm_george", "bm_lewis")
 	}
 	return manifestdraft.Field{Key: "voice", Type: "TEXT", Label: "Voice", MaxLength: 100}
 }
 
-func at(n float64) *float64 { return &n }
+func pointerTo(n float64) *float64 { return &n }

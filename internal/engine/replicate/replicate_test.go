@@ -111,7 +111,7 @@ func TestRefusals(t *testing.T) {
 		{replicatetest.Busy, engine.Unavailable, true, "busy"},
 		{replicatetest.Fails, engine.Failed, false, "CUDA out of memory"},
 		{replicatetest.Flags, engine.Refused, false, "flagged as sensitive"},
-		{replicatetest.Interrupts, engine.Failed, true, "just now"},
+		{replicatetest.Interrupts, engine.Failed, true, "could not run the job"},
 		{replicatetest.Removes, engine.Failed, false, "deleted"},
 	} {
 		w := start(t, replicatetest.Options{})

@@ -156,7 +156,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	}
 	steps, err := parseScript(text)
 	if err != nil {
-		return engine.Fail(engine.Failed, "The script is not understood: "+err.Error())
+		return engine.Fail(engine.Failed, "The script is invalid: "+err.Error())
 	}
 	p := scriptRun{engine: e, job: j, out: out}
 	heard := ctx // the context of the steps, until the script ignores the job's end

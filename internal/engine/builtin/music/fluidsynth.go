@@ -72,7 +72,7 @@ func (e *Engine) renderPart(ctx context.Context, s *score, part engine.Span) (re
 	case err != nil:
 		return nil, errProgram.Because(err)
 	}
-	f, err := folder.Open(resultFile)
+	f, err := folder.OpenFile(resultFile)
 	if err != nil {
 		return nil, errResult.Because(err)
 	}
@@ -109,7 +109,7 @@ func (e *Engine) runFluidSynth(ctx context.Context, folder *subprocess.Folder, w
 		case err := <-done:
 			return err
 		case <-tick.C:
-			if info, err := os.Lstat(folder.Path(resultFile)); err == nil {
+			if info, err := os.Lstat(folder.FilePath(resultFile)); err == nil {
 				written(info.Size())
 			}
 		}

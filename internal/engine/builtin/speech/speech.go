@@ -197,7 +197,7 @@ func (e *Engine) speakPiece(ctx context.Context, text string, m readingStyle) (*
 	case err != nil:
 		return nil, errProgram.Because(err)
 	}
-	f, err := folder.Open(result)
+	f, err := folder.OpenFile(result)
 	if err != nil {
 		return nil, errResult.Because(err)
 	}

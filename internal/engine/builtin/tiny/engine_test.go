@@ -196,7 +196,7 @@ func TestOptionsThatAreNone(t *testing.T) {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
-	if e := refusal(t, job("upscale-art", nil)); !strings.Contains(e.Message, "needed") {
+	if e := refusal(t, job("upscale-art", nil)); !strings.Contains(e.Message, "required") {
 		t.Errorf("without a picture: %v", e)
 	}
 }

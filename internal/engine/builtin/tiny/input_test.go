@@ -106,13 +106,13 @@ func TestDamagedPictures(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	file := pngFile(image.NewGray(image.Rect(0, 0, 2001, 1000)))
-	if e := refusal(t, job("upscale-art", nil, file)); !strings.Contains(e.Message, "at most 2 megapixels") {
+	if e := refusal(t, job("upscale-art", nil, file)); !strings.Contains(e.Message, "limit for enlarging is 2 megapixels") {
 		t.Errorf("upscale: %v", e)
 	}
 	results(t, shared(), job("sketch-from-picture", values{"steps": int64(1)}, file))
 	// A row takes as long as one of a hundred pixels, whatever it has.
 	for _, size := range []image.Rectangle{image.Rect(0, 0, 1, 16_001), image.Rect(0, 0, 16_001, 1)} {
-		if e := refusal(t, job("upscale-art", nil, pngFile(image.NewGray(size)))); !strings.Contains(e.Message, "at most 16000 pixels") {
+		if e := refusal(t, job("upscale-art", nil, pngFile(image.NewGray(size)))); !strings.Contains(e.Message, "limit is 16000 pixels") {
 			t.Errorf("upscale of %v: %v", size, e)
 		}
 	}

@@ -73,7 +73,7 @@ func (w *jobRun) runProgram(ctx context.Context, p subprocess.Program) error {
 
 // copyInput copies an input into the folder.
 func (w *jobRun) copyInput(ctx context.Context, name string, f engine.File) error {
-	if err := w.folder.Put(ctx, name, f); err != nil {
+	if err := w.folder.CopyInput(ctx, name, f); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -138,7 +138,7 @@ const (
 
 // readFile reads a small file that a pass wrote.
 func (w *jobRun) readFile(name string, maxBytes int64) ([]byte, error) {
-	r, err := w.folder.Open(name)
+	r, err := w.folder.OpenFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (w *jobRun) readFile(name string, maxBytes int64) ([]byte, error) {
 
 // fileSize returns the size of a file that a pass wrote.
 func (w *jobRun) fileSize(ctx context.Context, name string) (int64, error) {
-	r, err := w.folder.Open(name)
+	r, err := w.folder.OpenFile(name)
 	if err != nil {
 		return 0, err
 	}
@@ -170,7 +170,7 @@ func (w *jobRun) sendPreview(name string) {
 // checkComplete refuses a result that is missing or truncated. A program can report success
 // wrongly, for example on a full disk.
 func (w *jobRun) checkComplete(ctx context.Context, name, mimeType string) error {
-	r, err := w.folder.Open(name)
+	r, err := w.folder.OpenFile(name)
 	if err != nil {
 		return errRender.Because(err)
 	}
@@ -190,7 +190,7 @@ func (w *jobRun) sendResult(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r, err := w.folder.Open(name)
+	r, err := w.folder.OpenFile(name)
 	if err != nil {
 		return errRender.Because(err)
 	}

@@ -97,7 +97,7 @@ func coverFilters(p, frame shape, flags string) string {
 
 // readOrientation returns the Exif orientation of a file.
 func (w *jobRun) readOrientation(name string) (int, error) {
-	r, err := w.folder.Open(name)
+	r, err := w.folder.OpenFile(name)
 	if err != nil {
 		return 0, errUnavailable.Because(err)
 	}
