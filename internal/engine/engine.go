@@ -105,6 +105,12 @@ var ErrElsewhere = errors.New("another worker continues the run")
 // IsHandedOver reports whether a context ended because another worker continues the run.
 func IsHandedOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrElsewhere) }
 
+// IsFinal reports whether the run ends with an error: neither the next try nor another worker
+// continues its work.
+func IsFinal(ctx context.Context, err error) bool {
+	return !IsHandedOver(ctx) && (ctx.Err() != nil || !As(err).Transient)
+}
+
 // Sink receives the results and progress of an engine. Its methods may be called from several
 // goroutines.
 type Sink interface {

@@ -264,12 +264,5 @@ func (e *Engine) Import(ctx context.Context, name, engineName string) (manifestd
 	if err := e.c.CallJSON(ctx, http.MethodGet, "openapi.json", nil, &doc); err != nil {
 		return manifestdraft.Tool{}, fmt.Errorf("fetch the model's schema: %w", err)
 	}
-	d, err := manifestdraft.FromSchema(doc, "Input", "Output")
-	if err != nil {
-		return manifestdraft.Tool{}, fmt.Errorf("read the model's inputs: %w", err)
-	}
-	if len(d.Missing) > 0 {
-		return manifestdraft.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
-	}
-	return d.Tool(name, engineName), nil
+	return manifestdraft.ToolFromSchema(doc, "Input", "Output", name, engineName)
 }

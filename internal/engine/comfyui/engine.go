@@ -205,11 +205,6 @@ func (t *task) runPrompt(ctx context.Context, number int) error {
 	return t.finishPrompt(ctx, id)
 }
 
-// isFinal reports whether neither the next try nor another worker continues after an error.
-func isFinal(ctx context.Context, err error) bool {
-	return !engine.IsHandedOver(ctx) && (ctx.Err() != nil || !engine.As(err).Transient)
-}
-
 // finishPrompt waits for a prompt and passes its results to the sink. A prompt whose results are
 // not needed is cancelled, unless the next try or another worker can continue with it.
 func (t *task) finishPrompt(ctx context.Context, id string) error {
@@ -223,7 +218,7 @@ func (t *task) finishPrompt(ctx context.Context, id string) error {
 	e, err := t.awaitPrompt(ctx, id)
 	t.socket.followPrompt("", nil, engine.Span{})
 	if err != nil {
-		if isFinal(ctx, err) {
+		if engine.IsFinal(ctx, err) {
 			t.cancelPrompt(ctx, id)
 		}
 		return err

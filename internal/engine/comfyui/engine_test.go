@@ -78,7 +78,7 @@ func TestSettingsThatCannotWork(t *testing.T) {
 	} {
 		j := job(t)
 		j.With = w
-		if e := r.refusal(t, j); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "set up") {
+		if e := r.refusal(t, j); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "not configured correctly") {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -245,7 +245,7 @@ func TestTheServersCredentials(t *testing.T) {
 	if len(r.results(t, job(t)).Previews()) == 0 {
 		t.Error("there was no preview: the socket was refused")
 	}
-	if e := connect(t, s).refusal(t, job(t)); !strings.Contains(e.Message, "set up") {
+	if e := connect(t, s).refusal(t, job(t)); !strings.Contains(e.Message, "not configured correctly") {
 		t.Errorf("without them: %+v", e)
 	}
 }
@@ -314,7 +314,7 @@ func TestProbe(t *testing.T) {
 	}
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
 	defer other.Close()
-	if e := engine.As(rig{}.to(t, other.URL).Probe(t.Context())); e.Transient || !strings.Contains(e.Message, "set up") {
+	if e := engine.As(rig{}.to(t, other.URL).Probe(t.Context())); e.Transient || !strings.Contains(e.Message, "not configured correctly") {
 		t.Errorf("another server: probe = %+v", e)
 	}
 }

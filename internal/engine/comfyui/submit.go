@@ -143,7 +143,7 @@ func (t *task) submitPrompt(ctx context.Context, number int) (string, error) {
 	err := t.postPrompt(ctx, map[string]any{"prompt": t.graph.Workflow, "client_id": t.checkpoint.ClientID, "prompt_id": id}, &answer)
 	if err != nil {
 		why := explainRefusal(ctx, err)
-		if _, refused := errors.AsType[*backend.Status](err); !refused && isFinal(ctx, why) {
+		if _, refused := errors.AsType[*backend.Status](err); !refused && engine.IsFinal(ctx, why) {
 			t.cancelPrompt(ctx, id) // the prompt may have arrived
 		}
 		return "", why

@@ -15,18 +15,15 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// errUnknown ends a run whose create request had no response.
-var errUnknown = engine.Fail(engine.Failed, "The provider did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again.")
-
 // createRequest puts a request into the queue.
 func (t *task) createRequest(ctx context.Context, i int) error {
 	if t.checkpoint.Creating { // without an id: the response was lost
-		return errUnknown
+		return backend.ErrUnconfirmed
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	inputs, err := t.inputValues(ctx, i)
+	inputs, err := t.PieceInputs(ctx, i, t.fileInput)
 	if err != nil {
 		return err
 	}
@@ -35,7 +32,7 @@ func (t *task) createRequest(ctx context.Context, i int) error {
 		return err
 	}
 	t.checkpoint.Creating = true
-	if err := t.saveCheckpoint(ctx); err != nil {
+	if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 		return err
 	}
 	var made struct {
@@ -47,12 +44,11 @@ func (t *task) createRequest(ctx context.Context, i int) error {
 		t.checkpoint.IDs[i] = made.ID
 		t.checkpoint.Creating = false
 		t.requests[i] = t.requestFrom(made.ID, made.request)
-		return t.saveCheckpoint(t.end)
+		return t.SaveCheckpoint(t.Settle, t.checkpoint)
 	}
-	s, answered := errors.AsType[*backend.Status](err)
-	if err != nil && !backend.MayHaveArrived(err) || answered && s.Code/100 == 4 {
+	if backend.WasNotCreated(err) {
 		t.checkpoint.Creating = false
-		if err := t.saveCheckpoint(t.end); err != nil {
+		if err := t.SaveCheckpoint(t.Settle, t.checkpoint); err != nil {
 			return err
 		}
 		return createFailure(ctx, err)
@@ -60,7 +56,7 @@ func (t *task) createRequest(ctx context.Context, i int) error {
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	return errUnknown.Because(err)
+	return backend.ErrUnconfirmed.Because(err)
 }
 
 // requestFrom returns the queue's URLs of a request, as far as they are in the queue.
@@ -78,8 +74,7 @@ func (t *task) requestFrom(id string, said request) request {
 	return r
 }
 
-// postRequest sends a request. It waits for the response slightly longer than the job lasts,
-// because a request without a known id cannot be cancelled.
+// postRequest sends a request.
 func (t *task) postRequest(ctx context.Context, body []byte, out any) error {
 	r := backend.Request{Method: http.MethodPost, Path: t.with.Endpoint, Body: bytes.NewReader(body), Type: "application/json"}
 	// Results are copied at once, so the provider can delete them after a day.
@@ -88,32 +83,12 @@ func (t *task) postRequest(ctx context.Context, body []byte, out any) error {
 		seconds := max(math.Ceil(time.Until(deadline).Seconds()), 2) // the minimum is above 1
 		r.Header = append(r.Header, [2]string{"X-Fal-Request-Timeout", fmt.Sprintf("%.0f", seconds)})
 	}
-	end, cancel := backend.WithGrace(ctx, gracePeriod*2/3) // the rest of the time is for cancelling
-	defer cancel()
-	end, done := t.e.c.WithTimeout(end)
-	defer done()
-	res, err := t.e.c.Do(end, r)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	return backend.DecodeJSON(res.Body, out)
+	return t.PostCreate(ctx, r, out)
 }
 
 // inlineBytes is the largest file that is embedded in a request if files can be
 // uploaded, maxInlineBytes if they cannot.
 const inlineBytes, maxInlineBytes = 256 << 10, 16 << 20
-
-// inputValues returns the inputs of a request. Files are uploaded once for all requests.
-func (t *task) inputValues(ctx context.Context, i int) (map[string]any, error) {
-	if t.inputs == nil {
-		var err error
-		if t.inputs, err = t.with.InputValues(ctx, t.job, t.job.Seed, t.job.NumResults, t.fileInput); err != nil {
-			return nil, err
-		}
-	}
-	return t.with.WithSeed(t.inputs, t.job.SeedOf(i)), nil
-}
 
 // fileInput returns a file in the form that models accept.
 func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {

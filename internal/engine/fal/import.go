@@ -28,15 +28,11 @@ func (e *Engine) Import(ctx context.Context, model, engineName string) (manifest
 		return manifestdraft.Tool{}, fmt.Errorf("fetch the endpoint's schema: %w", err)
 	}
 	in, out := schemaNames(doc, model)
-	d, err := manifestdraft.FromSchema(doc, in, out)
-	if err != nil {
-		return manifestdraft.Tool{}, fmt.Errorf("read the endpoint's inputs: %w", err)
-	}
-	if len(d.Missing) > 0 {
-		return manifestdraft.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
-	}
 	_, name, _ := strings.Cut(model, "/")
-	tool := d.Tool(manifestdraft.Label(name), engineName)
+	tool, err := manifestdraft.ToolFromSchema(doc, in, out, manifestdraft.Label(name), engineName)
+	if err != nil {
+		return manifestdraft.Tool{}, err
+	}
 	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // requests cost the operator money
 	tool.Engine.With["endpoint"] = model
 	return tool, nil

@@ -11,11 +11,6 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-var (
-	errNoResult = engine.Fail(engine.Invalid, "The tool made no result.")
-	errBlocked  = engine.Fail(engine.Refused, "The tool refused the content.")
-)
-
 // deliverResults passes the results of a request to the sink.
 func (t *task) deliverResults(ctx context.Context, answer json.RawMessage) error {
 	var said struct {
@@ -24,21 +19,18 @@ func (t *task) deliverResults(ctx context.Context, answer json.RawMessage) error
 		Unsafe []bool          `json:"has_nsfw_concepts"`
 	}
 	_ = json.Unmarshal(answer, &said) // a value of another type counts as missing
-	if t.job.OutputType == "TEXT" {
+	if t.Job.OutputType == "TEXT" {
 		for _, v := range []json.RawMessage{said.Text, said.Output} {
 			var text string
 			if json.Unmarshal(v, &text) == nil && text != "" {
 				t.delivered++
-				return t.out.Output(ctx, engine.Result{Data: strings.NewReader(text)})
+				return t.Out.Output(ctx, engine.Result{Data: strings.NewReader(text)})
 			}
 		}
 	}
-	refs := backend.FilterByType(backend.FindResults(answer, t.job.Values), t.job.OutputType)
-	want := 1
+	refs := backend.FilterByType(backend.FindResults(answer, t.Job.Values), t.Job.OutputType)
+	want := t.ResultsPerPiece()
 	taken := 0
-	if t.with.Results != "" {
-		want = t.job.NumResults
-	}
 	for i, r := range refs {
 		if len(said.Unsafe) == len(refs) && said.Unsafe[i] {
 			t.blocked = true
@@ -50,7 +42,7 @@ func (t *task) deliverResults(ctx context.Context, answer json.RawMessage) error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := t.e.c.DeliverFile(ctx, r.URL, t.out); err != nil {
+		if err := t.e.c.DeliverFile(ctx, r.URL, t.Out); err != nil {
 			return err
 		}
 		taken++
@@ -112,22 +104,21 @@ func (t *task) requestFailure(ctx context.Context, i int, why failureReason, err
 	}
 	switch why.Type {
 	case policyViolation:
-		return backend.FailWithText(engine.Refused, "The tool refused the content.", why.Words).Because(err)
+		return backend.ContentRefused(why.Words).Because(err)
 	case "client_cancelled":
 		if t.requests[i].resumed {
 			return errCancelledBefore
 		}
-		return errCancelled.Because(err)
+		return backend.ErrJobCancelled.Because(err)
 	case "startup_timeout", "runner_scheduling_failure", "runner_connection_timeout", "runner_disconnected",
 		"runner_connection_refused", "runner_connection_error", "runner_incomplete_response", "internal_error":
 		t.checkpoint.IDs[i] = ""
-		if err := t.saveCheckpoint(ctx); err != nil {
+		if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 			return err
 		}
-		// Not Unavailable: the queue itself works for other runs.
-		return engine.Again(engine.Failed, "The provider could not run the job. Try again later.").Because(err)
+		return backend.ErrProviderFailed.Because(err)
 	}
-	return backend.FailWithText(engine.Failed, "The tool failed.", why.Words).Because(err)
+	return backend.ToolFailed(why.Words).Because(err)
 }
 
 // createFailure translates the queue's refusal of a request.
@@ -143,9 +134,9 @@ func createFailure(ctx context.Context, err error) error {
 		var why failureReason
 		why.readStatus(s)
 		if why.Type == policyViolation {
-			return backend.FailWithText(engine.Refused, "The tool refused the content.", why.Words).Because(err)
+			return backend.ContentRefused(why.Words).Because(err)
 		}
-		return backend.FailWithText(engine.Failed, "The provider refused the job.", why.Words).Because(err)
+		return backend.ProviderRefused(why.Words).Because(err)
 	}
 	return backend.CallFailure(ctx, err)
 }

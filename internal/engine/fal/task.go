@@ -15,16 +15,12 @@ import (
 
 // task is one call of Run.
 type task struct {
+	backend.PaidJob
 	e    *Engine
-	job  engine.Job
-	out  engine.Sink
 	with manifestSetting
-	end  context.Context // outlives the job's context by the grace period
 
 	checkpoint checkpoint
 	requests   []request
-	bar        engine.Span
-	inputs     map[string]any
 	delivered  int  // number of results passed to the sink
 	blocked    bool // the provider has blacked out a result
 }
@@ -54,10 +50,7 @@ func requestAt(app, id string) request {
 
 // resumeCheckpoint continues where an earlier try of the run ended.
 func (t *task) resumeCheckpoint(left string) {
-	n := t.job.NumResults
-	if t.with.Results != "" {
-		n = 1 // one request makes all results
-	}
+	n := t.PieceCount()
 	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {
 		t.checkpoint = checkpoint{IDs: make([]string, n)} // the checkpoint is of another engine or of an edited tool
 	}
@@ -69,14 +62,6 @@ func (t *task) resumeCheckpoint(left string) {
 			t.requests[i].resumed = true
 		}
 	}
-}
-
-func (t *task) saveCheckpoint(ctx context.Context) error {
-	text, err := json.Marshal(t.checkpoint)
-	if err != nil {
-		return err
-	}
-	return t.out.Leave(ctx, string(text))
 }
 
 // runRequests creates missing requests and passes their results to the sink in order.
@@ -96,15 +81,15 @@ func (t *task) runRequests(ctx context.Context) error {
 		if err := t.deliverResults(ctx, answer); err != nil {
 			return err
 		}
-		t.requestSpan(i).ReportProgress(1)
+		t.ReportDelivered(i)
 	}
 	switch { // fewer results than requested are better than none
 	case t.delivered > 0:
 		return nil
 	case t.blocked:
-		return errBlocked
+		return backend.ContentRefused("")
 	}
-	return errNoResult
+	return backend.ErrToolNoResult
 }
 
 // queueState is the queue's status of a request.
@@ -117,17 +102,12 @@ type queueState struct {
 	ErrorType string `json:"error_type"`
 }
 
-var (
-	errLost      = engine.Fail(engine.Failed, "The provider no longer knows the job.")
-	errCancelled = engine.Fail(engine.Failed, "The provider cancelled the job.")
-)
-
 // errCancelledBefore marks a request that the worker before cancelled when it had to stop.
 var errCancelledBefore = errors.New("cancelled by an earlier try")
 
 // awaitRequest waits until a request has succeeded and returns its response.
 func (t *task) awaitRequest(ctx context.Context, i int) (json.RawMessage, error) {
-	pace := t.e.newPoller()
+	pace := backend.NewPoller(t.e.o.PollInterval, t.e.o.PollTimeout)
 	for {
 		answer, ended, err := t.queryRequest(ctx, i)
 		switch {
@@ -144,7 +124,7 @@ func (t *task) awaitRequest(ctx context.Context, i int) (json.RawMessage, error)
 		}
 		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
 			t.requests[i].done = true
-			return nil, errLost.Because(err)
+			return nil, backend.ErrJobLost.Because(err)
 		}
 		if err := pace.CheckError(ctx, err); err != nil {
 			return nil, err
@@ -170,7 +150,7 @@ func (t *task) queryRequest(ctx context.Context, i int) (answer json.RawMessage,
 		for _, l := range s.Logs {
 			last = max(last, backend.ProgressInLog(l.Message))
 		}
-		t.requestSpan(i).ReportProgress(renderShare * last)
+		t.ReportRendering(i, last)
 		return nil, false, nil
 	}
 	err = t.e.c.CallJSONLimit(ctx, backend.MaxResponse, "GET", r.Response, nil, &answer) // responses may contain embedded files
@@ -191,21 +171,14 @@ func (t *task) queryRequest(ctx context.Context, i int) (answer json.RawMessage,
 	return nil, true, t.requestFailure(ctx, i, why, err)
 }
 
-// requestSpan returns the part of the progress that belongs to a request.
-func (t *task) requestSpan(i int) engine.Span { return t.bar.NthOf(i, len(t.checkpoint.IDs)) }
-
-// renderShare is the share of a request's progress for making the result. The rest is for fetching
-// it.
-const renderShare = 0.95
-
 // cancelRequests cancels requests whose results are not needed. After a transient failure, or if
 // another worker continues, they go on and are resumed later. Requests that the queue agreed to
 // cancel are removed from the checkpoint, because the queue may forget them.
 func (t *task) cancelRequests(ctx context.Context, err error) {
-	if engine.IsHandedOver(ctx) || ctx.Err() == nil && engine.As(err).Transient {
+	if !engine.IsFinal(ctx, err) {
 		return
 	}
-	end, cancel := context.WithTimeout(t.end, 5*time.Second)
+	end, cancel := context.WithTimeout(t.Settle, 5*time.Second)
 	defer cancel()
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -225,7 +198,7 @@ func (t *task) cancelRequests(ctx context.Context, err error) {
 	}
 	all.Wait()
 	if cancelled {
-		_ = t.saveCheckpoint(end) // if this fails, the next worker finds out by querying
+		_ = t.SaveCheckpoint(end, t.checkpoint) // if this fails, the next worker finds out by querying
 	}
 }
 

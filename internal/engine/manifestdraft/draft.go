@@ -61,6 +61,19 @@ func FromSchema(doc []byte, input, output string) (Draft, error) {
 	return b.Draft, nil
 }
 
+// ToolFromSchema drafts a tool from an OpenAPI document as FromSchema does. It fails if the model
+// requires an input for which there is no field.
+func ToolFromSchema(doc []byte, input, output, name, engine string) (Tool, error) {
+	d, err := FromSchema(doc, input, output)
+	if err != nil {
+		return Tool{}, fmt.Errorf("read the model's inputs: %w", err)
+	}
+	if len(d.Missing) > 0 {
+		return Tool{}, fmt.Errorf("the model has required inputs without a matching field: %s", strings.Join(d.Missing, "; "))
+	}
+	return d.Tool(name, engine), nil
+}
+
 // Tool returns a manifest with the draft's form.
 func (d Draft) Tool(name, engine string) Tool {
 	with := map[string]any{}

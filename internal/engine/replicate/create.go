@@ -16,9 +16,6 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// errUnknown ends a run whose create request had no response.
-var errUnknown = engine.Fail(engine.Failed, "The provider did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again.")
-
 // createPrediction creates a prediction, or finds the one that an earlier create request made.
 func (t *task) createPrediction(ctx context.Context, i int) error {
 	if t.checkpoint.Creating != "" { // without an id: the response was lost
@@ -27,7 +24,7 @@ func (t *task) createPrediction(ctx context.Context, i int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	inputs, err := t.inputValues(ctx, i)
+	inputs, err := t.PieceInputs(ctx, i, t.fileInput)
 	if err != nil {
 		return err
 	}
@@ -44,7 +41,7 @@ func (t *task) createPrediction(ctx context.Context, i int) error {
 	}
 	t.checkpoint.Since = t.unixNow()
 	t.checkpoint.Of = &t.with.model
-	if err := t.saveCheckpoint(ctx); err != nil {
+	if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 		return err
 	}
 	t.unanswered = true
@@ -52,10 +49,9 @@ func (t *task) createPrediction(ctx context.Context, i int) error {
 	if err == nil && p.ID != "" {
 		return t.saveID(i, p.ID)
 	}
-	s, answered := errors.AsType[*backend.Status](err)
-	if err != nil && !backend.MayHaveArrived(err) || answered && s.Code/100 == 4 {
+	if backend.WasNotCreated(err) {
 		t.clearCreating()
-		if err := t.saveCheckpoint(t.end); err != nil {
+		if err := t.SaveCheckpoint(t.Settle, t.checkpoint); err != nil {
 			return err
 		}
 		return createFailure(ctx, err)
@@ -68,7 +64,7 @@ func (t *task) saveID(i int, id string) error {
 	t.markActive(id)
 	t.checkpoint.IDs[i] = id
 	t.clearCreating()
-	return t.saveCheckpoint(t.end)
+	return t.SaveCheckpoint(t.Settle, t.checkpoint)
 }
 
 // clearCreating removes the mark that the response to a create request is missing.
@@ -79,8 +75,7 @@ func (t *task) clearCreating() {
 	t.unanswered = false
 }
 
-// postPrediction sends the create request. It waits for the response slightly longer than the job
-// lasts, because a prediction without a known id cannot be cancelled.
+// postPrediction sends the create request.
 func (t *task) postPrediction(ctx context.Context, body []byte) (p prediction, err error) {
 	r := backend.Request{Method: http.MethodPost, Path: t.path, Body: bytes.NewReader(body), Type: "application/json"}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -88,16 +83,8 @@ func (t *task) postPrediction(ctx context.Context, body []byte) (p prediction, e
 		seconds := max(math.Ceil(time.Until(deadline).Seconds())+slack, minSeconds)
 		r.Header = append(r.Header, [2]string{"Cancel-After", fmt.Sprintf("%.0fs", seconds)})
 	}
-	end, cancel := backend.WithGrace(ctx, gracePeriod*2/3) // the rest of the time is for cancelling
-	defer cancel()
-	end, done := t.e.c.WithTimeout(end)
-	defer done()
-	res, err := t.e.c.Do(end, r)
-	if err != nil {
-		return p, err
-	}
-	defer res.Body.Close()
-	return p, backend.DecodeJSON(res.Body, &p)
+	err = t.PostCreate(ctx, r, &p)
+	return p, err
 }
 
 // createFailure translates the provider's refusal of a create request.
@@ -115,7 +102,7 @@ func createFailure(ctx context.Context, err error) error {
 		if said.Detail == "" {
 			said.Detail = said.Title
 		}
-		return backend.FailWithText(engine.Failed, "The provider refused the job.", said.Detail).Because(err)
+		return backend.ProviderRefused(said.Detail).Because(err)
 	}
 	return backend.CallFailure(ctx, err)
 }
@@ -128,7 +115,7 @@ func (t *task) adoptPrediction(ctx context.Context, i int) error {
 		return backend.CallFailure(ctx, err) // the checkpoint stays, and the next try searches again
 	}
 	if len(found) != 1 {
-		return errUnknown
+		return backend.ErrUnconfirmed
 	}
 	t.resumed[i] = true
 	return t.saveID(i, found[0])
@@ -136,7 +123,7 @@ func (t *task) adoptPrediction(ctx context.Context, i int) error {
 
 // findRepeatedly is findCandidates for a list that may lag behind.
 func (e *Engine) findRepeatedly(ctx context.Context, m model, n checkpoint) ([]string, error) {
-	pace := e.newPoller()
+	pace := backend.NewPoller(e.o.PollInterval, e.o.PollTimeout)
 	for range 3 {
 		if found, err := e.findCandidates(ctx, m, n); err != nil || len(found) > 0 {
 			return found, err

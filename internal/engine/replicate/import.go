@@ -30,15 +30,11 @@ func (e *Engine) Import(ctx context.Context, model, engineName string) (manifest
 	if err := e.c.CallJSON(ctx, "GET", "models/"+model, nil, &said); err != nil {
 		return manifestdraft.Tool{}, fmt.Errorf("fetch the model: %w", err)
 	}
-	d, err := manifestdraft.FromSchema(said.Latest.Schema, "Input", "Output")
-	if err != nil {
-		return manifestdraft.Tool{}, fmt.Errorf("read the model's inputs: %w", err)
-	}
-	if len(d.Missing) > 0 {
-		return manifestdraft.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
-	}
 	_, name, _ := strings.Cut(model, "/")
-	tool := d.Tool(manifestdraft.Label(name), engineName)
+	tool, err := manifestdraft.ToolFromSchema(said.Latest.Schema, "Input", "Output", manifestdraft.Label(name), engineName)
+	if err != nil {
+		return manifestdraft.Tool{}, err
+	}
 	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // predictions cost the operator money
 	tool.Description = backend.SanitizeText(said.Description)
 	if said.Official {

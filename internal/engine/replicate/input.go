@@ -11,17 +11,6 @@ import (
 // inlineBytes is the largest file that the API accepts embedded in the inputs.
 const inlineBytes = 256 << 10
 
-// inputValues returns the inputs of a prediction. Files are uploaded once for all predictions.
-func (t *task) inputValues(ctx context.Context, i int) (map[string]any, error) {
-	if t.inputs == nil {
-		var err error
-		if t.inputs, err = t.with.InputValues(ctx, t.job, t.job.Seed, t.job.NumResults, t.fileInput); err != nil {
-			return nil, err
-		}
-	}
-	return t.with.WithSeed(t.inputs, t.job.SeedOf(i)), nil
-}
-
 // fileInput returns a file in the form that the API accepts.
 func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 	if f.Size <= inlineBytes {

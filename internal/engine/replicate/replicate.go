@@ -16,7 +16,6 @@
 package replicate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -128,12 +127,9 @@ func Manual() engine.Manual {
 	}
 }
 
-// gracePeriod is how long calls may continue after a job to settle or cancel its work.
-const gracePeriod = 1500 * time.Millisecond
-
 // Run does the job with as many predictions as necessary, one after the other.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := task{e: e, job: j, out: out, bar: engine.NewSpan(out)}
+	t := task{e: e}
 	if err := engine.DecodeSetting(j.With, &t.with); err != nil {
 		return err
 	}
@@ -144,18 +140,13 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	end, cancel := backend.WithGrace(ctx, gracePeriod)
+	end, cancel := backend.WithGrace(ctx, backend.GracePeriod)
 	defer cancel()
-	t.end = end
+	t.PaidJob = backend.NewPaidJob(e.c, j, out, t.with.Mapping, end)
 	t.resumeCheckpoint(j.Left)
 	defer t.releaseActive()
 	if err = t.runPredictions(ctx); err != nil {
 		t.cancelPredictions(ctx, err)
 	}
 	return err
-}
-
-func (e *Engine) newPoller() *backend.Poller {
-	every := cmp.Or(e.o.PollInterval, time.Second)
-	return &backend.Poller{Interval: every, MaxInterval: 5 * every, Timeout: e.o.PollTimeout}
 }

@@ -18,18 +18,14 @@ import (
 
 // task is one call of Run.
 type task struct {
+	backend.PaidJob
 	e    *Engine
-	job  engine.Job
-	out  engine.Sink
 	with manifestSetting
 	path string
-	end  context.Context // outlives the job's context by the grace period
 
 	checkpoint checkpoint
 	resumed    []bool // predictions that an earlier try created
 	done       []bool // predictions that have ended
-	bar        engine.Span
-	inputs     map[string]any
 	activeIDs  []string
 	unanswered bool // a create request had no response
 }
@@ -47,10 +43,7 @@ type checkpoint struct {
 
 // resumeCheckpoint continues where an earlier try of the run ended.
 func (t *task) resumeCheckpoint(left string) {
-	n := t.job.NumResults
-	if t.with.Results != "" {
-		n = 1 // one prediction makes all results
-	}
+	n := t.PieceCount()
 	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {
 		t.checkpoint = checkpoint{IDs: make([]string, n)} // the checkpoint is of another engine or of an edited tool
 	}
@@ -80,14 +73,6 @@ func (t *task) releaseActive() {
 	}
 }
 
-func (t *task) saveCheckpoint(ctx context.Context) error {
-	text, err := json.Marshal(t.checkpoint)
-	if err != nil {
-		return err
-	}
-	return t.out.Leave(ctx, string(text))
-}
-
 // runPredictions creates missing predictions and passes their results to the sink in order.
 func (t *task) runPredictions(ctx context.Context) error {
 	for i, id := range t.checkpoint.IDs {
@@ -108,10 +93,10 @@ func (t *task) runPredictions(ctx context.Context) error {
 			return err
 		}
 		given += n
-		t.predictionSpan(i).ReportProgress(1)
+		t.ReportDelivered(i)
 	}
 	if given == 0 { // fewer results than requested are better than none
-		return errNoResult
+		return backend.ErrToolNoResult
 	}
 	return nil
 }
@@ -126,21 +111,16 @@ type prediction struct {
 	DataRemoved bool            `json:"data_removed"`
 }
 
-var (
-	errLost      = engine.Fail(engine.Failed, "The provider no longer knows the job.")
-	errDeleted   = engine.Fail(engine.Failed, "The provider has deleted the result.")
-	errNoResult  = engine.Fail(engine.Invalid, "The tool made no result.")
-	errCancelled = engine.Fail(engine.Failed, "The provider cancelled the job.")
-)
+var errDeleted = engine.Fail(engine.Failed, "The provider has deleted the result.")
 
 // awaitPrediction waits until a prediction has succeeded.
 func (t *task) awaitPrediction(ctx context.Context, i int) (prediction, error) {
-	pace := t.e.newPoller()
+	pace := backend.NewPoller(t.e.o.PollInterval, t.e.o.PollTimeout)
 	for {
 		p, err := t.queryPrediction(ctx, t.checkpoint.IDs[i])
 		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
 			t.done[i] = true
-			return p, errLost.Because(err)
+			return p, backend.ErrJobLost.Because(err)
 		}
 		if failed := pace.CheckError(ctx, err); failed != nil {
 			return p, failed
@@ -176,14 +156,14 @@ func (t *task) checkEnded(ctx context.Context, i int, p prediction) (ended bool,
 	case "canceled", "aborted":
 		if !t.resumed[i] {
 			t.done[i] = true
-			return true, errCancelled
+			return true, backend.ErrJobCancelled
 		}
 		// The worker before cancelled it when it had to stop.
 		t.resumed[i] = false
 		t.checkpoint.IDs[i] = ""
 		return false, t.createPrediction(ctx, i)
 	}
-	t.predictionSpan(i).ReportProgress(renderShare * backend.ProgressInLog(p.Logs))
+	t.ReportRendering(i, backend.ProgressInLog(p.Logs))
 	return false, nil
 }
 
@@ -201,24 +181,16 @@ func (t *task) predictionFailure(ctx context.Context, i int, p prediction) error
 	_ = json.Unmarshal(p.Error, &words) // a value of another type counts as missing
 	switch {
 	case refusalPattern.MatchString(words):
-		return backend.FailWithText(engine.Refused, "The tool refused the content.", words)
+		return backend.ContentRefused(words)
 	case transientPattern.MatchString(words):
 		t.checkpoint.IDs[i] = ""
-		if err := t.saveCheckpoint(ctx); err != nil {
+		if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 			return err
 		}
-		// Not Unavailable: the provider itself works for other runs.
-		return engine.Again(engine.Failed, "The provider could not run the job. Try again later.").Because(errors.New(backend.SanitizeText(words)))
+		return backend.ErrProviderFailed.Because(errors.New(backend.SanitizeText(words)))
 	}
-	return backend.FailWithText(engine.Failed, "The tool failed.", words)
+	return backend.ToolFailed(words)
 }
-
-// predictionSpan returns the part of the progress that belongs to a prediction.
-func (t *task) predictionSpan(i int) engine.Span { return t.bar.NthOf(i, len(t.checkpoint.IDs)) }
-
-// renderShare is the share of a prediction's progress for making the result. The rest is for
-// fetching it.
-const renderShare = 0.95
 
 // deliverResults passes the results of a prediction to the sink and returns their number. The
 // provider deletes files after an hour, so they are fetched at once.
@@ -226,21 +198,17 @@ func (t *task) deliverResults(ctx context.Context, p prediction) (int, error) {
 	if p.DataRemoved {
 		return 0, errDeleted
 	}
-	refs := backend.FindResults(p.Output, t.job.Values)
-	if text := textOutput(p.Output, len(refs)); t.job.OutputType == "TEXT" && text != "" {
-		return 1, t.out.Output(ctx, engine.Result{Data: strings.NewReader(text)})
+	refs := backend.FindResults(p.Output, t.Job.Values)
+	if text := textOutput(p.Output, len(refs)); t.Job.OutputType == "TEXT" && text != "" {
+		return 1, t.Out.Output(ctx, engine.Result{Data: strings.NewReader(text)})
 	}
-	refs = backend.FilterByType(refs, t.job.OutputType)
-	want := 1
-	if t.with.Results != "" {
-		want = t.job.NumResults
-	}
-	refs = refs[:min(want, len(refs))]
+	refs = backend.FilterByType(refs, t.Job.OutputType)
+	refs = refs[:min(t.ResultsPerPiece(), len(refs))]
 	for _, r := range refs {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		if err := t.e.c.DeliverFile(ctx, r.URL, t.out); err != nil {
+		if err := t.e.c.DeliverFile(ctx, r.URL, t.Out); err != nil {
 			return 0, err
 		}
 	}
@@ -266,10 +234,10 @@ func textOutput(output json.RawMessage, files int) string {
 // cancelPredictions cancels running predictions whose results are not needed. After a transient
 // failure, or if another worker continues, they go on and are resumed later.
 func (t *task) cancelPredictions(ctx context.Context, err error) {
-	if engine.IsHandedOver(ctx) || ctx.Err() == nil && engine.As(err).Transient {
+	if !engine.IsFinal(ctx, err) {
 		return
 	}
-	end, cancel := context.WithTimeout(t.end, 5*time.Second)
+	end, cancel := context.WithTimeout(t.Settle, 5*time.Second)
 	defer cancel()
 	ids := slices.Clone(t.checkpoint.IDs)
 	if t.unanswered && ctx.Err() != nil {
