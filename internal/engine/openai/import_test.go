@@ -103,7 +103,7 @@ func TestWhatCannotBeImported(t *testing.T) {
 	t.Parallel()
 	w := begin(t, openaitest.Options{Models: []string{"gpt-5"}})
 	for _, tt := range []struct{ model, call, want string }{
-		{"gpt-5", "", "say which call"},
+		{"gpt-5", "", "name its call"},
 		{"gpt-5", "chat", "no call"},
 		{"none", "", "no model"},
 	} {

@@ -73,7 +73,7 @@ func TestAnAmbiguousCreateIsNotRepeated(t *testing.T) {
 		t.Cleanup(s.Close)
 		var r enginetest.Recorder
 		err := openai.New(client(t, s.URL+"/v1", key), openai.Options{}).Run(t.Context(), film(t, 1), &r)
-		if e := engine.As(err); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "not known") || calls.Load() != 1 {
+		if e := engine.As(err); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "did not confirm") || calls.Load() != 1 {
 			t.Errorf("%s: %v after %d calls", name, err, calls.Load())
 		}
 		if notes := r.Notes(); !strings.Contains(notes[len(notes)-1], "asking") {
