@@ -14,8 +14,8 @@ import (
 
 type personExportCmd struct {
 	jsonFlag
-	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
-	Out   string `required:"" help:"The file to write. It must not be there." placeholder:"FILE"`
+	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
+	Out   string `required:"" help:"File to write; must not exist." placeholder:"FILE"`
 }
 
 func (c personExportCmd) Run(p *program) error {
@@ -40,8 +40,8 @@ func (c personExportCmd) Run(p *program) error {
 	})
 }
 
-// saveArchive writes an archive into a new file that only its owner reads. One that
-// could not be finished is removed.
+// saveArchive writes an archive into a new file that only its owner can read. It
+// removes an incomplete file.
 func saveArchive(ctx context.Context, archive *dossier.Archive, name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -59,8 +59,8 @@ func saveArchive(ctx context.Context, archive *dossier.Archive, name string) err
 
 type personDeleteCmd struct {
 	jsonFlag
-	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
-	Yes   bool   `help:"Do it. Without it nothing is changed."`
+	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
+	Yes   bool   `help:"Confirm the deletion; without it nothing is changed."`
 }
 
 func (c personDeleteCmd) Run(p *program) error {
@@ -70,13 +70,13 @@ func (c personDeleteCmd) Run(p *program) error {
 			return err
 		}
 		if !c.Yes {
-			return usageError{fmt.Errorf("this ends the account of %s for good and erases its uploads, results, boards and prompts; say --yes to do it", who.Email)}
+			return usageError{fmt.Errorf("this deletes the account of %s for good and erases its uploads, results, boards and prompts; confirm with --yes", who.Email)}
 		}
 		d := pp.dossier(nil)
 		if err := d.Delete(ctx, dossier.Operator, who.ID, who.Email); err != nil {
 			return err
 		}
-		// Where nobody works on the queue now, this is done all the same.
+		// Erase now: a worker may not be running.
 		if err := d.Erase(ctx, who.ID); err != nil {
 			return err
 		}
