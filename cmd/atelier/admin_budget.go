@@ -11,9 +11,9 @@ import (
 type budgetSetCmd struct {
 	jsonFlag
 	Team       string `required:"" help:"The team's id." placeholder:"ID"`
-	Tokens     int64  `required:"" help:"How many in a calendar month." placeholder:"N"`
-	Hard       bool   `help:"Refuse runs that would go beyond it."`
-	WebhookURL string `help:"What hears of alerts." placeholder:"URL"`
+	Tokens     int64  `required:"" help:"Tokens per calendar month." placeholder:"N"`
+	Hard       bool   `help:"Refuse runs that would exceed the budget."`
+	WebhookURL string `help:"Address that receives alerts." placeholder:"URL"`
 }
 
 func (c budgetSetCmd) Run(p *program) error {
@@ -55,7 +55,7 @@ func (c budgetRemoveCmd) Run(p *program) error {
 	})
 }
 
-// printBudget shows a budget with the names that the interface has.
+// printBudget prints a budget with the field names of the API.
 func (p *program) printBudget(asJSON bool, b budget.Budget) error {
 	type shown struct {
 		TeamID     string  `json:"team_id"`

@@ -340,7 +340,7 @@ func (p *program) metricsListener(log *slog.Logger) net.Listener {
 	}
 	l, err := net.Listen("tcp", p.cfg.Metrics.Listen)
 	if err != nil {
-		log.Warn("metrics are not served: their address cannot be had", "address", p.cfg.Metrics.Listen, "error", err)
+		log.Warn("metrics listener could not be opened; metrics are not served", "address", p.cfg.Metrics.Listen, "error", err)
 		return nil
 	}
 	return l
@@ -369,7 +369,7 @@ func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 	var token string
 	err := db.Write(ctx, func(tx *sqldb.Tx) (err error) { token, err = person.OfferSetup(ctx, tx); return err })
 	if err != nil {
-		log.Warn("no set-up link can be offered", "error", err)
+		log.Warn("set-up link could not be created", "error", err)
 		return
 	}
 	if token != "" {
