@@ -23,7 +23,7 @@ func openLinear(s *tensorStore, name string, k, n int, bias bool) linearLayer {
 
 // splitRows divides rows so that panels times pieces is enough for all workers to end at about the
 // same time. It returns the rows per piece.
-func (m *Model) splitRows(rows, panels int) (piece int) {
+func splitRows(m *Model, rows, panels int) (piece int) {
 	pieces := max(1, 4*len(m.pool.workers)/max(1, panels))
 	piece = (rows + pieces - 1) / pieces
 	return (piece + m.k.TileRows() - 1) / m.k.TileRows() * m.k.TileRows()
@@ -31,7 +31,7 @@ func (m *Model) splitRows(rows, panels int) (piece int) {
 
 // eachPanel calls work for all panels and pieces of rows of a product.
 func (m *Model) eachPanel(panels, rows int, work func(h *worker, panel, row, rows int)) {
-	piece := m.splitRows(rows, panels)
+	piece := splitRows(m, rows, panels)
 	pieces := (rows + piece - 1) / piece
 	m.pool.runParallel(panels*pieces, func(h *worker, i int) {
 		row := i % pieces * piece

@@ -260,12 +260,12 @@ func (m *Model) DrawPicture(ctx context.Context, o Order, step func(done, of int
 			return nil, err
 		}
 		if step != nil {
-			if err := step(i+1, len(times)-1, m.toPicture(x)); err != nil {
+			if err := step(i+1, len(times)-1, toPicture(m, x)); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return m.toPicture(z), nil
+	return toPicture(m, z), nil
 }
 
 // stepTimes returns the times between steps, from noise at 0 to a picture at 1: a grid that is
@@ -297,7 +297,7 @@ func blendNoise(z []float32, p *image.NRGBA, share float32) {
 }
 
 // toPicture converts numbers from -1 to 1 to a picture.
-func (m *Model) toPicture(v []float32) *image.NRGBA {
+func toPicture(m *Model, v []float32) *image.NRGBA {
 	p := image.NewNRGBA(image.Rect(0, 0, m.PictureSide(), m.PictureSide()))
 	for i := range m.PictureSide() * m.PictureSide() {
 		for c := range 3 {

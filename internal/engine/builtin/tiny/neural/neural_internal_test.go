@@ -139,7 +139,7 @@ func TestWholePictureAgreesWithPyTorch(t *testing.T) {
 			m.k.MoveToward(w.z, w.x, float32((times[i+1]-at)/(1-at)), limit)
 		}
 	})
-	mean, most := levels(t, m.toPicture(w.z), want)
+	mean, most := levels(t, toPicture(m, w.z), want)
 	t.Logf("%.4f levels off in the mean, %d at most", mean, most)
 	if mean > .05 || most > 8 {
 		t.Errorf("%.4f levels off in the mean, %d at most", mean, most)

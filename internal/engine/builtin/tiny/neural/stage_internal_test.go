@@ -43,7 +43,7 @@ func BenchmarkStages(b *testing.B) {
 				{"text", 1, 0, func() { m.encodePrompt(referencePrompt, &w.prompt) }},
 				{"condition", steps, 0, func() { m.computeCondition(.37, &w.prompt) }},
 				{"patches", steps, product(patches, n.patch1) + product(patches, n.patch2), func() {
-					m.embedPatches(w.z)
+					embedPatches(m, w.z)
 					m.applyLinear(&n.patch1, n.grid*n.grid, w.patches, w.narrow, c.Bott)
 					m.applyLinear(&n.patch2, n.grid*n.grid, w.narrow, w.rows[n.length*d:], d)
 				}},
@@ -54,7 +54,7 @@ func BenchmarkStages(b *testing.B) {
 				{"up", blocks, product(rows, bl.up), func() { m.applyGated(&bl.up, n.tokens, w.y, w.gated) }},
 				{"down", blocks, product(rows, bl.down), func() { m.addLinear(&bl.down, n.tokens, w.gated, rowDistance(c.Hid), w.block, w.rows) }},
 				{"pixels", steps, product(patches, n.pixels), func() { m.applyLinear(&n.pixels, n.grid*n.grid, w.y, w.out, n.pixels.w.N) }},
-				{"smooth", steps, 2 * pixels * float64(taps*(c.Ch+3)*c.Cw+taps*c.Cw*c.Cw+taps*3*c.Cw), func() { m.smoothPatches(w.z, w.x) }},
+				{"smooth", steps, 2 * pixels * float64(taps*(c.Ch+3)*c.Cw+taps*c.Cw*c.Cw+taps*3*c.Cw), func() { smoothPatches(m, w.z, w.x) }},
 				{"step", steps, 0, func() { m.k.MoveToward(w.z, w.x, .3, limit) }},
 			} {
 				b.Run(fmt.Sprintf("%v/%d/%s", k, workers, s.name), func(b *testing.B) {

@@ -153,7 +153,7 @@ func (m *Model) predictPicture(z []float32, t float32, text *encodedPrompt, x []
 	w := &n.work
 	d := n.config.D
 	m.computeCondition(t, text)
-	m.embedPatches(z)
+	embedPatches(m, z)
 	copy(w.rows[:n.length*d], text.rows)
 	m.applyLinear(&n.patch1, n.grid*n.grid, w.patches, w.narrow, n.config.Bott)
 	m.applyLinear(&n.patch2, n.grid*n.grid, w.narrow, w.rows[n.length*d:], d)
@@ -163,7 +163,7 @@ func (m *Model) predictPicture(z []float32, t float32, text *encodedPrompt, x []
 	toFactors(w.end[:d])
 	m.normalizeRows(n.grid*n.grid, d, w.rows[n.length*d:], w.end[:d], w.end[d:], w.y)
 	m.applyLinear(&n.pixels, n.grid*n.grid, w.y, w.out, n.pixels.w.N)
-	m.smoothPatches(z, x)
+	smoothPatches(m, z, x)
 }
 
 // computeCondition computes how time and prompt modulate every block.
@@ -192,7 +192,7 @@ func toFactors(v []float32) {
 }
 
 // embedPatches makes a row of each patch of pixels.
-func (m *Model) embedPatches(z []float32) {
+func embedPatches(m *Model, z []float32) {
 	n := &m.transformer
 	size := n.config.Patch * 3
 	side := n.config.Res * 3
@@ -225,7 +225,7 @@ func (m *Model) runBlock(b *transformerBlock) {
 
 // smoothPatches turns patches into pixels: the transformer's output for each pixel and the noisy
 // pixel itself go through three convolutions, whose result is added to the first three channels.
-func (m *Model) smoothPatches(z, x []float32) {
+func smoothPatches(m *Model, z, x []float32) {
 	n := &m.transformer
 	c := n.config
 	w := &n.work

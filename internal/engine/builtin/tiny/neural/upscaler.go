@@ -90,14 +90,14 @@ func (m *Model) enlargeTiles(ctx context.Context, p *image.NRGBA, side int, repo
 		if err := m.pool.runTask(func() {
 			switch stage := i % stages; {
 			case stage == 0:
-				m.readColours(t)
-				m.applyLayer(t, 0)
+				readColours(m, t)
+				applyLayer(m, t, 0)
 			case stage < len(m.upscaler.convs):
-				m.applyLayer(t, stage)
+				applyLayer(m, t, stage)
 			default:
-				m.writeColours(t, out)
+				writeColours(m, t, out)
 				if !opaque {
-					m.writeAlpha(p, t.own, out)
+					writeAlpha(m, p, t.own, out)
 				}
 			}
 		}); err != nil {
@@ -136,7 +136,7 @@ func (t upscaleTile) areaWithin(round int) pixelArea {
 }
 
 // readColours converts colours to numbers from 0 to 1.
-func (m *Model) readColours(t upscaleTile) {
+func readColours(m *Model, t upscaleTile) {
 	colours := m.upscaler.work.colours
 	clear(colours)
 	in := t.areaWithin(t.halo)
@@ -153,7 +153,7 @@ func (m *Model) readColours(t upscaleTile) {
 }
 
 // applyLayer computes convolution i. Layers alternate between the two halves of memory.
-func (m *Model) applyLayer(t upscaleTile, i int) {
+func applyLayer(m *Model, t upscaleTile, i int) {
 	u := &m.upscaler
 	from := u.work.colours
 	width := 3
@@ -176,7 +176,7 @@ func (u *upscaler) layerResult(layer int) []float32 {
 }
 
 // writeColours adds the last layer's output to the original colours, opaque.
-func (m *Model) writeColours(t upscaleTile, out *image.NRGBA) {
+func writeColours(m *Model, t upscaleTile, out *image.NRGBA) {
 	u := &m.upscaler
 	result := u.layerResult(len(u.convs) - 1)
 	m.pool.runParallel(t.own.y1-t.own.y0, func(_ *worker, i int) {
@@ -205,7 +205,7 @@ func toByte(v float32) uint8 {
 
 // writeAlpha interpolates the alpha of an area of the result with a cubic curve (Catmull-Rom)
 // through the picture's pixels.
-func (m *Model) writeAlpha(p *image.NRGBA, a pixelArea, out *image.NRGBA) {
+func writeAlpha(m *Model, p *image.NRGBA, a pixelArea, out *image.NRGBA) {
 	var weights [upscaleFactor][4]float32
 	for i := range weights {
 		t := (float64(i)+.5)/upscaleFactor - .5
