@@ -16,6 +16,7 @@ func (m *runFixture) quota(l quota.Limits) {
 	m.parts.Library.Storage = l
 	m.parts.Runs.Settings.Storage = l
 	m.parts.Accounts.Settings.Storage = l
+	m.parts.Accounts.Profiles.Storage = l
 }
 
 // stored is what the personal account of the caller stores.
