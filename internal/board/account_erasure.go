@@ -6,12 +6,6 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Kept gives at most limit boards of an account, newest first, for whoever takes
-// a copy: those after a place, or the first. Deleted ones are asked for apart.
-func Kept(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Place, limit int) ([]Board, error) {
-	return listBoards(ctx, tx, accountID, trash, after, limit)
-}
-
 // NodesOf gives at most limit nodes of a board, fewer where their texts are
 // long: those after a place, or the first. What they refer to is not looked up.
 func NodesOf(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) ([]Node, error) {

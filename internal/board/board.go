@@ -131,7 +131,7 @@ func (bs *Boards) Create(ctx context.Context, v Viewer, name string) (b Board, e
 		return Board{}, err
 	}
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := room(ctx, tx, v); err != nil {
+		if err := checkRoom(ctx, tx, v); err != nil {
 			return err
 		}
 		b = Board{
@@ -148,9 +148,9 @@ func (bs *Boards) Create(ctx context.Context, v Viewer, name string) (b Board, e
 	return b, err
 }
 
-// room refuses one more board where the account has as many as it may. Whoever
+// checkRoom refuses one more board where the account has as many as it may. Whoever
 // adds one waits here for others who do.
-func room(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
+func checkRoom(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
 	there, err := lockAccount(ctx, tx, v)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func room(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
 // were deleted.
 func (bs *Boards) List(ctx context.Context, v Viewer, trash bool, after *Place, limit int) (all []Board, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		all, err = listBoards(ctx, tx, v.AccountID, trash, after, limit)
+		all, err = Kept(ctx, tx, v.AccountID, trash, after, limit)
 		return err
 	})
 	return all, err
@@ -186,26 +186,26 @@ type Page struct {
 // first: those after a place, or the first. Where texts are long there are fewer.
 func (bs *Boards) Get(ctx context.Context, v Viewer, id string, after *Place, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		if b, err = live(ctx, tx, v, id); err != nil {
+		if b, err = findLive(ctx, tx, v, id); err != nil {
 			return err
 		}
-		p, err = page(ctx, tx, b, after, limit)
+		p, err = readPage(ctx, tx, b, after, limit)
 		return err
 	})
 	return b, p, err
 }
 
-// page reads nodes with what they show.
-func page(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) (Page, error) {
+// readPage reads nodes with what they show.
+func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) (Page, error) {
 	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	if err != nil {
 		return Page{}, err
 	}
-	return p, show(ctx, tx, b.AccountID, p.Nodes)
+	return p, showRefs(ctx, tx, b.AccountID, p.Nodes)
 }
 
-// find gives a board of the viewer's account, deleted ones too.
-func find(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error) {
+// findBoard gives a board of the viewer's account, deleted ones too.
+func findBoard(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard
 	}
@@ -216,8 +216,8 @@ func find(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error)
 	return b, err
 }
 
-func live(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error) {
-	b, err := find(ctx, tx, v, id)
+func findLive(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error) {
+	b, err := findBoard(ctx, tx, v, id)
 	if err == nil && !b.Deleted.IsZero() {
 		err = errNoBoard
 	}
@@ -239,7 +239,7 @@ func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v Viewer, id s
 			return b, err
 		}
 	}
-	b, err := live(ctx, tx, v, id)
+	b, err := findLive(ctx, tx, v, id)
 	if err == nil {
 		err = errRevision(b.Revision)
 	}
@@ -260,7 +260,7 @@ func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name
 		if err := setName(ctx, tx, b); err != nil {
 			return err
 		}
-		p, err = page(ctx, tx, b, nil, limit)
+		p, err = readPage(ctx, tx, b, nil, limit)
 		return err
 	})
 	return b, p, err
@@ -270,7 +270,7 @@ func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name
 // account.
 func (bs *Boards) Delete(ctx context.Context, v Viewer, id string, m Match) error {
 	return bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		b, err := live(ctx, tx, v, id)
+		b, err := findLive(ctx, tx, v, id)
 		if err != nil {
 			return err
 		}
@@ -289,14 +289,14 @@ func (bs *Boards) Delete(ctx context.Context, v Viewer, id string, m Match) erro
 // nodes.
 func (bs *Boards) Restore(ctx context.Context, v Viewer, id string, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		if b, err = find(ctx, tx, v, id); err != nil {
+		if b, err = findBoard(ctx, tx, v, id); err != nil {
 			return err
 		}
 		if err := v.mayRemove(b); err != nil {
 			return err
 		}
 		if !b.Deleted.IsZero() {
-			if err := room(ctx, tx, v); err != nil {
+			if err := checkRoom(ctx, tx, v); err != nil {
 				return err
 			}
 			if err := restoreBoard(ctx, tx, b); err != nil {
@@ -305,10 +305,10 @@ func (bs *Boards) Restore(ctx context.Context, v Viewer, id string, limit int) (
 			tx.AfterCommit(func() { bs.Hub.Tell(id) })
 		}
 		// Another may have been quicker, or it is gone for good by now.
-		if b, err = live(ctx, tx, v, id); err != nil {
+		if b, err = findLive(ctx, tx, v, id); err != nil {
 			return err
 		}
-		p, err = page(ctx, tx, b, nil, limit)
+		p, err = readPage(ctx, tx, b, nil, limit)
 		return err
 	})
 	return b, p, err

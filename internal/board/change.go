@@ -72,8 +72,8 @@ func (bs *Boards) changeNodes(ctx context.Context, v Viewer, boardID string, m M
 		if err != nil {
 			return err
 		}
-		w := &writing{tx: tx, board: b, changes: c, single: single}
-		done, err = w.write(ctx)
+		w := &changeWriter{tx: tx, board: b, changes: c, single: single}
+		done, err = w.applyChanges(ctx)
 		return err
 	})
 	if err != nil {
@@ -82,8 +82,8 @@ func (bs *Boards) changeNodes(ctx context.Context, v Viewer, boardID string, m M
 	return done, nil
 }
 
-// writing is a change in the transaction that makes it, which holds the board.
-type writing struct {
+// changeWriter is a change in the transaction that makes it, which holds the board.
+type changeWriter struct {
 	tx      *sqldb.Tx
 	board   Board
 	changes Changes
@@ -94,8 +94,8 @@ type writing struct {
 	gone     []Node
 }
 
-// at is how problems name a part of the changes.
-func (w *writing) at(list string, i int, field string) string {
+// pathOf is how problems name a part of the changes.
+func (w *changeWriter) pathOf(list string, i int, field string) string {
 	switch {
 	case w.single && field == "":
 		return "body"
@@ -107,19 +107,19 @@ func (w *writing) at(list string, i int, field string) string {
 	return list + "." + strconv.Itoa(i) + "." + field
 }
 
-func (w *writing) problem(path, message string) {
+func (w *changeWriter) addProblem(path, message string) {
 	w.problems = append(w.problems, fault.Field{Path: path, Message: message})
 }
 
-func (w *writing) write(ctx context.Context) (Changed, error) {
-	w.create()
-	if err := w.alter(ctx); err != nil {
+func (w *changeWriter) applyChanges(ctx context.Context) (Changed, error) {
+	w.createNodes()
+	if err := w.alterNodes(ctx); err != nil {
 		return Changed{}, err
 	}
 	if w.board.Nodes+int64(len(w.changes.Create)-len(w.gone)) > MaxNodes {
-		w.problem("body", "A board has at most 5,000 nodes.")
+		w.addProblem("body", "A board has at most 5,000 nodes.")
 	}
-	if err := w.resolve(ctx); err != nil {
+	if err := w.resolveRefs(ctx); err != nil {
 		return Changed{}, err
 	}
 	if len(w.problems) > 0 {
@@ -132,15 +132,15 @@ func (w *writing) write(ctx context.Context) (Changed, error) {
 	}
 	created := w.put[:len(w.changes.Create):len(w.changes.Create)]
 	updated := w.put[len(w.changes.Create):]
-	if err := w.store(ctx, created, updated); err != nil {
+	if err := w.storeNodes(ctx, created, updated); err != nil {
 		return Changed{}, err
 	}
 	return Changed{Revision: w.board.Revision, Created: created, Updated: updated, Deleted: w.changes.Delete}, nil
 }
 
-// create makes the nodes that are to be added. A microsecond lies between one
+// createNodes makes the nodes that are to be added. A microsecond lies between one
 // and the next, so that lists have them in the order in which they were given.
-func (w *writing) create() {
+func (w *changeWriter) createNodes() {
 	for i, d := range w.changes.Create {
 		n := Node{
 			ID:       ids.New(),
@@ -151,14 +151,14 @@ func (w *writing) create() {
 			Revision: w.board.Revision,
 			Created:  w.tx.Now.Add(time.Duration(i) * time.Microsecond),
 		}
-		set(&n.Z, d.Z)
-		n.check(func(field, message string) { w.problem(w.at("create", i, field), message) })
+		setIfGiven(&n.Z, d.Z)
+		n.checkValues(func(field, message string) { w.addProblem(w.pathOf("create", i, field), message) })
 		w.put = append(w.put, n)
 	}
 }
 
-// alter makes what becomes of nodes that are there.
-func (w *writing) alter(ctx context.Context) error {
+// alterNodes makes what becomes of nodes that are there.
+func (w *changeWriter) alterNodes(ctx context.Context) error {
 	var ids []string
 	for _, u := range w.changes.Update {
 		ids = append(ids, u.ID)
@@ -173,31 +173,31 @@ func (w *writing) alter(ctx context.Context) error {
 		n, ok = there[id]
 		switch {
 		case named[id]:
-			w.problem(path, "This node is named twice.")
+			w.addProblem(path, "This node is named twice.")
 			return n, false
 		case !ok:
-			w.problem(path, "There is no such node on this board.")
+			w.addProblem(path, "There is no such node on this board.")
 		}
 		named[id] = true
 		return n, ok
 	}
 	for i, u := range w.changes.Update {
 		if u.Change == (Change{}) {
-			w.problem(w.at("update", i, ""), "Say what is to change.")
+			w.addProblem(w.pathOf("update", i, ""), "Say what is to change.")
 		}
-		n, ok := take(u.ID, w.at("update", i, "id"))
+		n, ok := take(u.ID, w.pathOf("update", i, "id"))
 		if w.single && !ok {
 			return errNoNode
 		}
 		if ok {
-			u.apply(&n)
+			u.applyTo(&n)
 			n.Revision = w.board.Revision
-			n.check(func(field, message string) { w.problem(w.at("update", i, field), message) })
+			n.checkValues(func(field, message string) { w.addProblem(w.pathOf("update", i, field), message) })
 		}
 		w.put = append(w.put, n)
 	}
 	for i, id := range w.changes.Delete {
-		n, ok := take(id, w.at("delete", i, ""))
+		n, ok := take(id, w.pathOf("delete", i, ""))
 		if w.single && !ok {
 			return errNoNode
 		}
@@ -214,28 +214,28 @@ func (w *writing) alter(ctx context.Context) error {
 	return nil
 }
 
-// resolve looks up what the nodes refer to. What was there before may be
+// resolveRefs looks up what the nodes refer to. What was there before may be
 // missing by now, what is said anew may not.
-func (w *writing) resolve(ctx context.Context) error {
-	if err := show(ctx, w.tx, w.board.AccountID, w.put); err != nil {
+func (w *changeWriter) resolveRefs(ctx context.Context) error {
+	if err := showRefs(ctx, w.tx, w.board.AccountID, w.put); err != nil {
 		return err
 	}
 	const message = "There is no such thing in this account."
 	for i, d := range w.changes.Create {
 		if w.put[i].Missing && d.Ref != "" {
-			w.problem(w.at("create", i, "ref"), message)
+			w.addProblem(w.pathOf("create", i, "ref"), message)
 		}
 	}
 	for i, u := range w.changes.Update {
 		if n := w.put[len(w.changes.Create)+i]; n.Missing && u.Ref != nil && *u.Ref != "" && n.ID != "" {
-			w.problem(w.at("update", i, "ref"), message)
+			w.addProblem(w.pathOf("update", i, "ref"), message)
 		}
 	}
 	return nil
 }
 
-// store writes all of it. New nodes come last, on top of what is there then.
-func (w *writing) store(ctx context.Context, created, updated []Node) error {
+// storeNodes writes all of it. New nodes come last, on top of what is there then.
+func (w *changeWriter) storeNodes(ctx context.Context, created, updated []Node) error {
 	if err := putNodes(ctx, w.tx, w.board.ID, updated); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (w *writing) store(ctx context.Context, created, updated []Node) error {
 	if len(created) == 0 && len(w.gone) == 0 {
 		return nil
 	}
-	if err := w.stack(ctx, created); err != nil {
+	if err := w.stackNodes(ctx, created); err != nil {
 		return err
 	}
 	if err := putNodes(ctx, w.tx, w.board.ID, created); err != nil {
@@ -254,8 +254,8 @@ func (w *writing) store(ctx context.Context, created, updated []Node) error {
 	return addNodes(ctx, w.tx, w.board.ID, len(created)-len(w.gone))
 }
 
-// stack gives those new nodes a place above all others that have none.
-func (w *writing) stack(ctx context.Context, created []Node) error {
+// stackNodes gives those new nodes a place above all others that have none.
+func (w *changeWriter) stackNodes(ctx context.Context, created []Node) error {
 	top, err := highestZ(ctx, w.tx, w.board.ID)
 	for i, d := range w.changes.Create {
 		if d.Z == nil {

@@ -48,7 +48,7 @@ func (bs *Boards) Revision(ctx context.Context, v Viewer, id string) (int64, err
 // board in the trash it gives the board alone.
 func (bs *Boards) Since(ctx context.Context, v Viewer, id string, m Mark, limit int) (n News, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		b, err := find(ctx, tx, v, id)
+		b, err := findBoard(ctx, tx, v, id)
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (bs *Boards) Since(ctx context.Context, v Viewer, id string, m Mark, limit 
 			last := n.Nodes[len(n.Nodes)-1]
 			n.Mark = Mark{Revision: max(m.Revision, last.Revision-1), After: last.Revision, AfterID: last.ID}
 		}
-		return show(ctx, tx, b.AccountID, n.Nodes)
+		return showRefs(ctx, tx, b.AccountID, n.Nodes)
 	})
 	return n, err
 }

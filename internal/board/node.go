@@ -82,26 +82,26 @@ type Update struct {
 	Change
 }
 
-// apply changes a node.
-func (c Change) apply(n *Node) {
-	set(&n.Ref, c.Ref)
-	set(&n.Text, c.Text)
-	set(&n.Box.X, c.X)
-	set(&n.Box.Y, c.Y)
-	set(&n.Box.Width, c.Width)
-	set(&n.Box.Height, c.Height)
-	set(&n.Z, c.Z)
+// applyTo changes a node.
+func (c Change) applyTo(n *Node) {
+	setIfGiven(&n.Ref, c.Ref)
+	setIfGiven(&n.Text, c.Text)
+	setIfGiven(&n.Box.X, c.X)
+	setIfGiven(&n.Box.Y, c.Y)
+	setIfGiven(&n.Box.Width, c.Width)
+	setIfGiven(&n.Box.Height, c.Height)
+	setIfGiven(&n.Z, c.Z)
 }
 
-func set[T any](to, from *T) {
+func setIfGiven[T any](to, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-// check reports what is wrong with a node that its own values show. Whether
+// checkValues reports what is wrong with a node that its own values show. Whether
 // what it refers to is there is not asked.
-func (n *Node) check(problem func(field, message string)) {
+func (n *Node) checkValues(problem func(field, message string)) {
 	switch n.Kind {
 	case Text:
 		if n.Ref != "" {
@@ -138,8 +138,8 @@ func (n *Node) check(problem func(field, message string)) {
 // plainText tells whether both databases can keep s.
 func plainText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// show looks up what nodes of an account's board refer to.
-func show(ctx context.Context, tx *sqldb.Tx, accountID string, nodes []Node) error {
+// showRefs looks up what nodes of an account's board refer to.
+func showRefs(ctx context.Context, tx *sqldb.Tx, accountID string, nodes []Node) error {
 	refs := map[Kind][]string{}
 	for _, n := range nodes {
 		if n.Ref != "" && plainText(n.Ref) {

@@ -53,7 +53,9 @@ func insertBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-func listBoards(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Place, limit int) ([]Board, error) {
+// Kept returns at most limit boards of an account after a position, newest first:
+// the deleted ones, or those that are not deleted.
+func Kept(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Place, limit int) ([]Board, error) {
 	query := `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NULL`
 	if trash {
 		query = `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NOT NULL`
@@ -115,12 +117,7 @@ func addNodes(ctx context.Context, tx *sqldb.Tx, id string, n int) error {
 // lockSome gives the ids of at most limit boards of an account, and lets nobody
 // change them: a node that is added meanwhile would not be seen.
 func lockSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) ([]string, error) {
-	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id LIMIT $2`+tx.Dialect.ForUpdate, []any{accountID, int64(limit)}, scanColumn[string])
-}
-
-func scanColumn[T any](row sqldb.Scanner) (v T, err error) {
-	err = row.Scan(&v)
-	return v, err
+	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id LIMIT $2`+tx.Dialect.ForUpdate, []any{accountID, int64(limit)}, sqldb.Column[string])
 }
 
 // removeBoard removes a board for good. The caller holds its row.

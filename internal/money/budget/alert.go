@@ -56,7 +56,7 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 	if err != nil {
 		return fmt.Errorf("watch budget: %w", err)
 	}
-	before := b.toldIn(month)
+	before := b.alertedIn(month)
 	now := reachedThreshold(spent, b.Tokens)
 	if b.month > month || now <= before {
 		return nil

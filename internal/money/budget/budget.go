@@ -84,7 +84,7 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 		return Budget{}, fmt.Errorf("budget: %w", err)
 	}
 	b.Percent = percentOf(b.Spent, b.Tokens)
-	b.Told = k.toldIn(b.Month)
+	b.Told = k.alertedIn(b.Month)
 	return b, nil
 }
 
@@ -110,9 +110,9 @@ func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) 
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
-	now := budgetRow{Draft: d, month: max(month, was.month), told: was.told}
+	now := budgetRow{Draft: d, month: max(month, was.month), alerted: was.alerted}
 	if was.month <= month {
-		now.told = min(was.toldIn(month), reachedThreshold(spent, d.Tokens))
+		now.alerted = min(was.alertedIn(month), reachedThreshold(spent, d.Tokens))
 	}
 	if err := putBudget(ctx, tx, teamID, now); err != nil {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
@@ -173,17 +173,12 @@ func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left 
 	return k.Tokens - spent - all[teamID].Held, true, nil
 }
 
-// AnyHard tells whether a team of the company has a hard budget.
-func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
-	return anyHard(ctx, tx, companyID)
-}
-
-// toldIn is what was told in a month.
-func (k budgetRow) toldIn(month string) int64 {
+// alertedIn is what was told in a month.
+func (k budgetRow) alertedIn(month string) int64 {
 	if k.month != month {
 		return 0
 	}
-	return k.told
+	return k.alerted
 }
 
 // percentOf is how much of tokens is spent, rounded down.

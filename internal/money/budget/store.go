@@ -12,7 +12,7 @@ import (
 type budgetRow struct {
 	Draft
 	month               string
-	told                int64
+	alerted             int64
 	created, updated    time.Time
 	companyID, teamName string
 }
@@ -25,7 +25,7 @@ func readBudget(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k budge
 		SELECT b.tokens, b.hard, b.webhook_url, b.month, b.told, b.created, b.updated, t.company_id, t.name
 		FROM (SELECT team_id, tokens, hard, webhook_url, month, told, created, updated FROM budget WHERE team_id = $1`+lock+`) AS b
 		JOIN team t ON t.id = b.team_id WHERE NOT t.removed`, teamID).
-		Scan(&k.Tokens, &k.Hard, &k.WebhookURL, &k.month, &k.told, &created, &updated, &k.companyID, &k.teamName)
+		Scan(&k.Tokens, &k.Hard, &k.WebhookURL, &k.month, &k.alerted, &created, &updated, &k.companyID, &k.teamName)
 	k.created = created.Time
 	k.updated = updated.Time
 	return k, err
@@ -37,7 +37,7 @@ func putBudget(ctx context.Context, tx *sqldb.Tx, teamID string, k budgetRow) er
 		INSERT INTO budget (team_id, tokens, hard, webhook_url, month, told, created, updated) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
 		ON CONFLICT (team_id) DO UPDATE SET tokens = excluded.tokens, hard = excluded.hard, webhook_url = excluded.webhook_url,
 			month = excluded.month, told = excluded.told, updated = excluded.updated`,
-		teamID, k.Tokens, k.Hard, k.WebhookURL, k.month, k.told, sqldb.At(tx.Now))
+		teamID, k.Tokens, k.Hard, k.WebhookURL, k.month, k.alerted, sqldb.At(tx.Now))
 	if err != nil {
 		return err
 	}
@@ -55,10 +55,9 @@ func deleteBudget(ctx context.Context, tx *sqldb.Tx, teamID string) (bool, error
 	return n == 1, err
 }
 
-func anyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (hard bool, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT EXISTS (SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard)`, companyID).Scan(&hard)
-	return hard, err
+// AnyHard reports whether a team of the company has a hard budget.
+func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
+	return sqldb.Exists(ctx, tx, `SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard`, companyID)
 }
 
 // listAddresses gives at most so many of those who can be written to and have one

@@ -107,12 +107,6 @@ type Entry struct {
 	Created time.Time
 }
 
-// Entries gives at most limit movements of an account in the order of their
-// ids, which is not that of time: those after an id, or the first.
-func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
-	return entries(ctx, tx, accountID, after, limit)
-}
-
 // TopUp gives an account the free top-up, once in a window: of any number of
 // claims at once, one succeeds. It says what can then be spent.
 func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, window time.Duration) (balance int64, err error) {

@@ -18,7 +18,7 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, tell func(proble
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
 		switch {
 		case seal == "":
-			unsealed.add(m.sealedHash(tx, created))
+			unsealed.addSeal(m.sealedHash(tx, created))
 		case !hmac.Equal([]byte(seal), []byte(m.sealedHash(tx, created))):
 			tell("ledger_transaction " + m.id + " is not as it was sealed")
 		}
@@ -39,7 +39,7 @@ func Old(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
 		if seal == "" {
-			unsealed.add(m.sealedHash(tx, created))
+			unsealed.addSeal(m.sealedHash(tx, created))
 		}
 		return nil
 	})
@@ -59,7 +59,7 @@ type unsealedSet struct {
 	sum   [32]byte
 }
 
-func (l *unsealedSet) add(seal string) {
+func (l *unsealedSet) addSeal(seal string) {
 	l.count++
 	raw, _ := hex.DecodeString(seal) // as Tx.Seal writes it
 	subtle.XORBytes(l.sum[:], l.sum[:], raw)

@@ -72,7 +72,7 @@ func bookEntries(ctx context.Context, tx *sqldb.Tx, m movement) error {
 // lockAccount gives the account's row, which nobody else changes until the
 // transaction ends.
 func lockAccount(ctx context.Context, tx *sqldb.Tx, id string) (a account, err error) {
-	err = a.scan(tx.QueryRow(ctx, accountQuery+` WHERE id = $1`+tx.Dialect.ForUpdate, id))
+	err = a.scanFrom(tx.QueryRow(ctx, accountQuery+` WHERE id = $1`+tx.Dialect.ForUpdate, id))
 	return a, err
 }
 
@@ -124,7 +124,7 @@ type account struct {
 
 const accountQuery = `SELECT id, posted, held, allowance_month, allowance_used FROM ledger_account`
 
-func (a *account) scan(s sqldb.Scanner) error {
+func (a *account) scanFrom(s sqldb.Scanner) error {
 	return s.Scan(&a.id, &a.posted, &a.held, &a.allowanceMonth, &a.allowanceUsed)
 }
 
@@ -136,12 +136,14 @@ func listAccounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, e
 		args[i] = id
 	}
 	return sqldb.All(ctx, tx, accountQuery+` WHERE id IN (`+strings.Join(places, `, `)+`)`, args, func(s sqldb.Scanner) (a account, err error) {
-		err = a.scan(s)
+		err = a.scanFrom(s)
 		return a, err
 	})
 }
 
-func entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
+// Entries returns at most limit movements of an account after an id, in the order
+// of ids, which is not the order of time.
+func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), e.amount, t.created
 		FROM ledger_entry e JOIN ledger_transaction t ON t.id = e.transaction_id

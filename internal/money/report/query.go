@@ -66,7 +66,7 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 	// Most ask until now: then no part of today has to be taken apart.
 	open := q.Until.IsZero()
 	if !open {
-		since, err := endedSince(ctx, tx, q.CompanyID, microseconds(q.Until))
+		since, err := endedSince(ctx, tx, q.CompanyID, toMicroseconds(q.Until))
 		if err != nil {
 			return plan{}, err
 		}
@@ -106,8 +106,8 @@ func grainFor(by []Dimension, f filter) string {
 // splitPieces cuts a time into whole days and what is left of others. In an open one
 // nothing has ended after it.
 func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters bool) (all []piece) {
-	begin := max(microseconds(from), 0)
-	end := microseconds(until)
+	begin := max(toMicroseconds(from), 0)
+	end := toMicroseconds(until)
 	if !until.IsZero() && begin >= end {
 		return nil
 	}
@@ -153,8 +153,8 @@ func splitPartialDay(from, until, day int64, quarters bool) (all []piece) {
 	return all
 }
 
-// microseconds is the first that is not before t: those of runs are microseconds.
-func microseconds(t time.Time) int64 {
+// toMicroseconds is the first that is not before t: those of runs are microseconds.
+func toMicroseconds(t time.Time) int64 {
 	m := t.UnixMicro()
 	if time.UnixMicro(m).Before(t) {
 		m++

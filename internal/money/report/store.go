@@ -103,8 +103,8 @@ func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.
 	if err != nil || first == nil || last == nil {
 		return err
 	}
-	var a args
-	company := a.add(companyID)
+	var a queryArgs
+	company := a.addArg(companyID)
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
 		SELECT company_id, 'all', slot, `+keys+`, `+summed+` FROM (
@@ -130,15 +130,15 @@ const coarser = `
 		UNION ALL SELECT 'credential' UNION ALL SELECT 'day') AS c`
 
 // daySlot is the day of a run by a clock that changes now and then, as dayOf has it.
-func daySlot(a *args, all []stretch) string {
+func daySlot(a *queryArgs, all []stretch) string {
 	var b strings.Builder
 	b.WriteString(`CASE`)
 	for _, s := range all {
 		// A day more and one less: what is divided is never below zero, where
 		// division rounds up.
-		slot := `(r.finished + ` + a.add(s.offset+day) + `) / ` + formatNumber(day) + ` - 1`
-		until := a.add(s.until)
-		first := a.add(s.first)
+		slot := `(r.finished + ` + a.addArg(s.offset+day) + `) / ` + formatNumber(day) + ` - 1`
+		until := a.addArg(s.until)
+		first := a.addArg(s.first)
 		b.WriteString(` WHEN r.finished < ` + until + ` AND ` + slot + ` < ` + first + ` THEN CAST(` + first + ` AS BIGINT) WHEN r.finished < ` + until + ` THEN ` + slot)
 	}
 	b.WriteString(` END`)
@@ -163,12 +163,12 @@ func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int6
 // sumCharged is what a team paid on some days. They are listed, since the days come
 // before the team in the key.
 func sumCharged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
-	var a args
-	company := a.add(companyID)
-	team := a.add(teamID)
+	var a queryArgs
+	company := a.addArg(companyID)
+	team := a.addArg(teamID)
 	var days []string
 	for d := first; d < end; d++ {
-		days = append(days, a.add(d))
+		days = append(days, a.addArg(d))
 	}
 	err = tx.QueryRow(ctx, `
 		SELECT CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) FROM report_sum
@@ -176,20 +176,20 @@ func sumCharged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, fir
 	return tokens, err
 }
 
-// args numbers the arguments of a query as they are added.
-type args []any
+// queryArgs numbers the arguments of a query as they are added.
+type queryArgs []any
 
-func (a *args) add(v any) string {
+func (a *queryArgs) addArg(v any) string {
 	*a = append(*a, v)
 	return "$" + strconv.Itoa(len(*a))
 }
 
 // whereClause narrows to what a filter matches, in rows that have the ids at prefix.
-func (f filter) whereClause(a *args, prefix string) string {
+func (f filter) whereClause(a *queryArgs, prefix string) string {
 	var b strings.Builder
 	for _, one := range [...]struct{ column, id string }{{"team_id", f.teamID}, {"tool_id", f.toolID}, {"person_id", f.personID}} {
 		if one.id != "" {
-			b.WriteString(` AND ` + prefix + one.column + ` = ` + a.add(one.id))
+			b.WriteString(` AND ` + prefix + one.column + ` = ` + a.addArg(one.id))
 		}
 	}
 	return b.String()
@@ -197,22 +197,22 @@ func (f filter) whereClause(a *args, prefix string) string {
 
 // rowsQuery are the sums and the runs that answer a query, under the names of the
 // columns of sums, and day.
-func (p plan) rowsQuery(a *args) string {
-	company := a.add(p.companyID)
+func (p plan) rowsQuery(a *queryArgs) string {
+	company := a.addArg(p.companyID)
 	var parts []string
 	for _, one := range p.pieces {
 		within := func(column string) string {
-			return column + ` >= ` + a.add(one.from) + ` AND ` + column + ` < ` + a.add(one.until)
+			return column + ` >= ` + a.addArg(one.from) + ` AND ` + column + ` < ` + a.addArg(one.until)
 		}
 		switch one.of {
 		case ofDays:
 			parts = append(parts, `SELECT slot AS day, `+keys+`, `+counts+` FROM report_sum s
-				WHERE company_id = `+company+` AND grain = `+a.add(p.grain)+` AND `+within(`slot`)+p.whereClause(a, `s.`))
+				WHERE company_id = `+company+` AND grain = `+a.addArg(p.grain)+` AND `+within(`slot`)+p.whereClause(a, `s.`))
 		case ofQuarters: // asked for by day only
-			parts = append(parts, `SELECT CAST(`+a.add(one.day)+` AS BIGINT) AS day, `+keys+`, `+counts+` FROM report_sum
+			parts = append(parts, `SELECT CAST(`+a.addArg(one.day)+` AS BIGINT) AS day, `+keys+`, `+counts+` FROM report_sum
 				WHERE company_id = `+company+` AND grain = 'quarter' AND `+within(`slot`))
 		case ofRuns:
-			parts = append(parts, `SELECT CAST(`+a.add(one.day)+` AS BIGINT) AS day, `+keys+`, `+runCounts+` FROM run r
+			parts = append(parts, `SELECT CAST(`+a.addArg(one.day)+` AS BIGINT) AS day, `+keys+`, `+runCounts+` FROM run r
 				WHERE r.company_id = `+company+` AND `+within(`r.finished`)+p.whereClause(a, `r.`))
 		}
 	}
@@ -231,7 +231,7 @@ func (c *Count) scanTargets(ms *int64) []any {
 }
 
 func sumTotal(ctx context.Context, tx *sqldb.Tx, p plan) (c Count, err error) {
-	var a args
+	var a queryArgs
 	var ms int64
 	err = tx.QueryRow(ctx, `SELECT `+sums+` FROM (`+p.rowsQuery(&a)+`) AS pieces`, a...).Scan(c.scanTargets(&ms)...)
 	c.Took = time.Duration(ms) * time.Millisecond
@@ -257,7 +257,7 @@ const (
 )
 
 func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after []string, limit int) ([]Row, error) {
-	var a args
+	var a queryArgs
 	pieces := p.rowsQuery(&a)
 	var grouped, shown []string
 	joined := ``
@@ -283,21 +283,21 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 		var values []string
 		for i, c := range grouped {
 			if c != "day" {
-				values = append(values, a.add(after[i]))
+				values = append(values, a.addArg(after[i]))
 				continue
 			}
 			d, err := dayNamed(after[i])
 			if err != nil {
 				return nil, fmt.Errorf("report usage: %w", err)
 			}
-			values = append(values, `CAST(`+a.add(d)+` AS BIGINT)`)
+			values = append(values, `CAST(`+a.addArg(d)+` AS BIGINT)`)
 		}
 		where = ` WHERE (` + list + `) > (` + strings.Join(values, `, `) + `)`
 	}
 	return sqldb.All(ctx, tx, `
 		SELECT g.n1, g.n2, g.n3, g.n4, g.n5, g.n6, g.n7, g.n8, `+strings.Join(shown, `, `)+` FROM (
 			SELECT `+list+`, `+sums+` FROM (`+pieces+`) AS pieces`+where+`
-			GROUP BY `+list+` ORDER BY `+list+` LIMIT `+a.add(int64(limit))+`) AS g`+joined+`
+			GROUP BY `+list+` ORDER BY `+list+` LIMIT `+a.addArg(int64(limit))+`) AS g`+joined+`
 		ORDER BY `+order, a, func(row sqldb.Scanner) (r Row, err error) {
 		var ms, day int64
 		fields := r.scanTargets(&ms)
@@ -337,13 +337,13 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 }
 
 func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, limit int) ([]Run, error) {
-	var a args
-	where := `r.company_id = ` + a.add(q.CompanyID) + ` AND r.finished >= ` + a.add(microseconds(q.From))
+	var a queryArgs
+	where := `r.company_id = ` + a.addArg(q.CompanyID) + ` AND r.finished >= ` + a.addArg(toMicroseconds(q.From))
 	if !q.Until.IsZero() {
-		where += ` AND r.finished < ` + a.add(microseconds(q.Until))
+		where += ` AND r.finished < ` + a.addArg(toMicroseconds(q.Until))
 	}
 	if after != nil {
-		where += ` AND (r.finished, r.id) < (` + a.add(sqldb.At(after.Finished)) + `, ` + a.add(after.ID) + `)`
+		where += ` AND (r.finished, r.id) < (` + a.addArg(sqldb.At(after.Finished)) + `, ` + a.addArg(after.ID) + `)`
 	}
 	where += f.whereClause(&a, `r.`)
 	return sqldb.All(ctx, tx, `
@@ -351,7 +351,7 @@ func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place
 			r.num_results, r.results, r.tokens_charged, r.allowance_used, r.created, r.started, r.finished
 		FROM run r LEFT JOIN team t ON t.id = r.team_id LEFT JOIN person p ON p.id = r.person_id
 			LEFT JOIN access_token a ON r.credential <> 'id_token' AND a.id = r.credential_id LEFT JOIN device d ON r.credential = 'id_token' AND d.id = r.credential_id
-		WHERE `+where+` ORDER BY r.finished DESC, r.id DESC LIMIT `+a.add(int64(limit)), a, func(row sqldb.Scanner) (r Run, err error) {
+		WHERE `+where+` ORDER BY r.finished DESC, r.id DESC LIMIT `+a.addArg(int64(limit)), a, func(row sqldb.Scanner) (r Run, err error) {
 		var created, started, finished sqldb.Time
 		err = row.Scan(&r.ID, &r.Status, &r.ErrorCode, &r.TeamID, &r.TeamName, &r.PersonID, &r.Email, &r.ToolID, &r.Plugin, &r.Credential, &r.CredentialID, &r.CredentialName,
 			&r.Asked, &r.Results, &r.TokensCharged, &r.AllowanceUsed, &created, &started, &finished)
@@ -369,7 +369,9 @@ const differ = `sum(runs) <> 0 OR sum(succeeded) <> 0 OR sum(failed) <> 0 OR sum
 // less are counts to be taken from others.
 const less = `-runs, -succeeded, -failed, -cancelled, -results, -tokens_charged, -allowance_used, -took_ms`
 
-func teamStorage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]TeamStorage, error) {
+// Storage returns the storage that the teams of a company use, the largest first;
+// of one team alone where teamID is set.
+func Storage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]TeamStorage, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT t.id, t.name, s.used_bytes, s.limit_bytes FROM team t JOIN storage_account s ON s.account_id = t.id
 		WHERE t.company_id = $1 AND ($2 = '' OR t.id = $2) AND s.used_bytes > 0 ORDER BY s.used_bytes DESC, t.id LIMIT $3`,

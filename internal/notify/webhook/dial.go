@@ -38,33 +38,33 @@ type dialer struct {
 	connect  time.Duration // for one address
 }
 
-// transport gives every request a connection of its own: nothing that one
+// newTransport gives every request a connection of its own: nothing that one
 // receiver left in a connection can meet the next. Without http.Client around
 // it, it follows no redirect.
-func (c *dialer) transport() *http.Transport {
+func (c *dialer) newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy: nil, // the guard would look at the proxy's address and not at the receiver's
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return nil, &stepError{failBlocked, netguard.ErrBlocked} // plain HTTP
 		},
-		DialTLSContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return c.dial(ctx, address) },
+		DialTLSContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return c.dialTLS(ctx, address) },
 		DisableKeepAlives:      true,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxHeader,
 	}
 }
 
-// dial connects to host:port, with TLS.
-func (c *dialer) dial(ctx context.Context, address string) (net.Conn, error) {
+// dialTLS connects to host:port, with TLS.
+func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, &stepError{failBlocked, err}
 	}
-	addrs, err := c.resolve(ctx, host)
+	addrs, err := c.resolveHost(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.reach(ctx, addrs, port)
+	raw, err := c.connectFirst(ctx, addrs, port)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func (c *dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// resolve gives the addresses of a host. One that we do not send to spoils all:
+// resolveHost gives the addresses of a host. One that we do not send to spoils all:
 // its name is not a receiver's.
-func (c *dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+func (c *dialer) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	addrs := []netip.Addr{}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		addrs = append(addrs, ip)
@@ -100,9 +100,9 @@ func (c *dialer) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addrs, nil
 }
 
-// reach connects to the first address that answers.
-func (c *dialer) reach(ctx context.Context, addrs []netip.Addr, port string) (conn net.Conn, err error) {
-	d := net.Dialer{Timeout: c.connect, ControlContext: c.control}
+// connectFirst connects to the first address that answers.
+func (c *dialer) connectFirst(ctx context.Context, addrs []netip.Addr, port string) (conn net.Conn, err error) {
+	d := net.Dialer{Timeout: c.connect, ControlContext: c.checkSocket}
 	for _, ip := range addrs[:min(len(addrs), maxAddresses)] {
 		conn, err = d.DialContext(ctx, "tcp", net.JoinHostPort(ip.Unmap().String(), port))
 		if err == nil || ctx.Err() != nil {
@@ -118,10 +118,10 @@ func (c *dialer) reach(ctx context.Context, addrs []netip.Addr, port string) (co
 	return conn, nil
 }
 
-// control looks at the address once more when the socket is made for it.
+// checkSocket looks at the address once more when the socket is made for it.
 // Nothing can come between this and the connection, so it holds even where
 // somebody changes the steps above.
-func (c *dialer) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (c *dialer) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return netguard.ErrBlocked

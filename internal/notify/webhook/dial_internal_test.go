@@ -111,18 +111,18 @@ func TestNamesOfDeniedAddresses(t *testing.T) {
 	}
 	c := &dialer{guard: NewGuard(nil), connect: time.Second, resolver: NameServer(t, func(name string) []netip.Addr { return answers[name] })}
 	for name, all := range answers {
-		_, err := c.dial(t.Context(), name+":443")
+		_, err := c.dialTLS(t.Context(), name+":443")
 		if step, ok := errors.AsType[*stepError](err); !ok || step.word != failBlocked {
 			t.Errorf("dial %v = %v, want it blocked", all, err)
 		}
 	}
 	for _, a := range denied {
-		_, err := c.dial(t.Context(), net.JoinHostPort(a, "443"))
+		_, err := c.dialTLS(t.Context(), net.JoinHostPort(a, "443"))
 		if step, ok := errors.AsType[*stepError](err); !ok || step.word != failBlocked {
 			t.Errorf("dial %s = %v, want it blocked", a, err)
 		}
 	}
-	_, err := c.dial(t.Context(), "nobody.example.com:443")
+	_, err := c.dialTLS(t.Context(), "nobody.example.com:443")
 	if step, ok := errors.AsType[*stepError](err); !ok || step.word != failDNS {
 		t.Errorf("dial an unknown name = %v, want dns", err)
 	}
@@ -134,10 +134,10 @@ func TestTheSocketIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	c := &dialer{guard: NewGuard(nil), connect: time.Second}
 	for _, a := range denied {
-		if err := c.control(t.Context(), "tcp", net.JoinHostPort(a, "443"), nil); !errors.Is(err, netguard.ErrBlocked) {
+		if err := c.checkSocket(t.Context(), "tcp", net.JoinHostPort(a, "443"), nil); !errors.Is(err, netguard.ErrBlocked) {
 			t.Errorf("%s = %v, want it blocked", a, err)
 		}
-		if _, err := c.reach(t.Context(), []netip.Addr{netip.MustParseAddr(a)}, "443"); !errors.Is(err, netguard.ErrBlocked) {
+		if _, err := c.connectFirst(t.Context(), []netip.Addr{netip.MustParseAddr(a)}, "443"); !errors.Is(err, netguard.ErrBlocked) {
 			t.Errorf("reach %s = %v, want it blocked", a, err)
 		}
 	}
@@ -146,7 +146,7 @@ func TestTheSocketIsLookedAtAgain(t *testing.T) {
 		"1.1.1.1:442": false, "1.1.1.1:444": false, "1.1.1.1:1023": false, "1.1.1.1:80": false, "1.1.1.1:0": false, "1.1.1.1:65536": false,
 		"1.1.1.1": false, "": false, "name:443": false, "[fe80::1%eth0]:443": false,
 	} {
-		if got := c.control(t.Context(), "tcp", address, nil) == nil; got != want {
+		if got := c.checkSocket(t.Context(), "tcp", address, nil) == nil; got != want {
 			t.Errorf("%s passes: %v, want %v", address, got, want)
 		}
 	}
@@ -164,7 +164,7 @@ func TestRebinding(t *testing.T) {
 		})}
 	words := map[string]int{}
 	for range 300 {
-		_, err := c.dial(t.Context(), "turns.example.com:"+port)
+		_, err := c.dialTLS(t.Context(), "turns.example.com:"+port)
 		step, ok := errors.AsType[*stepError](err)
 		if !ok {
 			t.Fatalf("dial = %v", err)

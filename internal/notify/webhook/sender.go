@@ -87,7 +87,7 @@ func New(o Options) *Sender {
 	c := &dialer{guard: o.Guard, resolver: o.Resolver, roots: o.RootCAs, connect: o.Timeout / 3}
 	return &Sender{
 		o:         o,
-		transport: c.transport(),
+		transport: c.newTransport(),
 		slots:     newSlots(o.Parallel, o.PerHost),
 		metrics:   newMetrics(o.Metrics),
 		wake:      make(chan struct{}, 1),

@@ -70,7 +70,7 @@ func (s *slots) takeSlots(now time.Time, events []dueEvent) (taken []dueEvent, s
 	for _, e := range events {
 		before[e.host] = s.busy[e.host]
 	}
-	slices.SortStableFunc(events, func(a, b dueEvent) int { return cmp.Compare(before[a.host]+a.place, before[b.host]+b.place) })
+	slices.SortStableFunc(events, func(a, b dueEvent) int { return cmp.Compare(before[a.host]+a.rank, before[b.host]+b.rank) })
 	for _, e := range events {
 		n := s.busy[e.host]
 		if s.total >= s.parallel || n >= s.perHost || n > 0 && (e.failing || s.total >= s.parallel/2) {

@@ -9,7 +9,7 @@ import (
 
 func events(host string, n int) (all []dueEvent) {
 	for i := range n {
-		all = append(all, dueEvent{id: host + strconv.Itoa(i), host: host, place: i + 1})
+		all = append(all, dueEvent{id: host + strconv.Itoa(i), host: host, rank: i + 1})
 	}
 	return all
 }

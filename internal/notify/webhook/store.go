@@ -48,14 +48,16 @@ func findSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (k secretRo
 	return k, err
 }
 
-func eraseSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+// EraseSecret deletes the secret of an account.
+func EraseSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM webhook_secret WHERE account_id = $1`, accountID)
 	return err
 }
 
-// erase waits for whoever records an attempt at that moment: the events are
-// locked before their attempts are removed.
-func erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
+// Erase deletes the events of runs and their attempts. The events are locked
+// before their attempts are deleted, so that an attempt that is being recorded is
+// waited for.
+func Erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	if len(runIDs) == 0 {
 		return nil
 	}
@@ -140,7 +142,7 @@ type dueEvent struct {
 	runID                    string // empty for a notice
 
 	failing bool // the host's last attempt failed
-	place   int  // among the events of its host, from 1
+	rank    int  // among the events of its host, from 1
 
 	at    time.Time // when it was leased
 	until time.Time // the end of the lease
@@ -169,7 +171,7 @@ func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, lim
 				AND (h.open_until IS NULL OR h.open_until <= $1)`+exclude+`
 		) AS ready WHERE place <= $2 ORDER BY place, next_at, id LIMIT $3`,
 		args, func(row sqldb.Scanner) (e dueEvent, err error) {
-			err = row.Scan(&e.id, &e.runID, &e.accountID, &e.url, &e.host, &e.failing, &e.place)
+			err = row.Scan(&e.id, &e.runID, &e.accountID, &e.url, &e.host, &e.failing, &e.rank)
 			return e, err
 		})
 }

@@ -137,14 +137,6 @@ func StateOf(ctx context.Context, tx *sqldb.Tx, runID string) (*State, error) {
 	return &s, nil
 }
 
-// Erase removes the events of runs, and what became of them.
-func Erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error { return erase(ctx, tx, runIDs) }
-
-// EraseSecret removes what an account signs with.
-func EraseSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
-	return eraseSecret(ctx, tx, accountID)
-}
-
 // Attempt is one try to deliver.
 type Attempt struct {
 	ID         string

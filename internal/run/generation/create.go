@@ -39,16 +39,16 @@ type Created struct {
 // Create accepts a run, or returns the reason for refusing it. The checks come in
 // the order that the API documents.
 func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
-	a, err := s.check(ctx, d, false)
+	a, err := s.checkDraft(ctx, d, false)
 	if err != nil {
 		return Created{}, err
 	}
-	said := texts(a.filled)
+	said := policyTexts(a.filled)
 	if err := s.Policy.CheckRules(said); err != nil {
 		return Created{}, err
 	}
 	if s.Policy.Asks(said) {
-		c, replayed, done, err := s.moderate(ctx, d, a, said)
+		c, replayed, done, err := s.moderateDraft(ctx, d, a, said)
 		if err != nil || replayed {
 			return c, err
 		}
@@ -62,7 +62,7 @@ func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
 	}
 	var c Created
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		c, err = s.create(ctx, tx, d, a)
+		c, err = s.createInTx(ctx, tx, d, a)
 		return err
 	})
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
 
 var errInFlight = errors.New("the key is in use")
 
-// create is the one transaction of a create.
-func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted) (Created, error) {
+// createInTx is the one transaction of a create.
+func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a checkedDraft) (Created, error) {
 	who := d.Principal
 	if err := person.Lock(ctx, tx, who.PersonID); err != nil {
 		return Created{}, err
@@ -91,7 +91,7 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted)
 			return c, err
 		}
 	}
-	if err := still(ctx, tx, a.tool); err != nil {
+	if err := checkUnchanged(ctx, tx, a.tool); err != nil {
 		return Created{}, err
 	}
 	active, err := run.Active(ctx, tx, who.PersonID)
@@ -102,7 +102,7 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted)
 	// than its beginning: the run must not seem to have been created before they
 	// ended, or its person would have had one run too many.
 	tx.AdvanceNow(s.DB.Now())
-	rooms, err := s.admit(ctx, tx, who, active)
+	rooms, err := s.countCreate(ctx, tx, who, active)
 	if err != nil {
 		return Created{}, err
 	}
@@ -113,7 +113,7 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted)
 	if err != nil {
 		return Created{}, err
 	}
-	hold, err := s.reserve(ctx, tx, who, a)
+	hold, err := s.holdPrice(ctx, tx, who, a)
 	if err != nil {
 		return Created{}, err
 	}
@@ -140,7 +140,7 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted)
 		NumResults:     a.n,
 		Metadata:       d.Metadata,
 		WebhookURL:     d.WebhookURL,
-		Estimated:      estimate(a.tool, a.n),
+		Estimated:      estimateDuration(a.tool, a.n),
 		PollAfter:      s.pollAfter(a.tool),
 		UnitTokens:     a.tool.Cost(1),
 		TokensHeld:     hold.Tokens,
@@ -193,39 +193,39 @@ func (s *Service) Busy(ctx context.Context, personID string) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		full, err := ratelimit.Full(ctx, tx, rateKey(personID), s.windows...)
 		if err == nil && full.Wait > 0 {
-			err = tooFast(full)
+			err = errTooFast(full)
 		}
 		return err
 	})
 }
 
-func tooFast(full ratelimit.Refusal) error {
+func errTooFast(full ratelimit.Refusal) error {
 	return full.Fault("You start runs faster than is allowed. Wait a little.")
 }
 
-// admit counts a create: in the rate windows, and against the runs that go on.
-func (s *Service) admit(ctx context.Context, tx *sqldb.Tx, who principal.Principal, active int64) ([]ratelimit.Room, error) {
+// countCreate counts a create: in the rate windows, and against the runs that go on.
+func (s *Service) countCreate(ctx context.Context, tx *sqldb.Tx, who principal.Principal, active int64) ([]ratelimit.Room, error) {
 	rooms, full, err := ratelimit.Admit(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
 		return nil, err
 	}
 	if full.Wait > 0 {
-		return nil, tooFast(full)
+		return nil, errTooFast(full)
 	}
 	if active >= int64(s.Settings.ActiveRuns) {
-		return nil, activeCap(active, s.Settings.ActiveRuns)
+		return nil, errActiveCap(active, s.Settings.ActiveRuns)
 	}
 	return rooms, nil
 }
 
-func activeCap(active int64, most int) *fault.Error {
+func errActiveCap(active int64, most int) *fault.Error {
 	return fault.New(fault.ActiveRunCap, "You have as many runs going as is allowed. Wait for one to finish.").
 		With("active", active).With("limit", most).After(time.Second)
 }
 
-// reserve holds what the run may cost, within what the role may spend and what
+// holdPrice holds what the run may cost, within what the role may spend and what
 // the team planned to.
-func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a accepted) (ledger.Hold, error) {
+func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a checkedDraft) (ledger.Hold, error) {
 	hold, err := ledger.Reserve(ctx, tx, who.AccountID, a.price, s.Settings.MonthlyAllowance)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.InsufficientBalance {
 		required, _ := f.Details["required"].(int64)
@@ -237,7 +237,7 @@ func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who principal.Princ
 	}
 	left, limited, err := spendLeft(ctx, tx, who)
 	if err == nil && limited && hold.Tokens > left {
-		err = overspent(hold.Tokens, left)
+		err = errOverspent(hold.Tokens, left)
 	}
 	if err != nil {
 		return ledger.Hold{}, err
@@ -245,7 +245,7 @@ func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who principal.Princ
 	// The account is locked: what others hold stays as it is. They may have paid
 	// while we waited for it, in a month that had not begun when tx did.
 	if left, limited, err = budgetLeft(ctx, tx, who, hold, s.DB.Now()); err == nil && limited && left < 0 {
-		err = overBudget(hold.Tokens, left+hold.Tokens)
+		err = errOverBudget(hold.Tokens, left+hold.Tokens)
 	}
 	return hold, err
 }
@@ -279,7 +279,7 @@ func budgetLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal, h le
 	return budget.Left(ctx, tx, who.TeamID, at)
 }
 
-func overBudget(required, left int64) *fault.Error {
+func errOverBudget(required, left int64) *fault.Error {
 	return fault.New(fault.InsufficientBalance, "The budget of this team does not allow that much in this month. Ask an admin of the team.").
 		With("required", required).With("available", max(left, 0)).With("reason", "budget")
 }
@@ -293,14 +293,14 @@ func spendLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal) (left
 	return max(who.Role.Spend.Tokens-spent, 0), true, err
 }
 
-func overspent(required, left int64) *fault.Error {
+func errOverspent(required, left int64) *fault.Error {
 	return fault.New(fault.InsufficientBalance, "Your role in this team may not spend that much now. Wait, or ask an admin of the team.").
 		With("required", required).With("available", left).With("reason", "spending_window")
 }
 
-// estimate is how long n results of the tool take, in whole seconds; 0 where
+// estimateDuration is how long n results of the tool take, in whole seconds; 0 where
 // nobody knows yet.
-func estimate(t *catalog.Tool, n int64) time.Duration {
+func estimateDuration(t *catalog.Tool, n int64) time.Duration {
 	if t.Average == 0 {
 		return 0
 	}

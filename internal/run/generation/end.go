@@ -51,14 +51,14 @@ func (s *Service) End(ctx context.Context, r run.Run, e Ending) error {
 	if n := int64(len(e.Results)); n > r.NumResults || (e.State == run.Succeeded) != (n > 0) {
 		return fmt.Errorf("end run %s: %s with %d results of %d", r.ID, e.State, n, r.NumResults)
 	}
-	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error { return s.end(ctx, tx, r, e) })
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error { return s.endInTx(ctx, tx, r, e) })
 	if err == nil {
 		failpoint.Hit("settle.after_commit")
 	}
 	return err
 }
 
-func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) error {
+func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) error {
 	if r.State == run.Queued { // it leaves the person's queue, where creates count too
 		if err := person.Lock(ctx, tx, r.PersonID); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 		return ErrOver
 	}
 	if ended.CompanyID != "" {
-		if err := report.Add(ctx, tx, reported(ended, len(o.Results))); err != nil {
+		if err := report.Add(ctx, tx, reportOf(ended, len(o.Results))); err != nil {
 			return fmt.Errorf("report run %s: %w", r.ID, err)
 		}
 	}
@@ -133,8 +133,8 @@ func (s *Service) end(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) er
 	return nil
 }
 
-// reported is a run that has ended as its company's reports count it.
-func reported(r run.Run, results int) report.Ended {
+// reportOf is a run that has ended as its company's reports count it.
+func reportOf(r run.Run, results int) report.Ended {
 	return report.Ended{
 		CompanyID:     r.CompanyID,
 		TeamID:        r.TeamID,

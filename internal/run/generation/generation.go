@@ -67,8 +67,8 @@ type Parts struct {
 // Service creates and ends runs. It is safe for concurrent use.
 type Service struct {
 	Parts
-	windows []ratelimit.Window
-	away    atomic.Pointer[map[string]time.Time] // engines whose server is, since when
+	windows     []ratelimit.Window
+	unavailable atomic.Pointer[map[string]time.Time] // engines whose server is, since when
 
 	moderations moderations
 	arriving    *throttle.Places // creates of this node, by person
@@ -108,7 +108,7 @@ func (s *Service) Watch(ctx context.Context) {
 		_ = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 			away, err := run.UnavailableEngines(ctx, tx)
 			if err == nil {
-				s.away.Store(&away)
+				s.unavailable.Store(&away)
 			}
 			return err
 		})
@@ -120,9 +120,9 @@ func (s *Service) Watch(ctx context.Context) {
 	}
 }
 
-// isAway tells whether an engine's server is.
-func (s *Service) isAway(engine string) bool {
-	away := s.away.Load()
+// isUnavailable tells whether an engine's server is.
+func (s *Service) isUnavailable(engine string) bool {
+	away := s.unavailable.Load()
 	if away == nil {
 		return false
 	}

@@ -25,7 +25,7 @@ func (s *Service) FindKey(ctx context.Context, personID, key string) (k *run.Key
 // with another fingerprint than the first is refused.
 func (s *Service) Replay(ctx context.Context, personID string, k run.Key, fingerprint string) (c Created, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		c, err = s.replay(ctx, tx, personID, k, fingerprint)
+		c, err = s.replayKey(ctx, tx, personID, k, fingerprint)
 		return err
 	})
 	return c, err
@@ -38,11 +38,11 @@ func (s *Service) findReplay(ctx context.Context, tx *sqldb.Tx, personID, key, f
 		return Created{}, false, err
 	}
 
-	c, err = s.replay(ctx, tx, personID, *k, fingerprint)
+	c, err = s.replayKey(ctx, tx, personID, *k, fingerprint)
 	return c, err == nil, err
 }
 
-func (s *Service) replay(ctx context.Context, tx *sqldb.Tx, personID string, k run.Key, fingerprint string) (Created, error) {
+func (s *Service) replayKey(ctx context.Context, tx *sqldb.Tx, personID string, k run.Key, fingerprint string) (Created, error) {
 	if k.Fingerprint != fingerprint {
 		return Created{}, errKeyReused
 	}

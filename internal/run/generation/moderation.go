@@ -32,11 +32,11 @@ const moderationWait = 8 * time.Second
 // person.
 type moderations struct {
 	mu     sync.Mutex
-	people map[string]*moderated
+	people map[string]*personModeration
 }
 
-// moderated are those of one person.
-type moderated struct {
+// personModeration are those of one person.
+type personModeration struct {
 	users int           // of this entry, guarded by moderations
 	turn  chan struct{} // holds one token: whoever has it looks, waits for room and enters
 
@@ -48,13 +48,13 @@ type moderated struct {
 
 // underWay gives how many creates are, whether one of them has the key, and what
 // is closed when one ends.
-func (one *moderated) underWay(key string) (open int64, hasKey bool, ended <-chan struct{}) {
+func (one *personModeration) underWay(key string) (open int64, hasKey bool, ended <-chan struct{}) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	return one.open, one.keys[key], one.ended
 }
 
-func (one *moderated) begin(key string) {
+func (one *personModeration) beginCreate(key string) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.open++
@@ -63,7 +63,7 @@ func (one *moderated) begin(key string) {
 	}
 }
 
-func (one *moderated) end(key string) {
+func (one *personModeration) endCreate(key string) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.open--
@@ -72,16 +72,16 @@ func (one *moderated) end(key string) {
 	one.ended = make(chan struct{})
 }
 
-// join gives the entry of a person, until leave is called.
-func (m *moderations) join(personID string) (one *moderated, leave func()) {
+// joinPerson gives the entry of a person, until leave is called.
+func (m *moderations) joinPerson(personID string) (one *personModeration, leave func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	one = m.people[personID]
 	if one == nil {
-		one = &moderated{turn: make(chan struct{}, 1), keys: map[string]bool{}, ended: make(chan struct{})}
+		one = &personModeration{turn: make(chan struct{}, 1), keys: map[string]bool{}, ended: make(chan struct{})}
 		one.turn <- struct{}{}
 		if m.people == nil {
-			m.people = map[string]*moderated{}
+			m.people = map[string]*personModeration{}
 		}
 		m.people[personID] = one
 	}
@@ -95,18 +95,18 @@ func (m *moderations) join(personID string) (one *moderated, leave func()) {
 	}
 }
 
-// moderate asks the moderator about a draft that could be accepted. The caller
+// moderateDraft asks the moderator about a draft that could be accepted. The caller
 // creates the run and then calls done. replayed is whether the draft's key has an
 // answer already: then nobody was asked.
-func (s *Service) moderate(ctx context.Context, d Draft, a accepted, said []policy.Text) (c Created, replayed bool, done func(), err error) {
-	one, leave := s.moderations.join(d.Principal.PersonID)
-	c, replayed, err = s.enter(ctx, one, d, a)
+func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, said []policy.Text) (c Created, replayed bool, done func(), err error) {
+	one, leave := s.moderations.joinPerson(d.Principal.PersonID)
+	c, replayed, err = s.waitForRoom(ctx, one, d, a)
 	if err != nil || replayed {
 		leave()
 		return c, replayed, nil, err
 	}
 	done = func() {
-		one.end(d.Key)
+		one.endCreate(d.Key)
 		leave()
 	}
 	if err := s.Policy.Moderate(ctx, said); err != nil {
@@ -116,15 +116,15 @@ func (s *Service) moderate(ctx context.Context, d Draft, a accepted, said []poli
 	return Created{}, false, done, nil
 }
 
-// enter waits until there is room for one more create beside those under way.
-func (s *Service) enter(ctx context.Context, one *moderated, d Draft, a accepted) (c Created, replayed bool, err error) {
+// waitForRoom waits until there is room for one more create beside those under way.
+func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draft, a checkedDraft) (c Created, replayed bool, err error) {
 	waiting, cancel := context.WithTimeout(ctx, moderationWait)
 	defer cancel()
 	select {
 	case <-one.turn:
 		defer func() { one.turn <- struct{}{} }()
 	case <-waiting.Done():
-		return Created{}, false, tooManyModerated(ctx)
+		return Created{}, false, errModerationBusy(ctx)
 	}
 	for {
 		// Counted before the look: a create is then either seen in the database or
@@ -137,42 +137,42 @@ func (s *Service) enter(ctx context.Context, one *moderated, d Draft, a accepted
 					return err
 				}
 			}
-			room, err = s.room(waiting, tx, d.Principal, a)
+			room, err = s.countRoom(waiting, tx, d.Principal, a)
 			return err
 		})
 		if err != nil || replayed {
 			return c, replayed, err
 		}
 		if open < room && !hasKey {
-			one.begin(d.Key)
+			one.beginCreate(d.Key)
 			return Created{}, false, nil
 		}
 		select { // those behind wait as well: whoever is first looks for all
 		case <-ended:
 		case <-waiting.Done():
-			return Created{}, false, tooManyModerated(ctx)
+			return Created{}, false, errModerationBusy(ctx)
 		}
 	}
 }
 
-// tooManyModerated is for a create that waited in vain.
-func tooManyModerated(ctx context.Context) error {
+// errModerationBusy is for a create that waited in vain.
+func errModerationBusy(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err() // the caller left
 	}
 	return fault.New(fault.Unavailable, "The service can't check this request right now. Try again shortly.").After(time.Second)
 }
 
-// room tells how many runs like this one could be accepted now, or why none
+// countRoom tells how many runs like this one could be accepted now, or why none
 // could: what the transaction of a create decides, in the same order, without
 // taking or locking anything.
-func (s *Service) room(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a accepted) (int64, error) {
+func (s *Service) countRoom(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a checkedDraft) (int64, error) {
 	left, full, err := ratelimit.Left(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
 		return 0, err
 	}
 	if full.Wait > 0 {
-		return 0, tooFast(full)
+		return 0, errTooFast(full)
 	}
 	active, err := run.Active(ctx, tx, who.PersonID)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Service) room(ctx context.Context, tx *sqldb.Tx, who principal.Principa
 	}
 	most := int64(s.Settings.ActiveRuns)
 	if active >= most {
-		return 0, activeCap(active, s.Settings.ActiveRuns)
+		return 0, errActiveCap(active, s.Settings.ActiveRuns)
 	}
 	room := min(int64(left), most-active)
 	if a.price == 0 {
@@ -206,7 +206,7 @@ func (s *Service) room(ctx context.Context, tx *sqldb.Tx, who principal.Principa
 	}
 	if limited {
 		if tokens > spend {
-			return 0, overspent(tokens, spend)
+			return 0, errOverspent(tokens, spend)
 		}
 		room = min(room, spend/tokens)
 	}
@@ -216,7 +216,7 @@ func (s *Service) room(ctx context.Context, tx *sqldb.Tx, who principal.Principa
 	}
 	if limited {
 		if tokens > planned {
-			return 0, overBudget(tokens, planned)
+			return 0, errOverBudget(tokens, planned)
 		}
 		room = min(room, planned/tokens)
 	}

@@ -25,11 +25,11 @@ type Cost struct {
 // Price tells what a draft would cost and whether the account could run it. It
 // reserves and counts nothing.
 func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
-	a, err := s.check(ctx, d, true)
+	a, err := s.checkDraft(ctx, d, true)
 	if err != nil {
 		return Cost{}, err
 	}
-	c := Cost{PerResult: a.tool.Cost(1), Estimated: estimate(a.tool, a.n)}
+	c := Cost{PerResult: a.tool.Cost(1), Estimated: estimateDuration(a.tool, a.n)}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		hold, enough, available, err := ledger.Quote(ctx, tx, d.Principal.AccountID, a.price, s.Settings.MonthlyAllowance)
 		if err != nil {
@@ -57,15 +57,15 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		case !d.Principal.May(company.Generate):
 			c.Blocked = "Your role in this team does not allow running tools."
 		case active >= int64(s.Settings.ActiveRuns):
-			c.Blocked = activeCap(active, s.Settings.ActiveRuns).Message
+			c.Blocked = errActiveCap(active, s.Settings.ActiveRuns).Message
 		case full != nil:
 			c.Blocked = "The account has no room for results. Delete files first."
 		case !enough:
 			c.Blocked = s.tooFewTokens(d.Principal, hold.Tokens, available).Message
 		case limited && hold.Tokens > left:
-			c.Blocked = overspent(hold.Tokens, left).Message
+			c.Blocked = errOverspent(hold.Tokens, left).Message
 		case hard && hold.Tokens > planned:
-			c.Blocked = overBudget(hold.Tokens, planned).Message
+			c.Blocked = errOverBudget(hold.Tokens, planned).Message
 		}
 		return err
 	})

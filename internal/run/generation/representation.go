@@ -114,12 +114,12 @@ func (rec Record) JSON(links library.Links, viewerID string) RunJSON {
 		RequestID:         rec.ID,
 		Status:            rec.State.Status(),
 		RetryAfterSeconds: int64(rec.RetryAfter / time.Second),
-		EstimatedSeconds:  optional(int64(rec.Estimated / time.Second)),
+		EstimatedSeconds:  orNull(int64(rec.Estimated / time.Second)),
 		Created:           wholeSecond(rec.Created),
 		Started:           optionalTime(rec.Started),
 		Finished:          optionalTime(rec.Finished),
 		ToolID:            rec.ToolID,
-		TeamID:            optional(rec.TeamID),
+		TeamID:            orNull(rec.TeamID),
 		NumResults:        rec.NumResults,
 		Seed:              rec.Seed,
 		TokensCharged:     rec.TokensCharged,
@@ -132,7 +132,7 @@ func (rec Record) JSON(links library.Links, viewerID string) RunJSON {
 		out.Metadata = json.RawMessage(rec.Metadata)
 	}
 	if !rec.State.Ended() {
-		out.Stage = optional(string(rec.State))
+		out.Stage = orNull(string(rec.State))
 		out.TokensHeld = rec.TokensHeld
 		out.Progress = rec.ProgressFraction()
 	}
@@ -158,11 +158,11 @@ func outputJSON(links library.Links, r run.Run, o run.Output, viewerID string) O
 		ID:        r.LibraryID + ":" + o.ID,
 		Type:      o.Type,
 		MimeType:  o.MimeType,
-		Width:     optional(o.Width),
-		Height:    optional(o.Height),
+		Width:     orNull(o.Width),
+		Height:    orNull(o.Height),
 		SizeBytes: o.Size,
 		SHA256:    o.SHA256,
-		Blurhash:  optional(o.Blurhash),
+		Blurhash:  orNull(o.Blurhash),
 		Expired:   o.Expired,
 	}
 	if o.Duration != 0 {
@@ -175,14 +175,14 @@ func outputJSON(links library.Links, r run.Run, o run.Output, viewerID string) O
 		return out
 	}
 
-	out.Note = optional(o.Note)
+	out.Note = orNull(o.Note)
 	names := library.ResultNames(o.ToolSlug, o.ID, library.Keys{Blob: o.Blob, Thumb: o.Thumb, Preview: o.Preview})
 	link := func(variant string) *string {
 		name := names.Of(variant)
 		if name == "" {
 			return nil
 		}
-		return optional(links.URL(library.OfResult, o.ID, variant, viewerID, name))
+		return orNull(links.URL(library.OfResult, o.ID, variant, viewerID, name))
 	}
 	out.URL = link(library.Whole)
 	out.ThumbURL = link(library.Thumb)
@@ -208,8 +208,8 @@ func optionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-// optional returns a value that JSON shows as null where it is zero.
-func optional[T comparable](v T) *T {
+// orNull returns a value that JSON shows as null where it is zero.
+func orNull[T comparable](v T) *T {
 	var zero T
 	if v == zero {
 		return nil

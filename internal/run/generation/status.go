@@ -32,7 +32,7 @@ func (s *Service) Status(ctx context.Context, accountID, id string) (Record, err
 	if err != nil {
 		return Record{}, err
 	}
-	return s.complete(ctx, r)
+	return s.completeRecord(ctx, r)
 }
 
 // StatusUnscoped returns a run of any account, for its webhook event: no account
@@ -43,7 +43,7 @@ func (s *Service) StatusUnscoped(ctx context.Context, id string) (rec Record, er
 		if err != nil {
 			return err
 		}
-		all, err := s.records(ctx, tx, []run.Run{r})
+		all, err := s.listRecords(ctx, tx, []run.Run{r})
 		if err == nil {
 			rec = all[0]
 		}
@@ -52,13 +52,13 @@ func (s *Service) StatusUnscoped(ctx context.Context, id string) (rec Record, er
 	return rec, err
 }
 
-// complete adds what stands in other rows, where there can be any.
-func (s *Service) complete(ctx context.Context, r run.Run) (rec Record, err error) {
+// completeRecord adds what stands in other rows, where there can be any.
+func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, err error) {
 	if r.State == run.Running || r.State.Ended() && r.State != run.Succeeded && r.WebhookURL == "" {
 		return Record{Run: r, RetryAfter: s.retryAfter(r)}, nil
 	}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		all, err := s.records(ctx, tx, []run.Run{r})
+		all, err := s.listRecords(ctx, tx, []run.Run{r})
 		if err == nil {
 			rec = all[0]
 		}
@@ -68,13 +68,13 @@ func (s *Service) complete(ctx context.Context, r run.Run) (rec Record, err erro
 }
 
 func (s *Service) retryAfter(r run.Run) time.Duration {
-	if !r.State.Ended() && s.isAway(r.Engine) {
+	if !r.State.Ended() && s.isUnavailable(r.Engine) {
 		return max(r.PollAfter, s.Settings.PollMax)
 	}
 	return r.PollAfter
 }
 
-func (s *Service) records(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
+func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
 	all := make([]Record, len(runs))
 	var succeeded []string
 	for i, r := range runs {
@@ -156,7 +156,7 @@ func (s *Service) List(ctx context.Context, accountID string, f run.Filter, afte
 		if err != nil {
 			return err
 		}
-		all, err = s.records(ctx, tx, runs)
+		all, err = s.listRecords(ctx, tx, runs)
 		return err
 	})
 	return all, err
@@ -187,7 +187,7 @@ func (s *Service) Cancel(ctx context.Context, who principal.Principal, id string
 			return err
 		}
 		if r.State == run.Queued {
-			return s.end(ctx, tx, r, Ending{State: run.Cancelled})
+			return s.endInTx(ctx, tx, r, Ending{State: run.Cancelled})
 		}
 		tx.AfterCommit(func() { s.Hub.Tell(r.ID) })
 		return nil

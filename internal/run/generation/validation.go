@@ -21,8 +21,8 @@ import (
 	"atelier/internal/run/run"
 )
 
-// accepted is a draft that nothing is wrong with.
-type accepted struct {
+// checkedDraft is a draft that nothing is wrong with.
+type checkedDraft struct {
 	tool   *catalog.Tool
 	filled catalog.Filled
 	n      int64 // results
@@ -32,34 +32,34 @@ type accepted struct {
 	seed   int64
 }
 
-// check holds a draft against the tool that it is for. A draft that is only to
+// checkDraft holds a draft against the tool that it is for. A draft that is only to
 // be priced may lack what is required.
-func (s *Service) check(ctx context.Context, d Draft, pricing bool) (accepted, error) {
+func (s *Service) checkDraft(ctx context.Context, d Draft, pricing bool) (checkedDraft, error) {
 	tool, ok := s.Catalog.Snapshot().View(AudienceOf(d.Principal)).Tool(d.ToolID)
 	if !ok {
-		return accepted{}, errNoTool
+		return checkedDraft{}, errNoTool
 	}
 	if d.ToolHash != tool.Hash {
-		return accepted{}, stale(tool.Hash)
+		return checkedDraft{}, errStaleTool(tool.Hash)
 	}
-	a := accepted{tool: tool}
+	a := checkedDraft{tool: tool}
 	filled, problems := tool.Fill(d.Inputs, catalog.FillOptions{Draft: pricing, Files: len(d.Files)})
 	a.filled = filled
 	if most := s.Settings.InputFiles; len(filled.Refs) > most {
-		return accepted{}, TooManyFiles(most, filled.Refs[most].Path)
+		return checkedDraft{}, TooManyFiles(most, filled.Refs[most].Path)
 	} else if len(d.Files) > most {
-		return accepted{}, TooManyFiles(most, fmt.Sprintf("files.%d", most))
+		return checkedDraft{}, TooManyFiles(most, fmt.Sprintf("files.%d", most))
 	}
-	problems = append(problems, s.problems(d)...)
-	resolved, more, err := s.resolve(ctx, d, filled.Refs)
+	problems = append(problems, s.findProblems(d)...)
+	resolved, more, err := s.resolveFiles(ctx, d, filled.Refs)
 	if err != nil {
-		return accepted{}, err
+		return checkedDraft{}, err
 	}
 	if problems = append(problems, more...); len(problems) > 0 {
-		return accepted{}, invalid(problems)
+		return checkedDraft{}, newInvalid(problems)
 	}
 	if a.n, err = tool.Results(d.NumResults, int64(s.Settings.NumResults)); err != nil {
-		return accepted{}, err
+		return checkedDraft{}, err
 	}
 	a.price = tool.Cost(a.n)
 	a.inputs = resolved
@@ -68,20 +68,20 @@ func (s *Service) check(ctx context.Context, d Draft, pricing bool) (accepted, e
 		a.seed = *filled.Seed
 	}
 	if a.stored, err = storedInputs(filled); err != nil {
-		return accepted{}, err
+		return checkedDraft{}, err
 	}
 	return a, nil
 }
 
 var errNoTool = fault.New(fault.NotFound, "There is no such tool.")
 
-func stale(live string) error {
+func errStaleTool(live string) error {
 	return fault.New(fault.ToolSchemaStale, "The tool changed since you read it. Fetch it again.").With("expected_tool_fields_hash", live)
 }
 
-// still makes sure that the tool is as the draft was checked against: another
+// checkUnchanged makes sure that the tool is as the draft was checked against: another
 // node may have changed it a moment ago.
-func still(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
+func checkUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
 	live, ok, err := catalog.Live(ctx, tx, t.ID)
 	switch {
 	case err != nil:
@@ -89,13 +89,13 @@ func still(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
 	case !ok:
 		return errNoTool
 	case live != t.Hash:
-		return stale(live)
+		return errStaleTool(live)
 	}
 	return nil
 }
 
-// problems are those of everything beside the inputs.
-func (s *Service) problems(d Draft) []fault.Field {
+// findProblems are those of everything beside the inputs.
+func (s *Service) findProblems(d Draft) []fault.Field {
 	var all []fault.Field
 	if len(d.Metadata) > s.Settings.MetadataBytes {
 		all = append(all, fault.Field{Path: "metadata", Message: fmt.Sprintf("Must be at most %d bytes when written without spaces.", s.Settings.MetadataBytes)})
@@ -111,7 +111,7 @@ func (s *Service) problems(d Draft) []fault.Field {
 	return all
 }
 
-func invalid(problems []fault.Field) error {
+func newInvalid(problems []fault.Field) error {
 	e := fault.New(fault.Invalid, "Some of what you sent is not valid.")
 	e.Fields = problems
 	return e
@@ -123,8 +123,8 @@ func TooManyFiles(most int, path string) error {
 	return fault.New(fault.TooManyInputFiles, fmt.Sprintf("A run takes at most %d input files.", most)).With("limit", most).With("path", path)
 }
 
-// resolve finds the files that references name, for the paying account alone.
-func (s *Service) resolve(ctx context.Context, d Draft, refs []catalog.Ref) (inputs []run.Input, problems []fault.Field, err error) {
+// resolveFiles finds the files that references name, for the paying account alone.
+func (s *Service) resolveFiles(ctx context.Context, d Draft, refs []catalog.Ref) (inputs []run.Input, problems []fault.Field, err error) {
 	if len(refs) == 0 {
 		return nil, nil, nil
 	}
@@ -138,7 +138,7 @@ func (s *Service) resolve(ctx context.Context, d Draft, refs []catalog.Ref) (inp
 			} else {
 				var err error
 				a, err = library.Resolve(ctx, tx, d.Principal.AccountID, string(ref.Kind), ref.ID)
-				if f := missing(err); f != nil {
+				if f := asNotFound(err); f != nil {
 					problems = append(problems, fault.Field{Path: ref.Path, Message: f.Message})
 					continue
 				}
@@ -146,7 +146,7 @@ func (s *Service) resolve(ctx context.Context, d Draft, refs []catalog.Ref) (inp
 					return err
 				}
 			}
-			if problem := unfit(a, ref); problem != "" {
+			if problem := misfit(a, ref); problem != "" {
 				problems = append(problems, fault.Field{Path: ref.Path, Message: problem})
 				continue
 			}
@@ -157,15 +157,15 @@ func (s *Service) resolve(ctx context.Context, d Draft, refs []catalog.Ref) (inp
 	return inputs, problems, err
 }
 
-func missing(err error) *fault.Error {
+func asNotFound(err error) *fault.Error {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.NotFound {
 		return f
 	}
 	return nil
 }
 
-// unfit tells why a field does not take a file, "" where it does.
-func unfit(a asset.Asset, ref catalog.Ref) string {
+// misfit tells why a field does not take a file, "" where it does.
+func misfit(a asset.Asset, ref catalog.Ref) string {
 	if a.Type != ref.Media {
 		return "Must be " + mediaNames[ref.Media] + "."
 	}
@@ -206,8 +206,8 @@ func storedInputs(f catalog.Filled) (string, error) {
 	return string(text), err
 }
 
-// texts are what the content policy looks at.
-func texts(f catalog.Filled) []policy.Text {
+// policyTexts are what the content policy looks at.
+func policyTexts(f catalog.Filled) []policy.Text {
 	var all []policy.Text
 	for _, t := range f.Texts {
 		all = append(all, policy.Text{Path: t.Path, Value: t.Value})
@@ -218,7 +218,7 @@ func texts(f catalog.Filled) []policy.Text {
 // pollAfter is how long to wait before asking again: about as long as a result
 // takes, or the longest wait where nobody is there to make it.
 func (s *Service) pollAfter(t *catalog.Tool) time.Duration {
-	if s.isAway(t.Engine.Name) {
+	if s.isUnavailable(t.Engine.Name) {
 		return s.Settings.PollMax
 	}
 	wait := cmp.Or(t.Recent, t.Average, 2*time.Second)

@@ -63,16 +63,16 @@ func NewModerator(o Options) (*Moderator, error) {
 	}}, nil
 }
 
-// ask gives the path of the first text that the moderator flags. Blank texts are
+// askServer gives the path of the first text that the moderator flags. Blank texts are
 // not sent: there is nothing to judge, and some endpoints refuse them.
-func (m *Moderator) ask(ctx context.Context, texts []Text) (path string, flagged bool, err error) {
+func (m *Moderator) askServer(ctx context.Context, texts []Text) (path string, flagged bool, err error) {
 	var question struct {
 		Input []string `json:"input"`
 		Model string   `json:"model,omitempty"`
 	}
 	var paths []string
 	for _, t := range texts {
-		if !t.blank() {
+		if !t.isBlank() {
 			question.Input = append(question.Input, t.Value)
 			paths = append(paths, t.Path)
 		}
@@ -85,7 +85,7 @@ func (m *Moderator) ask(ctx context.Context, texts []Text) (path string, flagged
 	if err != nil {
 		return "", false, err
 	}
-	flags, err := m.post(ctx, body)
+	flags, err := m.postRequest(ctx, body)
 	if err != nil {
 		return "", false, err
 	}
@@ -100,7 +100,7 @@ func (m *Moderator) ask(ctx context.Context, texts []Text) (path string, flagged
 	return "", false, nil
 }
 
-func (m *Moderator) post(ctx context.Context, body []byte) (flags []bool, err error) {
+func (m *Moderator) postRequest(ctx context.Context, body []byte) (flags []bool, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.options.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

@@ -19,9 +19,9 @@ import (
 // be; the phrases try all of it, regular expressions the first and the last
 // reading of letters.
 
-// fold makes a text plain. It keeps the order of what it keeps, and every kind
+// foldText makes a text plain. It keeps the order of what it keeps, and every kind
 // of space is one space.
-func fold(s string) string {
+func foldText(s string) string {
 	s = norm.NFKD.String(strings.ToValidUTF8(s, ""))
 	s = norm.NFKD.String(cases.Fold().String(s)) // folding composes a few
 	var b strings.Builder
@@ -35,7 +35,7 @@ func fold(s string) string {
 			space = true
 			continue
 		}
-		if unseen(r) {
+		if isInvisible(r) {
 			continue
 		}
 		space = false
@@ -72,9 +72,9 @@ func cherokeeCapital(r rune) rune {
 	return r
 }
 
-// unseen tells what leaves no mark of its own: accents, controls, characters
+// isInvisible tells what leaves no mark of its own: accents, controls, characters
 // without width, blanks that count as letters, and what stands for broken text.
-func unseen(r rune) bool {
+func isInvisible(r rune) bool {
 	if r <= '~' {
 		return r < ' '
 	}
@@ -85,51 +85,51 @@ func unseen(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Cc, unicode.Co)
 }
 
-// word tells what words are made of.
-func word(r rune) bool {
+// isWordRune tells what words are made of.
+func isWordRune(r rune) bool {
 	if r <= '~' {
 		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9'
 	}
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mc, r)
 }
 
-// unspaced tells the letters of scripts that put no space between words. Each
+// isUnspaced tells the letters of scripts that put no space between words. Each
 // is taken for a word of its own.
-func unspaced(r rune) bool {
+func isUnspaced(r rune) bool {
 	return r >= '\u0e00' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // The views are what the marks between letters can be. A text is looked at in
 // each.
-var views = []func(rune) rune{apart, written, dense}
+var views = []func(rune) rune{separateMarks, readMarks, dropMarks}
 
-// apart has every mark end a word: "pipe-bomb".
-func apart(r rune) rune {
-	if word(r) {
+// separateMarks has every mark end a word: "pipe-bomb".
+func separateMarks(r rune) rune {
+	if isWordRune(r) {
 		return r
 	}
 	return ' '
 }
 
-// written has marks that can be read as letters be letters: "b@d".
-func written(r rune) rune {
+// readMarks has marks that can be read as letters be letters: "b@d".
+func readMarks(r rune) rune {
 	if _, ok := leet[r]; ok {
 		return r
 	}
-	return apart(r)
+	return separateMarks(r)
 }
 
-// dense has marks count for nothing: "bo-mb".
-func dense(r rune) rune {
-	if r == ' ' || word(r) {
+// dropMarks has marks count for nothing: "bo-mb".
+func dropMarks(r rune) rune {
+	if r == ' ' || isWordRune(r) {
 		return r
 	}
 	return -1
 }
 
-// readings are what a character can stand for besides itself, digits only where
+// readingsOf are what a character can stand for besides itself, digits only where
 // they are among letters.
-func readings(r rune, digits bool) string {
+func readingsOf(r rune, digits bool) string {
 	if r >= 'a' && r <= 'z' {
 		return ""
 	}
@@ -161,13 +161,13 @@ func lastReading(s string) string {
 	}, s)
 }
 
-// unsplit writes words whose letters stand singly as words, and all else with
+// joinLetters writes words whose letters stand singly as words, and all else with
 // one space between: "a b o m b" is "abomb".
-func unsplit(s string) string {
+func joinLetters(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
 	single := false
-	for t := (tokens{text: s}); t.next(); {
+	for t := (wordScanner{text: s}); t.nextWord(); {
 		if b.Len() > 0 && !(single && t.single) {
 			b.WriteByte(' ')
 		}
@@ -177,15 +177,15 @@ func unsplit(s string) string {
 	return b.String()
 }
 
-// tokens walks over the words of a text that a view has made.
-type tokens struct {
+// wordScanner walks over the words of a text that a view has made.
+type wordScanner struct {
 	text       string
 	start, end int
 	single     bool // one character
 	lettered   bool // not only digits and marks
 }
 
-func (t *tokens) next() bool {
+func (t *wordScanner) nextWord() bool {
 	t.start = t.end
 	for t.start < len(t.text) && t.text[t.start] == ' ' {
 		t.start++
@@ -194,13 +194,13 @@ func (t *tokens) next() bool {
 	t.lettered = false
 	n := 0
 	for i, r := range t.text[t.start:] {
-		if r == ' ' || n > 0 && unspaced(r) {
+		if r == ' ' || n > 0 && isUnspaced(r) {
 			t.end = t.start + i
 			break
 		}
 		n++
 		t.lettered = t.lettered || unicode.IsLetter(r)
-		if unspaced(r) {
+		if isUnspaced(r) {
 			t.end = t.start + i + len(string(r))
 			break
 		}

@@ -13,25 +13,25 @@ type node struct {
 	ends bool // a phrase does here
 }
 
-func (p *phrases) none() bool { return len(p.nodes) == 0 }
+func (p *phrases) isEmpty() bool { return len(p.nodes) == 0 }
 
-// add takes a phrase in.
-func (p *phrases) add(phrase string) error {
-	text := fold(phrase)
-	if strings.ContainsFunc(text, func(r rune) bool { return !word(r) && !strings.ContainsRune(" -'’", r) }) {
+// addPhrase takes a phrase in.
+func (p *phrases) addPhrase(phrase string) error {
+	text := foldText(phrase)
+	if strings.ContainsFunc(text, func(r rune) bool { return !isWordRune(r) && !strings.ContainsRune(" -'’", r) }) {
 		return errors.New("a phrase is words only; write anything else as a /regular expression/")
 	}
-	text = strings.Map(apart, text)
-	if p.none() {
+	text = strings.Map(separateMarks, text)
+	if p.isEmpty() {
 		p.nodes = make([]node, 1)
 	}
 	at := int32(0)
-	for t := (tokens{text: text}); t.next(); {
+	for t := (wordScanner{text: text}); t.nextWord(); {
 		if at != 0 {
-			at = p.child(at, ' ')
+			at = p.childNode(at, ' ')
 		}
 		for _, r := range text[t.start:t.end] {
-			at = p.child(at, r)
+			at = p.childNode(at, r)
 		}
 	}
 	if at == 0 {
@@ -41,8 +41,8 @@ func (p *phrases) add(phrase string) error {
 	return nil
 }
 
-// child gives the node after r, a new one if need be.
-func (p *phrases) child(at int32, r rune) int32 {
+// childNode gives the node after r, a new one if need be.
+func (p *phrases) childNode(at int32, r rune) int32 {
 	if next, ok := p.nodes[at].next[r]; ok {
 		return next
 	}
@@ -55,22 +55,22 @@ func (p *phrases) child(at int32, r rune) int32 {
 	return next
 }
 
-// place is where in the tree a text can be: before a word, or, split, after a
+// position is where in the tree a text can be: before a word, or, split, after a
 // letter that stands alone, where only another such letter may follow.
-type place struct {
+type position struct {
 	node  int32
 	split bool
 }
 
-// find says where in a text that a view has made a phrase ends. It walks over the
+// findPhrase says where in a text that a view has made a phrase ends. It walks over the
 // words once and keeps every place that it can be at. They are few: a place
 // fixes all the letters that led to it, so no two lead to the same, and none is
 // deeper than the longest phrase.
-func (p *phrases) find(text string) (end int, found bool) {
-	var now, then []place
+func (p *phrases) findPhrase(text string) (end int, found bool) {
+	var now, then []position
 	var reached, before []int32
-	for t := (tokens{text: text}); t.next(); {
-		now = append(now, place{}) // a phrase can begin at any word
+	for t := (wordScanner{text: text}); t.nextWord(); {
+		now = append(now, position{}) // a phrase can begin at any word
 		then = then[:0]
 		for _, at := range now {
 			if at.split && !t.single {
@@ -81,7 +81,7 @@ func (p *phrases) find(text string) (end int, found bool) {
 				reached, before = before, reached
 				reached = reached[:0]
 				for _, n := range before {
-					reached = p.step(reached, n, r, t.single || t.lettered)
+					reached = p.stepNodes(reached, n, r, t.single || t.lettered)
 				}
 				if len(reached) == 0 {
 					break
@@ -92,10 +92,10 @@ func (p *phrases) find(text string) (end int, found bool) {
 					return t.end, true
 				}
 				if after, ok := p.nodes[n].next[' ']; ok {
-					then = append(then, place{after, false})
+					then = append(then, position{after, false})
 				}
 				if t.single {
-					then = append(then, place{n, true})
+					then = append(then, position{n, true})
 				}
 			}
 		}
@@ -104,13 +104,13 @@ func (p *phrases) find(text string) (end int, found bool) {
 	return 0, false
 }
 
-// step adds the nodes after r, in every reading of it.
-func (p *phrases) step(to []int32, at int32, r rune, digits bool) []int32 {
+// stepNodes adds the nodes after r, in every reading of it.
+func (p *phrases) stepNodes(to []int32, at int32, r rune, digits bool) []int32 {
 	next := p.nodes[at].next
 	if n, ok := next[r]; ok {
 		to = append(to, n)
 	}
-	for _, other := range readings(r, digits) {
+	for _, other := range readingsOf(r, digits) {
 		if n, ok := next[other]; ok {
 			to = append(to, n)
 		}

@@ -29,8 +29,8 @@ type Text struct {
 	Value string
 }
 
-// blank tells whether there is nothing to judge.
-func (t Text) blank() bool { return strings.TrimSpace(t.Value) == "" }
+// isBlank tells whether there is nothing to judge.
+func (t Text) isBlank() bool { return strings.TrimSpace(t.Value) == "" }
 
 // maxText bounds the texts of a request together, in bytes. Callers have lower
 // limits of their own.
@@ -53,19 +53,19 @@ func (c *Checker) Check(ctx context.Context, texts []Text) error {
 // CheckRules refuses texts that the rules do not allow with a
 // fault.ContentPolicyViolation, whose detail field is the path. It asks nobody.
 func (c *Checker) CheckRules(texts []Text) error {
-	path, refused := tooMuch(texts)
+	path, refused := exceedsLimit(texts)
 	if !refused {
 		path, refused = c.Rules.Match(texts)
 	}
 	if refused {
-		return violation(path)
+		return newViolation(path)
 	}
 	return nil
 }
 
 // Asks tells whether Moderate would ask the moderator about texts.
 func (c *Checker) Asks(texts []Text) bool {
-	return c.Moderator != nil && slices.ContainsFunc(texts, func(t Text) bool { return !t.blank() })
+	return c.Moderator != nil && slices.ContainsFunc(texts, func(t Text) bool { return !t.isBlank() })
 }
 
 // Moderate refuses texts that the moderator does not allow as CheckRules does. It
@@ -74,25 +74,25 @@ func (c *Checker) Moderate(ctx context.Context, texts []Text) error {
 	if !c.Asks(texts) {
 		return nil
 	}
-	path, refused, err := c.Moderator.ask(ctx, texts)
+	path, refused, err := c.Moderator.askServer(ctx, texts)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("ask the moderator: %w", err) // the caller left
 	case err != nil:
 		return fault.New(fault.Unavailable, "The service can't check this request right now. Try again shortly.").Because(err)
 	case refused:
-		return violation(path)
+		return newViolation(path)
 	}
 	return nil
 }
 
-func violation(path string) error {
+func newViolation(path string) error {
 	return fault.New(fault.ContentPolicyViolation, "The content policy does not allow this request.").With("field", path)
 }
 
-// tooMuch finds the text that goes beyond what can be checked. It counts as
+// exceedsLimit finds the text that goes beyond what can be checked. It counts as
 // refused: what nobody has looked at does not pass.
-func tooMuch(texts []Text) (path string, refused bool) {
+func exceedsLimit(texts []Text) (path string, refused bool) {
 	total := 0
 	for _, t := range texts {
 		if total += len(t.Value); total > maxText {

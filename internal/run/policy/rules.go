@@ -63,7 +63,7 @@ func Parse(r io.Reader) (*Rules, error) {
 				expressions = append(expressions, "(?:"+expression+")")
 			}
 		default:
-			err = rules.phrases.add(line)
+			err = rules.phrases.addPhrase(line)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("line %d: %w", i+1, err))
@@ -111,7 +111,7 @@ func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 	case syntax.OpCapture:
 		return e.Sub[0]
 	case syntax.OpLiteral:
-		if e.Rune = []rune(firstReading(fold(string(e.Rune)))); len(e.Rune) == 0 {
+		if e.Rune = []rune(firstReading(foldText(string(e.Rune)))); len(e.Rune) == 0 {
 			return &syntax.Regexp{Op: syntax.OpEmptyMatch}
 		}
 	}
@@ -123,7 +123,7 @@ func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 // completes it. Texts too long to be looked at are refused. The time it takes
 // grows with the length of the texts and no faster.
 func (r *Rules) Match(texts []Text) (path string, refused bool) {
-	if path, refused = tooMuch(texts); refused || r == nil {
+	if path, refused = exceedsLimit(texts); refused || r == nil {
 		return path, refused
 	}
 	total := 0
@@ -136,22 +136,22 @@ func (r *Rules) Match(texts []Text) (path string, refused bool) {
 	}
 	folded := make([]string, len(texts))
 	for i, t := range texts {
-		folded[i] = fold(t.Value)
+		folded[i] = foldText(t.Value)
 	}
-	at, refused := r.match(folded)
+	at, refused := r.matchFolded(folded)
 	if !refused {
 		return "", false
 	}
 	return texts[at].Path, true
 }
 
-// match gives the index of the text that completes a rule.
-func (r *Rules) match(folded []string) (at int, found bool) {
-	if !r.phrases.none() {
+// matchFolded gives the index of the text that completes a rule.
+func (r *Rules) matchFolded(folded []string) (at int, found bool) {
+	if !r.phrases.isEmpty() {
 		for _, view := range views {
-			for _, j := range joins(folded, func(s string) string { return strings.Map(view, s) }) {
-				if end, found := r.phrases.find(j.text); found {
-					return j.at(end), true
+			for _, j := range joinTexts(folded, func(s string) string { return strings.Map(view, s) }) {
+				if end, found := r.phrases.findPhrase(j.text); found {
+					return j.textAt(end), true
 				}
 			}
 		}
@@ -165,18 +165,18 @@ func (r *Rules) match(folded []string) (at int, found bool) {
 		first[i] = firstReading(s)
 		last[i] = lastReading(s)
 	}
-	if at, found := r.express(first); found || slices.Equal(first, last) {
+	if at, found := r.matchExpressions(first); found || slices.Equal(first, last) {
 		return at, found
 	}
-	return r.express(last)
+	return r.matchExpressions(last)
 }
 
-// express is match for the regular expressions.
-func (r *Rules) express(texts []string) (at int, found bool) {
+// matchExpressions is match for the regular expressions.
+func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 	for _, form := range []func(string) string{
 		func(s string) string { return s },
-		func(s string) string { return strings.Map(dense, s) },
-		func(s string) string { return unsplit(strings.Map(apart, s)) },
+		func(s string) string { return strings.Map(dropMarks, s) },
+		func(s string) string { return joinLetters(strings.Map(separateMarks, s)) },
 	} {
 		if len(texts) > 1 {
 			for i, s := range texts { // alone, for the sake of ^ and $
@@ -185,23 +185,23 @@ func (r *Rules) express(texts []string) (at int, found bool) {
 				}
 			}
 		}
-		for _, j := range joins(texts, form) {
+		for _, j := range joinTexts(texts, form) {
 			if where := r.regexps.FindStringIndex(j.text); where != nil {
-				return j.at(where[1]), true
+				return j.textAt(where[1]), true
 			}
 		}
 	}
 	return 0, false
 }
 
-// joined is texts made one.
-type joined struct {
+// joinedText is texts made one.
+type joinedText struct {
 	text string
 	ends []int // of each
 }
 
-// at says in which of the texts something ends.
-func (j joined) at(end int) int {
+// textAt says in which of the texts something ends.
+func (j joinedText) textAt(end int) int {
 	for i, e := range j.ends {
 		if end <= e {
 			return i
@@ -210,9 +210,9 @@ func (j joined) at(end int) int {
 	return len(j.ends) - 1
 }
 
-// joins gives the texts one after the other, as words apart and as parts of a
+// joinTexts gives the texts one after the other, as words apart and as parts of a
 // word.
-func joins(texts []string, form func(string) string) []joined {
+func joinTexts(texts []string, form func(string) string) []joinedText {
 	between := []string{" ", ""}
 	if len(texts) < 2 {
 		between = between[:1]
@@ -221,7 +221,7 @@ func joins(texts []string, form func(string) string) []joined {
 	for i, s := range texts {
 		formed[i] = form(s)
 	}
-	all := make([]joined, len(between))
+	all := make([]joinedText, len(between))
 	for n, space := range between {
 		var b strings.Builder
 		for i, s := range formed {

@@ -15,13 +15,13 @@ const (
 	abandonBatch = 20
 )
 
-// abandon ends work that goes on elsewhere although its run is over: one that
+// abandonRemoteWork ends work that goes on elsewhere although its run is over: one that
 // was cancelled while it waited, or failed for good after its engine had left
 // the work for another try.
-func (r *Runner) abandon(ctx context.Context) error {
+func (r *Runner) abandonRemoteWork(ctx context.Context) error {
 	for _, p := range r.pools {
 		e, ok := p.Engine.(engine.Abandoner)
-		if !ok || p.away.Load() {
+		if !ok || p.unavailable.Load() {
 			continue
 		}
 		var left []run.RemoteWork

@@ -29,8 +29,8 @@ const (
 	probeLast  = 15 * time.Second // and after it was away for long
 )
 
-// attend keeps an eye on an engine's server.
-func (r *Runner) attend(ctx context.Context, p *pool, server engine.Prober) {
+// watchServer keeps an eye on an engine's server.
+func (r *Runner) watchServer(ctx context.Context, p *pool, server engine.Prober) {
 	wait := probeFirst
 	failed := 0
 	for {
@@ -39,36 +39,36 @@ func (r *Runner) attend(ctx context.Context, p *pool, server engine.Prober) {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-p.lost:
+		case <-p.foundUnavailable:
 			timer.Stop()
 			wait = probeFirst
 			failed = 1
-			r.say(ctx, p, true, errors.New("a run found nobody"))
+			r.reportAvailability(ctx, p, true, errors.New("a run found nobody"))
 			continue
 		case <-timer.C:
 		}
-		err := r.probe(ctx, server)
+		err := r.probeServer(ctx, server)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
 			wait = r.Probe
 			failed = 0
-			if p.away.Load() || r.spokenOf(ctx, p) {
-				r.say(ctx, p, false, nil)
+			if p.unavailable.Load() || r.hasReports(ctx, p) {
+				r.reportAvailability(ctx, p, false, nil)
 			}
 		default:
 			failed++
 			wait = min(probeFirst<<min(failed, 10), probeLast)
 			if failed >= 2 { // once is an accident
-				r.say(ctx, p, true, err)
+				r.reportAvailability(ctx, p, true, err)
 			}
 		}
 	}
 }
 
-// probe asks the server. A panic is a failure like any other.
-func (r *Runner) probe(ctx context.Context, server engine.Prober) (err error) {
+// probeServer asks the server. A panic is a failure like any other.
+func (r *Runner) probeServer(ctx context.Context, server engine.Prober) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	defer func() {
@@ -79,15 +79,15 @@ func (r *Runner) probe(ctx context.Context, server engine.Prober) (err error) {
 	return server.Probe(ctx)
 }
 
-// spokenOf tells whether somebody finds the server away, or did.
-func (r *Runner) spokenOf(ctx context.Context, p *pool) (is bool) {
+// hasReports tells whether somebody finds the server away, or did.
+func (r *Runner) hasReports(ctx context.Context, p *pool) (is bool) {
 	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.HasReports(ctx, tx, p.name); return err }) // it is asked again soon
 	return is
 }
 
-// say turns the engine off or on here, and lets the other nodes know.
-func (r *Runner) say(ctx context.Context, p *pool, away bool, why error) {
-	was := r.turn(p, away, why)
+// reportAvailability turns the engine off or on here, and lets the other nodes know.
+func (r *Runner) reportAvailability(ctx context.Context, p *pool, away bool, why error) {
+	was := r.setAvailability(p, away, why)
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if away {
 			return run.ReportUnavailable(ctx, tx, p.name, r.worker)
@@ -102,37 +102,37 @@ func (r *Runner) say(ctx context.Context, p *pool, away bool, why error) {
 	}
 }
 
-// turn turns the engine off or on here, and tells whether it was off.
-func (r *Runner) turn(p *pool, away bool, why error) (was bool) {
-	was = p.away.Swap(away)
+// setAvailability turns the engine off or on here, and tells whether it was off.
+func (r *Runner) setAvailability(p *pool, away bool, why error) (was bool) {
+	was = p.unavailable.Swap(away)
 	switch {
 	case away && !was:
 		r.Log.Warn("an engine's server is away; its runs wait", "engine", p.name, "error", why)
 	case !away && was:
 		r.Log.Info("an engine's server is back", "engine", p.name)
 	}
-	r.metrics.away(p.name, away)
+	r.metrics.setUnavailable(p.name, away)
 	return was
 }
 
-// awaits tells whether a run whose engine found nobody may wait for it. It may
+// canWait tells whether a run whose engine found nobody may wait for it. It may
 // for as long as its tool may run, from its first start.
-func (r *Runner) awaits(ctx context.Context, p *pool, j *job, why error) bool {
+func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	if _, ok := p.Engine.(engine.Prober); !ok {
 		return false
 	}
-	r.turn(p, true, why)
+	r.setAvailability(p, true, why)
 	select {
-	case p.lost <- struct{}{}:
+	case p.foundUnavailable <- struct{}{}:
 	default:
 	}
 	tool, err := r.Catalog.Version(ctx, j.run.ToolHash)
 	return err == nil && r.DB.Now().Sub(j.run.Started) < tool.Timeout
 }
 
-// giveUpAway ends runs that waited for a server that is away for as long as
+// failUnavailable ends runs that waited for a server that is away for as long as
 // their tool may run.
-func (r *Runner) giveUpAway(ctx context.Context) (found int, err error) {
+func (r *Runner) failUnavailable(ctx context.Context) (found int, err error) {
 	var away map[string]time.Time
 	var now time.Time
 	tools := map[string][]string{}
@@ -155,7 +155,7 @@ func (r *Runner) giveUpAway(ctx context.Context) (found int, err error) {
 	for name, since := range away {
 		for _, hash := range tools[name] {
 			for n := reapBatch; n == reapBatch; {
-				if n, err = r.giveUpLate(ctx, name, hash, since, now); err != nil {
+				if n, err = r.failOverdue(ctx, name, hash, since, now); err != nil {
 					return 0, err
 				}
 			}
@@ -164,10 +164,10 @@ func (r *Runner) giveUpAway(ctx context.Context) (found int, err error) {
 	return 0, nil
 }
 
-// giveUpLate ends runs of a tool whose wait has been too long, and says how many
+// failOverdue ends runs of a tool whose wait has been too long, and says how many
 // it found. It counts from their start, when the server was there or not, or
 // from when they could have been started.
-func (r *Runner) giveUpLate(ctx context.Context, name, toolHash string, since, now time.Time) (found int, err error) {
+func (r *Runner) failOverdue(ctx context.Context, name, toolHash string, since, now time.Time) (found int, err error) {
 	tool, err := r.Catalog.Version(ctx, toolHash)
 	if err != nil {
 		return 0, err

@@ -29,14 +29,14 @@ type job struct {
 	run     run.Run
 	inputs  []run.Input
 	claimed time.Time
-	seat    *seat
+	slot    *poolSlot
 	stop    context.CancelCauseFunc
 }
 
-func (j *job) held() run.Held { return run.Held{ID: j.run.ID, Attempt: j.run.Attempt} }
+func (j *job) claimOf() run.Held { return run.Held{ID: j.run.ID, Attempt: j.run.Attempt} }
 
-// do works on a run until it is over, one way or another.
-func (r *Runner) do(work context.Context, p *pool, j *job) {
+// runJob works on a run until it is over, one way or another.
+func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	failpoint.Hit("dispatch.after_lease")
 	ctx, stop := context.WithCancelCause(work)
 	defer stop(nil)
@@ -49,13 +49,13 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 		delete(r.current, j)
 		r.mu.Unlock()
 	}()
-	count := r.metrics.begin(p.name)
+	count := r.metrics.countRun(p.name)
 	news, unfollow := r.Hub.Follow(j.run.ID)
 	defer unfollow()
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		r.watch(ctx, j, news)
+		r.watchCancel(ctx, j, news)
 	}()
 	r.Hub.Tell(j.run.ID)
 
@@ -63,11 +63,11 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 	if j.run.Cancel { // while it was somebody else's
 		stop(errCancelled)
 	}
-	e := r.attempt(ctx, p, j, out)
+	e := r.attemptRun(ctx, p, j, out)
 	why := context.Cause(ctx)
 	stop(nil)
 	<-watched
-	out.close(work)
+	out.closeSink(work)
 	// The end is written whatever happened to the job's own context, though not
 	// for ever: once its lease is over the run is somebody else's.
 	end, cancel := context.WithTimeout(context.WithoutCancel(work), r.Lease)
@@ -76,25 +76,25 @@ func (r *Runner) do(work context.Context, p *pool, j *job) {
 	case errors.Is(why, errLost):
 		e = generation.Ending{}
 		r.Log.Warn("a run was taken over by another worker", "run", j.run.ID, "attempt", j.run.Attempt)
-		r.survive(end, j)
+		r.markReturned(end, j)
 	case errors.Is(why, errCancelled):
 		e = generation.Ending{State: run.Cancelled}
 	case e.State == "": // the worker stops, or the engine's server is away
-		if r.handBack(end, j) {
+		if r.returnRun(end, j) {
 			e = generation.Ending{State: run.Cancelled}
 		}
 	}
 	if e.State != run.Succeeded {
-		out.drop(end)
+		out.dropResults(end)
 	}
 	if e.State != "" {
-		e = r.finish(end, j, e, out)
+		e = r.endRun(end, j, e, out)
 	}
 	count(e, r.Now().Sub(j.claimed))
 }
 
-// watch ends the job as soon as somebody on this node has cancelled its run.
-func (r *Runner) watch(ctx context.Context, j *job, news <-chan struct{}) {
+// watchCancel ends the job as soon as somebody on this node has cancelled its run.
+func (r *Runner) watchCancel(ctx context.Context, j *job, news <-chan struct{}) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -109,22 +109,22 @@ func (r *Runner) watch(ctx context.Context, j *job, news <-chan struct{}) {
 	}
 }
 
-// attempt runs the job with all its tries and says how it ended: no state
+// attemptRun runs the job with all its tries and says how it ended: no state
 // where it was broken off.
-func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) generation.Ending {
+func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) generation.Ending {
 	for try := 0; ; try++ {
-		err := r.try(ctx, p, j, try, out)
+		err := r.tryOnce(ctx, p, j, try, out)
 		if err == nil {
-			return generation.Ending{State: run.Succeeded, Results: out.end(), Took: r.Now().Sub(j.claimed)}
+			return generation.Ending{State: run.Succeeded, Results: out.closeResults(), Took: r.Now().Sub(j.claimed)}
 		}
-		out.drop(ctx)
+		out.dropResults(ctx)
 		if ctx.Err() != nil {
 			return generation.Ending{}
 		}
 		e := engine.As(err)
 		// What is unavailable here, such as the blob store, is no server's fault.
 		theirs := e.Transient && e.Code == engine.Unavailable && !fault.Is(err, fault.Unavailable)
-		if theirs && try >= len(r.Retry) && r.awaits(ctx, p, j, err) {
+		if theirs && try >= len(r.Retry) && r.canWait(ctx, p, j, err) {
 			r.Log.Info("an engine's server is away; the run waits for it", "run", j.run.ID, "engine", p.name, "cause", e.Unwrap())
 			return generation.Ending{}
 		}
@@ -145,11 +145,11 @@ func (r *Runner) attempt(ctx context.Context, p *pool, j *job, out *sink) genera
 // timedOut is the code of runs that took too long, with all their tries.
 const timedOut engine.Code = "TIMED_OUT"
 
-// try runs the job once.
-func (r *Runner) try(ctx context.Context, p *pool, j *job, try int, out *sink) error {
+// tryOnce runs the job once.
+func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sink) error {
 	tool, err := r.Catalog.Version(ctx, j.run.ToolHash)
 	if err != nil {
-		return accident("read the tool", err)
+		return wrapAccident("read the tool", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout-r.Now().Sub(j.claimed), errTimeout)
 	defer cancel()
@@ -162,28 +162,28 @@ func (r *Runner) try(ctx context.Context, p *pool, j *job, try int, out *sink) e
 		NumResults: int(j.run.NumResults),
 		OutputType: tool.Output.Type,
 		MimeTypes:  tool.Output.MimeTypes,
-		Left:       out.left(),
+		Left:       out.engineState(),
 	}
 	if r.Memory != nil {
-		task.Memory = func(ctx context.Context, bytes int64) (func(), error) { return r.reserve(ctx, j, out, bytes) }
+		task.Memory = func(ctx context.Context, bytes int64) (func(), error) { return r.reserveMemory(ctx, j, out, bytes) }
 	}
-	if task.Values, task.Files, err = r.inputs(ctx, j); err != nil {
-		err = accident("read the inputs", err)
+	if task.Values, task.Files, err = r.loadInputs(ctx, j); err != nil {
+		err = wrapAccident("read the inputs", err)
 	} else {
-		out.expect(media.Type(tool.Output.Type), r.mark(p, j, tool))
-		err = call(ctx, p.Engine, task, out)
+		out.expectResults(media.Type(tool.Output.Type), r.provenanceMark(p, j, tool))
+		err = callEngine(ctx, p.Engine, task, out)
 	}
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errTimeout):
 		return engine.Fail(timedOut, fmt.Sprintf("The tool took longer than %v.", tool.Timeout)).Because(err)
-	case err == nil && out.count() == 0:
+	case err == nil && out.countResults() == 0:
 		return engine.Fail(engine.Invalid, "The tool made no result.")
 	}
 	return err
 }
 
-// mark is what results say about themselves, nil for nothing.
-func (r *Runner) mark(p *pool, j *job, tool *catalog.Tool) []byte {
+// provenanceMark is what results say about themselves, nil for nothing.
+func (r *Runner) provenanceMark(p *pool, j *job, tool *catalog.Tool) []byte {
 	if !r.Provenance {
 		return nil
 	}
@@ -204,9 +204,9 @@ func (r *Runner) mark(p *pool, j *job, tool *catalog.Tool) []byte {
 	return s.Packet()
 }
 
-// accident is a failure of ours, which is worth another try where the database
+// wrapAccident is a failure of ours, which is worth another try where the database
 // or the blob store is away.
-func accident(what string, err error) error {
+func wrapAccident(what string, err error) error {
 	err = fmt.Errorf("%s: %w", what, err)
 	if fault.Is(err, fault.Unavailable) {
 		return engine.Again(engine.Unavailable, "The tool could not be run just now.").Because(err)
@@ -214,9 +214,9 @@ func accident(what string, err error) error {
 	return err
 }
 
-// call runs the engine. A panic is a failure like any other, and an engine that
+// callEngine runs the engine. A panic is a failure like any other, and an engine that
 // does not end when it is told to is left alone.
-func call(ctx context.Context, e engine.Engine, task engine.Job, out *sink) error {
+func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink) error {
 	ended := make(chan error, 1)
 	go func() {
 		var err error
@@ -245,10 +245,10 @@ func call(ctx context.Context, e engine.Engine, task engine.Job, out *sink) erro
 // stopWait is how long an engine may take to notice that it shall end.
 const stopWait = 5 * time.Second
 
-// finish ends the run, trying for as long as the lease may last: what was made
+// endRun ends the run, trying for as long as the lease may last: what was made
 // shall not be lost because the database was away for a moment. It gives the
 // ending, which is a failure where the results exceed the storage quota.
-func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *sink) generation.Ending {
+func (r *Runner) endRun(ctx context.Context, j *job, e generation.Ending, out *sink) generation.Ending {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		err := r.Runs.End(ctx, j.run, e)
 		if err == nil {
@@ -256,7 +256,7 @@ func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *s
 		}
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.StorageQuotaExceeded && e.State == run.Succeeded {
 			// Nothing was committed. It fails without cost, and says why.
-			out.drop(ctx)
+			out.dropResults(ctx)
 			e = generation.Ending{State: run.Failed, ErrorCode: string(f.Code), ErrorText: "The results did not fit into the account's storage."}
 			r.Log.Warn("results of a run exceed the storage quota", "run", j.run.ID, "reason", f.Details["reason"])
 			continue
@@ -267,10 +267,10 @@ func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *s
 			// Where the commit may have happened after all, the sweep decides
 			// which files belong to nobody.
 			if over && wait == 50*time.Millisecond {
-				out.drop(ctx)
+				out.dropResults(ctx)
 			}
 			if over {
-				r.survive(ctx, j)
+				r.markReturned(ctx, j)
 			}
 			return e
 		}
@@ -281,11 +281,11 @@ func (r *Runner) finish(ctx context.Context, j *job, e generation.Ending, out *s
 	}
 }
 
-// handBack lets another worker have the run at once. It does not where the run
+// returnRun lets another worker have the run at once. It does not where the run
 // was cancelled meanwhile: nobody may come for it for long.
-func (r *Runner) handBack(ctx context.Context, j *job) (cancelled bool) {
+func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 	var ok bool
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ok, err = run.Requeue(ctx, tx, j.held(), run.Returned); return err })
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ok, err = run.Requeue(ctx, tx, j.claimOf(), run.Returned); return err })
 	if err != nil {
 		r.Log.Warn("a run could not be handed back; another worker takes it once its lease ends", "run", j.run.ID, "error", err)
 	}
@@ -296,17 +296,17 @@ func (r *Runner) handBack(ctx context.Context, j *job) (cancelled bool) {
 	return err == nil && now.Cancel && now.Attempt == j.run.Attempt
 }
 
-// survive says that this worker lives although it has lost a run: the run did
+// markReturned says that this worker lives although it has lost a run: the run did
 // not kill it, so that does not count against the run.
-func (r *Runner) survive(ctx context.Context, j *job) {
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.MarkReturned(ctx, tx, j.held()) })
+func (r *Runner) markReturned(ctx context.Context, j *job) {
+	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.MarkReturned(ctx, tx, j.claimOf()) })
 	if err != nil {
 		r.Log.Warn("a lost run counts as a worker's death although the worker lives", "run", j.run.ID, "error", err)
 	}
 }
 
-// inputs gives a job's values and files.
-func (r *Runner) inputs(ctx context.Context, j *job) (values map[string]any, files map[string][]engine.File, err error) {
+// loadInputs gives a job's values and files.
+func (r *Runner) loadInputs(ctx context.Context, j *job) (values map[string]any, files map[string][]engine.File, err error) {
 	if values, err = decodeValues(j.run.Inputs); err != nil {
 		return nil, nil, fmt.Errorf("inputs of run: %w", err)
 	}
@@ -331,7 +331,7 @@ func (r *Runner) inputs(ctx context.Context, j *job) (values map[string]any, fil
 				Open: func(ctx context.Context) (io.ReadCloser, error) {
 					body, err := blob.OpenVerified(ctx, r.Blobs, blob.File{Key: a.Blob, Size: a.Size, SHA256: a.SHA256})
 					if err != nil {
-						return nil, accident("open an input", err)
+						return nil, wrapAccident("open an input", err)
 					}
 					return body, nil
 				},
@@ -354,12 +354,12 @@ func decodeValues(text string) (map[string]any, error) {
 		return nil, err
 	}
 	for key, v := range values {
-		values[key] = native(v)
+		values[key] = nativeNumber(v)
 	}
 	return values, nil
 }
 
-func native(v any) any {
+func nativeNumber(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
@@ -369,11 +369,11 @@ func native(v any) any {
 		return f
 	case []any:
 		for i := range v {
-			v[i] = native(v[i])
+			v[i] = nativeNumber(v[i])
 		}
 	case map[string]any:
 		for key := range v {
-			v[key] = native(v[key])
+			v[key] = nativeNumber(v[key])
 		}
 	}
 	return v

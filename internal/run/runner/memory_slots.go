@@ -15,10 +15,10 @@ import (
 // place of it.
 const maxOutside = 64
 
-// seat is where a job counts: in its pool, or outside of it. Jobs with large
+// poolSlot is where a job counts: in its pool, or outside of it. Jobs with large
 // pictures wait for memory and work outside, on the few places that the budget
 // has for them, so that the pool goes on with the runs of others.
-type seat struct {
+type poolSlot struct {
 	places  chan struct{}
 	outside chan struct{}
 
@@ -27,8 +27,8 @@ type seat struct {
 	left  bool
 }
 
-// moveOut gives the place in the pool to others, unless too many have done so.
-func (s *seat) moveOut() {
+// moveOutside gives the place in the pool to others, unless too many have done so.
+func (s *poolSlot) moveOutside() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.moved || s.left {
@@ -42,8 +42,8 @@ func (s *seat) moveOut() {
 	}
 }
 
-// leave is for the end of the job.
-func (s *seat) leave() {
+// release is for the end of the job.
+func (s *poolSlot) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = true
@@ -54,12 +54,12 @@ func (s *seat) leave() {
 	}
 }
 
-// reserve waits for memory for a job until its time is over, or the worker stops.
-func (r *Runner) reserve(ctx context.Context, j *job, out *sink, bytes int64) (release func(), err error) {
+// reserveMemory waits for memory for a job until its time is over, or the worker stops.
+func (r *Runner) reserveMemory(ctx context.Context, j *job, out *sink, bytes int64) (release func(), err error) {
 	lane := memory.Tool
 	if bytes > memory.LargeBytes {
 		lane = memory.LargeTool
-		j.seat.moveOut()
+		j.slot.moveOutside()
 	}
 	got := make(chan struct{})
 	defer close(got)
@@ -79,9 +79,9 @@ func (r *Runner) reserve(ctx context.Context, j *job, out *sink, bytes int64) (r
 	if err != nil {
 		return nil, err
 	}
-	out.keep(hold)
+	out.setReservation(hold)
 	return func() {
-		out.keep(nil)
+		out.setReservation(nil)
 		if lane == memory.LargeTool {
 			debug.FreeOSMemory() // before the memory counts as free, it has to be
 		}

@@ -58,9 +58,9 @@ func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics
 	return m
 }
 
-// begin counts a run until the function that it gives is called with how the
+// countRun counts a run until the function that it gives is called with how the
 // work on it ended; no state is for one that goes on elsewhere.
-func (m *metrics) begin(engine string) (end func(e generation.Ending, took time.Duration)) {
+func (m *metrics) countRun(engine string) (end func(e generation.Ending, took time.Duration)) {
 	m.running.WithLabelValues(engine).Inc()
 	return func(e generation.Ending, took time.Duration) {
 		m.running.WithLabelValues(engine).Dec()
@@ -75,8 +75,8 @@ func (m *metrics) begin(engine string) (end func(e generation.Ending, took time.
 	}
 }
 
-// away notes whether an engine's server is.
-func (m *metrics) away(engine string, is bool) {
+// setUnavailable notes whether an engine's server is.
+func (m *metrics) setUnavailable(engine string, is bool) {
 	n := 0.0
 	if is {
 		n = 1

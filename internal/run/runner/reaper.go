@@ -13,9 +13,9 @@ import (
 // reapBatch is how many lost runs are looked at in one go.
 const reapBatch = 100
 
-// reap takes over runs whose worker died, and ends those that nobody takes.
-func (r *Runner) reap(ctx context.Context) error {
-	for _, batch := range []func(context.Context) (int, error){r.takeBack, r.giveUp, r.giveUpAway, r.giveUpUnserved} {
+// reapRuns takes over runs whose worker died, and ends those that nobody takes.
+func (r *Runner) reapRuns(ctx context.Context) error {
+	for _, batch := range []func(context.Context) (int, error){r.requeueExpired, r.failWaiting, r.failUnavailable, r.failUnserved} {
 		for n := reapBatch; n == reapBatch; {
 			var err error
 			if n, err = batch(ctx); err != nil {
@@ -26,8 +26,8 @@ func (r *Runner) reap(ctx context.Context) error {
 	return nil
 }
 
-// takeBack puts lost runs into the queue again, and says how many it found.
-func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
+// requeueExpired puts lost runs into the queue again, and says how many it found.
+func (r *Runner) requeueExpired(ctx context.Context) (found int, err error) {
 	var over []run.Run
 	requeued := map[string]bool{}
 	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -44,7 +44,7 @@ func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
 			if err != nil {
 				return err
 			}
-			if before+1 >= r.deaths(one) || one.Cancel {
+			if before+1 >= r.maxDeaths(one) || one.Cancel {
 				over = append(over, one)
 				continue
 			}
@@ -76,16 +76,16 @@ func (r *Runner) takeBack(ctx context.Context) (found int, err error) {
 // up, where giving up would throw away what may have been paid for.
 const remoteDeaths = 10
 
-// deaths is how many workers may die with a run.
-func (r *Runner) deaths(one run.Run) int64 {
+// maxDeaths is how many workers may die with a run.
+func (r *Runner) maxDeaths(one run.Run) int64 {
 	if one.EngineState != "" {
 		return remoteDeaths * int64(r.Attempts)
 	}
 	return int64(r.Attempts)
 }
 
-// giveUp ends runs that waited too long, and says how many it found.
-func (r *Runner) giveUp(ctx context.Context) (found int, err error) {
+// failWaiting ends runs that waited too long, and says how many it found.
+func (r *Runner) failWaiting(ctx context.Context) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		waiting, err = run.WaitingSince(ctx, tx, tx.Now.Add(-r.MaxWait), reapBatch)

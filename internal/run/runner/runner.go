@@ -113,9 +113,9 @@ type pool struct {
 	// outside is for jobs that have left their place, see seat.
 	outside chan struct{}
 
-	free atomic.Bool   // a place is
-	away atomic.Bool   // the engine's server is
-	lost chan struct{} // it was just found so
+	free             atomic.Bool   // a place is
+	unavailable      atomic.Bool   // the engine's server is
+	foundUnavailable chan struct{} // it was just found so
 }
 
 // The reasons for which a job's context ends.
@@ -145,12 +145,12 @@ func New(p Parts) *Runner {
 	}
 	for name, one := range p.Pools {
 		r.pools[name] = &pool{
-			Pool:    one,
-			name:    name,
-			wake:    make(chan struct{}, 1),
-			offer:   make(chan struct{}),
-			lost:    make(chan struct{}, 1),
-			outside: make(chan struct{}, maxOutside),
+			Pool:             one,
+			name:             name,
+			wake:             make(chan struct{}, 1),
+			offer:            make(chan struct{}),
+			foundUnavailable: make(chan struct{}, 1),
+			outside:          make(chan struct{}, maxOutside),
 		}
 	}
 	return r
@@ -167,7 +167,7 @@ func (r *Runner) Notice(engine string) bool {
 		}
 		return false
 	}
-	if p.away.Load() {
+	if p.unavailable.Load() {
 		return false
 	}
 	select {
@@ -187,12 +187,12 @@ func (r *Runner) Offer(ctx context.Context, engine string) {
 	}
 	select {
 	case p.offer <- struct{}{}:
-	case <-time.After(offerWait):
+	case <-time.After(offerTimeout):
 	case <-ctx.Done():
 	}
 }
 
-const offerWait = 5 * time.Second
+const offerTimeout = 5 * time.Second
 
 // Run claims and runs until ctx ends, then lets what goes on finish for a
 // while and hands back the rest.
@@ -204,19 +204,22 @@ func (r *Runner) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	r.renewed = r.Now()
 	r.began = r.DB.Now()
-	group.Go(func() error { r.every(ctx, serveEvery, "say which engines are here", r.serve); return nil })
+	group.Go(func() error { r.repeatEvery(ctx, serveEvery, "say which engines are here", r.reportServed); return nil })
 	group.Go(func() error { r.watchUnserved(ctx); return nil })
 	for _, p := range r.pools {
-		group.Go(func() error { r.feed(ctx, work, p, &jobs); return nil })
+		group.Go(func() error { r.feedPool(ctx, work, p, &jobs); return nil })
 		if server, ok := p.Engine.(engine.Prober); ok {
-			group.Go(func() error { r.attend(ctx, p, server); return nil })
+			group.Go(func() error { r.watchServer(ctx, p, server); return nil })
 		}
 	}
-	group.Go(func() error { r.every(ctx, reapEvery, "take over lost runs", r.reap); return nil })
-	group.Go(func() error { r.every(ctx, abandonEvery, "end what nobody waits for", r.abandon); return nil })
+	group.Go(func() error { r.repeatEvery(ctx, reapEvery, "take over lost runs", r.reapRuns); return nil })
+	group.Go(func() error {
+		r.repeatEvery(ctx, abandonEvery, "end what nobody waits for", r.abandonRemoteWork)
+		return nil
+	})
 	var keeping sync.WaitGroup
-	keeping.Go(func() { r.every(keep, lookEvery, "look after runs", r.look) })
-	keeping.Go(func() { r.every(keep, max(r.Lease/3, time.Millisecond), "renew leases", r.renew) })
+	keeping.Go(func() { r.repeatEvery(keep, lookEvery, "look after runs", r.checkCancelled) })
+	keeping.Go(func() { r.repeatEvery(keep, max(r.Lease/3, time.Millisecond), "renew leases", r.renewLeases) })
 	err := group.Wait()
 	close(r.stopping)
 	done := make(chan struct{})
@@ -232,8 +235,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// every does something again and again until ctx ends.
-func (r *Runner) every(ctx context.Context, span time.Duration, what string, do func(context.Context) error) {
+// repeatEvery does something again and again until ctx ends.
+func (r *Runner) repeatEvery(ctx context.Context, span time.Duration, what string, do func(context.Context) error) {
 	tick := time.NewTicker(span)
 	defer tick.Stop()
 	for {
@@ -248,8 +251,8 @@ func (r *Runner) every(ctx context.Context, span time.Duration, what string, do 
 	}
 }
 
-// feed keeps a pool's places busy.
-func (r *Runner) feed(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) {
+// feedPool keeps a pool's places busy.
+func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) {
 	places := make(chan struct{}, p.Parallel)
 	defer p.free.Store(false)
 	tick := time.NewTicker(lookEvery)
@@ -261,7 +264,7 @@ func (r *Runner) feed(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) 
 			return
 		}
 		p.free.Store(true)
-		j, ok := r.claim(ctx, p)
+		j, ok := r.claimNext(ctx, p)
 		for !ok {
 			select {
 			case <-p.wake:
@@ -270,21 +273,21 @@ func (r *Runner) feed(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) 
 			case <-ctx.Done():
 				return
 			}
-			j, ok = r.claim(ctx, p)
+			j, ok = r.claimNext(ctx, p)
 		}
 		p.free.Store(false)
-		j.seat = &seat{places: places, outside: p.outside}
+		j.slot = &poolSlot{places: places, outside: p.outside}
 		jobs.Go(func() {
-			defer j.seat.leave()
-			r.do(work, p, j)
+			defer j.slot.release()
+			r.runJob(work, p, j)
 		})
 	}
 }
 
-// claim takes the next run, if there is one. It is not broken off in the
+// claimNext takes the next run, if there is one. It is not broken off in the
 // middle, or the run would wait for the end of a lease that nobody knows of.
-func (r *Runner) claim(ctx context.Context, p *pool) (*job, bool) {
-	if ctx.Err() != nil || p.away.Load() {
+func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
+	if ctx.Err() != nil || p.unavailable.Load() {
 		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Lease)
@@ -305,9 +308,9 @@ func (r *Runner) claim(ctx context.Context, p *pool) (*job, bool) {
 	return j, j != nil
 }
 
-// look ends the jobs whose runs were cancelled, here or elsewhere.
-func (r *Runner) look(ctx context.Context) error {
-	jobs := r.jobs()
+// checkCancelled ends the jobs whose runs were cancelled, here or elsewhere.
+func (r *Runner) checkCancelled(ctx context.Context) error {
+	jobs := r.currentJobs()
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -316,15 +319,15 @@ func (r *Runner) look(ctx context.Context) error {
 	var held []run.Held
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { held, err = run.HeldBy(ctx, tx, r.worker); return err })
 	if err == nil {
-		compare(jobs, held)
+		stopOver(jobs, held)
 	}
 	return err
 }
 
-// renew keeps the leases. Where that fails for as long as a lease lasts, the
+// renewLeases keeps the leases. Where that fails for as long as a lease lasts, the
 // runs may be somebody else's, and the jobs are dropped.
-func (r *Runner) renew(ctx context.Context) error {
-	jobs := r.jobs()
+func (r *Runner) renewLeases(ctx context.Context) error {
+	jobs := r.currentJobs()
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -347,15 +350,15 @@ func (r *Runner) renew(ctx context.Context) error {
 	overdue := r.Now().Sub(r.renewed) > r.Lease
 	r.mu.Unlock()
 	if err == nil {
-		compare(jobs, held)
+		stopOver(jobs, held)
 	} else if overdue {
-		compare(jobs, nil)
+		stopOver(jobs, nil)
 	}
 	return err
 }
 
-// jobs are what runs here now. While nothing does, there is no lease to renew.
-func (r *Runner) jobs() []*job {
+// currentJobs are what runs here now. While nothing does, there is no lease to renew.
+func (r *Runner) currentJobs() []*job {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.current) == 0 {
@@ -364,9 +367,9 @@ func (r *Runner) jobs() []*job {
 	return slices.Collect(maps.Keys(r.current))
 }
 
-// compare drops the jobs that the database says are over. They must have been
+// stopOver drops the jobs that the database says are over. They must have been
 // here before it was asked: of those that came since it says nothing.
-func compare(jobs []*job, held []run.Held) {
+func stopOver(jobs []*job, held []run.Held) {
 	ours := make(map[string]run.Held, len(held))
 	for _, h := range held {
 		ours[h.ID] = h

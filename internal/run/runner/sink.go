@@ -60,7 +60,7 @@ func newSink(ctx context.Context, r *Runner, j *job) *sink {
 		stop: make(chan struct{}),
 		done: make(chan struct{}),
 	}
-	go s.report(ctx)
+	go s.reportProgress(ctx)
 	return s
 }
 
@@ -92,7 +92,7 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	want := s.want
 	mark := s.mark
 	late := s.closed
-	full := s.full()
+	full := s.isFull()
 	ctx = memory.WithHold(ctx, s.hold)
 	s.mu.Unlock()
 	switch {
@@ -113,12 +113,12 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Unavailable {
 			return engine.Fail(engine.Invalid, "The tool made something that is no result: "+f.Message).Because(err)
 		}
-		return accident("store a result", err)
+		return wrapAccident("store a result", err)
 	}
 	s.mu.Lock()
 	// Others may have come first while this one was stored.
 	late = s.closed
-	full = s.full()
+	full = s.isFull()
 	if !late && !full {
 		s.taken = append(s.taken, generation.Made{Taken: one, Note: sanitize.Line(r.Note, engine.MaxRemark)})
 	}
@@ -142,10 +142,13 @@ func (s *sink) Leave(ctx context.Context, note string) error {
 		return fmt.Errorf("a note of %d bytes, at most %d are kept", len(note), engine.MaxNote)
 	}
 	var ours bool
-	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ours, err = run.SetEngineState(ctx, tx, s.j.held(), note); return err })
+	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		ours, err = run.SetEngineState(ctx, tx, s.j.claimOf(), note)
+		return err
+	})
 	switch {
 	case err != nil:
-		return accident("keep a note", err)
+		return wrapAccident("keep a note", err)
 	case !ours:
 		return errLate
 	}
@@ -155,8 +158,8 @@ func (s *sink) Leave(ctx context.Context, note string) error {
 	return nil
 }
 
-// left is what the tries so far left.
-func (s *sink) left() string {
+// engineState is what the tries so far left.
+func (s *sink) engineState() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.note
@@ -165,40 +168,40 @@ func (s *sink) left() string {
 // errLate is for an engine that goes on after its end.
 var errLate = errors.New("the run is over")
 
-// keep remembers what the engine has reserved: its results are read with it.
-func (s *sink) keep(h *memory.Hold) {
+// setReservation remembers what the engine has reserved: its results are read with it.
+func (s *sink) setReservation(h *memory.Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold = h
 }
 
-// full tells whether there are as many results as were asked for.
-func (s *sink) full() bool { return int64(len(s.taken)) >= s.j.run.NumResults }
+// isFull tells whether there are as many results as were asked for.
+func (s *sink) isFull() bool { return int64(len(s.taken)) >= s.j.run.NumResults }
 
-// expect says what the results have to be, and what is written into them.
-func (s *sink) expect(t media.Type, mark []byte) {
+// expectResults says what the results have to be, and what is written into them.
+func (s *sink) expectResults(t media.Type, mark []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.want = t
 	s.mark = mark
 }
 
-func (s *sink) count() int {
+func (s *sink) countResults() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.taken)
 }
 
-// end gives the results, and takes no more.
-func (s *sink) end() []generation.Made {
+// closeResults gives the results, and takes no more.
+func (s *sink) closeResults() []generation.Made {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	return s.taken
 }
 
-// drop gives up what was taken so far.
-func (s *sink) drop(ctx context.Context) {
+// dropResults gives up what was taken so far.
+func (s *sink) dropResults(ctx context.Context) {
 	s.mu.Lock()
 	taken := s.taken
 	s.taken = nil
@@ -210,8 +213,8 @@ func (s *sink) drop(ctx context.Context) {
 	}
 }
 
-// report writes down what has changed until the sink is closed.
-func (s *sink) report(ctx context.Context) {
+// reportProgress writes down what has changed until the sink is closed.
+func (s *sink) reportProgress(ctx context.Context) {
 	defer close(s.done)
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
@@ -220,14 +223,14 @@ func (s *sink) report(ctx context.Context) {
 		case <-s.stop:
 			return
 		case <-tick.C:
-			if err := s.tell(ctx); err != nil {
+			if err := s.writeProgress(ctx); err != nil {
 				s.r.Log.Debug("progress of a run was not written", "run", s.j.run.ID, "error", err)
 			}
 		}
 	}
 }
 
-func (s *sink) tell(ctx context.Context) error {
+func (s *sink) writeProgress(ctx context.Context) error {
 	s.mu.Lock()
 	moved := s.moved
 	progress := s.progress
@@ -248,7 +251,7 @@ func (s *sink) tell(ctx context.Context) error {
 		s.stored = append(s.stored, key)
 	}
 	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := run.SetProgress(ctx, tx, s.j.held(), progress, s.key)
+		_, err := run.SetProgress(ctx, tx, s.j.claimOf(), progress, s.key)
 		return err
 	})
 	if err != nil {
@@ -264,8 +267,8 @@ func (s *sink) tell(ctx context.Context) error {
 	return nil
 }
 
-// close takes no more, ends the reports and takes the last preview away.
-func (s *sink) close(ctx context.Context) {
+// closeSink takes no more, ends the reports and takes the last preview away.
+func (s *sink) closeSink(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

@@ -28,8 +28,8 @@ const (
 	servedFor  = 10 * time.Minute
 )
 
-// serve says which engines this node has.
-func (r *Runner) serve(ctx context.Context) error {
+// reportServed says which engines this node has.
+func (r *Runner) reportServed(ctx context.Context) error {
 	names := slices.Collect(maps.Keys(r.pools))
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.ReportServed(ctx, tx, names) })
 	if err == nil {
@@ -47,14 +47,14 @@ func (r *Runner) watchUnserved(ctx context.Context) {
 			return
 		case <-r.unknown:
 		}
-		if _, err := r.giveUpUnserved(ctx); err != nil && ctx.Err() == nil {
+		if _, err := r.failUnserved(ctx); err != nil && ctx.Err() == nil {
 			r.Log.Warn("runner: cannot end runs that nobody takes", "error", err)
 		}
 	}
 }
 
-// giveUpUnserved ends runs for engines that no node has.
-func (r *Runner) giveUpUnserved(ctx context.Context) (found int, err error) {
+// failUnserved ends runs for engines that no node has.
+func (r *Runner) failUnserved(ctx context.Context) (found int, err error) {
 	if !r.served.Load() { // our own would be among them
 		return 0, nil
 	}
@@ -73,7 +73,7 @@ func (r *Runner) giveUpUnserved(ctx context.Context) (found int, err error) {
 	for _, name := range names {
 		ended := 0
 		for n := reapBatch; n == reapBatch; {
-			if n, err = r.giveUpAllOf(ctx, name); err != nil {
+			if n, err = r.failQueued(ctx, name); err != nil {
 				return 0, err
 			}
 			ended += n
@@ -85,8 +85,8 @@ func (r *Runner) giveUpUnserved(ctx context.Context) (found int, err error) {
 	return 0, nil
 }
 
-// giveUpAllOf ends runs that wait for an engine, and says how many it found.
-func (r *Runner) giveUpAllOf(ctx context.Context, name string) (found int, err error) {
+// failQueued ends runs that wait for an engine, and says how many it found.
+func (r *Runner) failQueued(ctx context.Context, name string) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		waiting, err = run.ListQueued(ctx, tx, name, reapBatch)
