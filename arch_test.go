@@ -58,7 +58,7 @@ var layers = []map[string][]string{
 	},
 	{ // edges
 		"internal/web/httpd": nil, "internal/web/api/wire": nil,
-		"internal/web/api": {"internal/web/api/wire", "internal/web/httpd"}, "internal/web/docs": {"internal/web/httpd"}, "internal/web/scim": {"internal/web/httpd"}, "internal/web/pages": {"internal/web/httpd"},
+		"internal/web/api": {"internal/web/api/wire", "internal/web/httpd"}, "internal/web/reference": {"internal/web/httpd"}, "internal/web/scim": {"internal/web/httpd"}, "internal/web/pages": {"internal/web/httpd"},
 	},
 	{"cmd/atelier": nil},
 }
@@ -72,7 +72,7 @@ var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobte
 
 // https are the packages that may use net/http: to serve, or, blob, certificate,
 // oidc, policy, webhook and the engines of model servers, to call.
-var https = []string{"internal/web/api", "internal/file/blob", "internal/web/certificate", "internal/web/docs", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages",
+var https = []string{"internal/web/api", "internal/file/blob", "internal/web/certificate", "internal/web/reference", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages",
 	"internal/base/telemetry", "internal/notify/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
 	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
 

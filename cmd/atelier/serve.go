@@ -29,9 +29,9 @@ import (
 	"atelier/internal/people/person"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api"
-	"atelier/internal/web/docs"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/pages"
+	"atelier/internal/web/reference"
 	"atelier/internal/web/scim"
 )
 
@@ -207,7 +207,7 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		reference, err := docs.New(openapi.Document)
+		apiReference, err := reference.New(openapi.Document)
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		people := scim.New(scim.Parts{Directory: who.directory, BaseURL: cfg.BaseURL, RequestsPerMinute: cfg.Limits.RequestsPerMinute, Now: time.Now})
-		root = edges(calls, reference, pages, people)
+		root = edges(calls, apiReference, pages, people)
 	}
 	var tracer trace.Tracer
 	if cfg.Trace.Endpoint != "" {

@@ -1,10 +1,10 @@
-// Package docs serves a reference of the API for people, at /docs. The page is
+// Package reference serves a reference of the API for people, at /docs. The page is
 // made from the OpenAPI document alone, once, when the program starts: what is
 // added to the document appears without a change here.
 //
 // Words of the document are never trusted. All of them pass through the
 // escaping of html/template, and none becomes a type that skips it.
-package docs
+package reference
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package docs_test
+package reference_test
 
 import (
 	"html"

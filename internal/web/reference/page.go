@@ -1,4 +1,4 @@
-package docs
+package reference
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package docs_test
+package reference_test
 
 import (
 	"compress/gzip"
@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	openapi "atelier/api"
-	"atelier/internal/web/docs"
+	"atelier/internal/web/reference"
 	"atelier/internal/web/httpd"
 )
 
@@ -42,7 +42,7 @@ func body(t *testing.T, r *http.Response) string {
 
 func handler(t *testing.T, document []byte) http.Handler {
 	t.Helper()
-	h, err := docs.New(document)
+	h, err := reference.New(document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestBrokenDocuments(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := docs.New([]byte(c.document))
+			_, err := reference.New([]byte(c.document))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error = %v, want one with %q", err, c.want)
 			}
