@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
-	openapi "atelier/api"
 	"atelier/internal/base/config"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/queue"
@@ -207,7 +206,7 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		apiReference, err := reference.New(openapi.Document)
+		apiReference, err := reference.New()
 		if err != nil {
 			return err
 		}

@@ -1,17 +1,17 @@
-// Package reference serves a reference of the API for people, at /docs. The page is
-// made from the OpenAPI document alone, once, when the program starts: what is
-// added to the document appears without a change here.
+// Package reference serves the API reference at /docs: a page on which Swagger
+// UI, embedded from the folder swagger-ui, shows /api/v2/openapi.json.
 //
-// Words of the document are never trusted. All of them pass through the
-// escaping of html/template, and none becomes a type that skips it.
+// The files in swagger-ui are those of the npm package swagger-ui-dist in the
+// version that swagger-ui/VERSION names, unchanged. "make swagger" fetches them,
+// and build/fresh compares them with the registry.
 package reference
 
 import (
-	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
-	"html/template"
+	"io/fs"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,47 +19,65 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-//go:embed page.html
-var pageText string
+//go:embed page.html page.js style.css swagger-ui
+var files embed.FS
 
-//go:embed style.css
-var styleText []byte
+// policy allows the files of this server only: no inline script or style, no
+// eval, no other host. Swagger UI has its icons as data: URLs, and shows pictures
+// that a call returned as blob: URLs.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self'; connect-src 'self'; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// policy lets the page have its own style and icon and nothing else: it runs no
-// script.
-const policy = "default-src 'none'; style-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+// mediaTypes maps the suffix of a file's name to its Content-Type.
+var mediaTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".txt":  "text/plain; charset=utf-8",
+	"":      "text/plain; charset=utf-8",
+}
 
-// New makes the handler for /docs from an OpenAPI 3.1 document in YAML or JSON.
-func New(document []byte) (http.Handler, error) {
-	p, err := newPage(document)
-	if err != nil {
-		return nil, fmt.Errorf("read openapi document: %w", err)
-	}
-	t, err := template.New("page").Parse(pageText)
-	if err != nil {
-		return nil, fmt.Errorf("parse page: %w", err)
-	}
-	var html bytes.Buffer
-	if err := t.Execute(&html, p); err != nil {
-		return nil, fmt.Errorf("render page: %w", err)
-	}
+// New returns the handler for /docs and the paths under it. Every embedded file
+// is served, the licences too: serving the bundle distributes it.
+func New() (http.Handler, error) {
 	mux := http.NewServeMux()
-	mux.Handle("GET /docs", file("/docs", "text/html; charset=utf-8", html.Bytes()))
 	mux.Handle("GET /docs/{$}", http.RedirectHandler("/docs", http.StatusPermanentRedirect))
-	mux.Handle("GET /docs/style.css", file("/docs/style.css", "text/css; charset=utf-8", styleText))
+
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := files.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		route := "/docs/" + name
+		if name == "page.html" {
+			route = "/docs"
+		}
+		mux.Handle("GET "+route, newFileHandler(route, mediaTypes[path.Ext(name)], content))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read embedded files: %w", err)
+	}
+
 	return mux, nil
 }
 
-// file answers with content that never changes while the program runs. It is
-// compressed once, when somebody first takes it so.
-func file(route, mediaType string, content []byte) http.Handler {
+// newFileHandler returns a handler that serves content, which never changes
+// while the program runs. The content is compressed once, for the first client
+// that accepts gzip.
+func newFileHandler(route, mediaType string, content []byte) http.Handler {
 	tag := httpd.ETag(content)
 	compress := sync.OnceValue(func() []byte {
 		zipped := httpd.Compress(content)
 		return slices.Concat(zipped.Stream(), zipped.Finish(nil))
 	})
+
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpd.RecordOf(r.Context()).Route = route
+
 		h := w.Header()
 		h.Set("Content-Type", mediaType)
 		h.Set("Content-Security-Policy", policy)
