@@ -25,13 +25,13 @@ func serverConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), more
 
 // Certificates that expire within this span, or within a fifth of their
 // lifetime where that is less, should have been replaced by now.
-const expirySpan = 14 * 24 * time.Hour
+const expiryWarning = 14 * 24 * time.Hour
 
-// warnEvery is the time between two log lines about a certificate that expires.
-const warnEvery = 24 * time.Hour
+// warnInterval is the time between two log lines about a certificate that expires.
+const warnInterval = 24 * time.Hour
 
 // expiresSoon reports whether a certificate should have been replaced by now.
 func expiresSoon(leaf *x509.Certificate, now time.Time) bool {
 	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
-	return leaf.NotAfter.Sub(now) < min(expirySpan, lifetime/5)
+	return leaf.NotAfter.Sub(now) < min(expiryWarning, lifetime/5)
 }

@@ -15,9 +15,9 @@ const (
 	maxReason      = 2000    // letters; no more is added to it then
 )
 
-// calls sends requests to an authority and remembers why it found challenges
+// challengeTransport sends requests to an authority and remembers why it found challenges
 // wrong: autocert tries the next kind of challenge and forgets the reason.
-type calls struct {
+type challengeTransport struct {
 	http.RoundTripper
 
 	mu      sync.Mutex
@@ -34,7 +34,7 @@ type authorization struct {
 }
 
 // RoundTrip sends one request.
-func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *challengeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := c.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (c *calls) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-func (c *calls) addReason(domain, reason string) {
+func (c *challengeTransport) addReason(domain, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reasons == nil {
@@ -75,7 +75,7 @@ func (c *calls) addReason(domain, reason string) {
 }
 
 // takeReason gives what the authority found wrong since it was last asked for.
-func (c *calls) takeReason(domain string) string {
+func (c *challengeTransport) takeReason(domain string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	reason := c.reasons[domain]

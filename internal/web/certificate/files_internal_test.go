@@ -49,7 +49,7 @@ func TestFilesFollowChanges(t *testing.T) {
 	serves := func(when, name string) {
 		t.Helper()
 		for range 3 { // content counts once it was found twice
-			f.look()
+			f.reloadChanged()
 		}
 		cert, err := config.GetCertificate(nil)
 		if err != nil || cert.Leaf.DNSNames[0] != name {
@@ -60,7 +60,7 @@ func TestFilesFollowChanges(t *testing.T) {
 
 	serves("at first", "first.test")
 	put(certFile, second.Cert)
-	f.look() // in the middle of a replacement
+	f.reloadChanged() // in the middle of a replacement
 	put(keyFile, second.Key)
 	serves("replaced", "second.test")
 	if warnings() != 0 {

@@ -15,9 +15,9 @@ import (
 // store keeps what autocert has to remember. Each authority has its own rows: a
 // certificate of a staging directory is of no use with another.
 type store struct {
-	db        *sqldb.DB
-	box       Box
-	directory string
+	db           *sqldb.DB
+	box          Box
+	directoryURL string
 }
 
 var _ autocert.Cache = (*store)(nil)
@@ -27,7 +27,7 @@ const httpChallenge = "+http-01"
 
 // Get gives what is kept under a name.
 func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
-	row := s.row(name)
+	row := s.rowName(name)
 	var sealed string
 	err := s.db.Read(ctx, func(tx *sqldb.Tx) error {
 		return tx.QueryRow(ctx, `SELECT sealed FROM certificate WHERE name = $1`, row).Scan(&sealed)
@@ -41,13 +41,13 @@ func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
 	}
-	return s.box.Open(sealed, about(row))
+	return s.box.Open(sealed, sealLabel(row))
 }
 
 // Put keeps something under a name.
 func (s *store) Put(ctx context.Context, name string, data []byte) error {
-	row := s.row(name)
-	sealed := s.box.Seal(data, about(row))
+	row := s.rowName(name)
+	sealed := s.box.Seal(data, sealLabel(row))
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `
 			INSERT INTO certificate (name, sealed, changed) VALUES ($1, $2, $3)
@@ -63,7 +63,7 @@ func (s *store) Put(ctx context.Context, name string, data []byte) error {
 // Delete forgets what is kept under a name.
 func (s *store) Delete(ctx context.Context, name string) error {
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, `DELETE FROM certificate WHERE name = $1`, s.row(name))
+		_, err := tx.Exec(ctx, `DELETE FROM certificate WHERE name = $1`, s.rowName(name))
 		return err
 	})
 	if err != nil {
@@ -72,13 +72,13 @@ func (s *store) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// claim makes this node the one that obtains the certificate of a domain, until
+// claimDomain makes this node the one that obtains the certificate of a domain, until
 // it is released or claimFor has passed; errClaimed where another is.
-func (s *store) claim(ctx context.Context, domain string) (release func(), err error) {
-	row := s.row(domain)
+func (s *store) claimDomain(ctx context.Context, domain string) (release func(), err error) {
+	row := s.rowName(domain)
 	var until sqldb.Time
 	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		until = sqldb.At(tx.Now.Add(claimFor))
+		until = sqldb.At(tx.Now.Add(claimTimeout))
 		n, err := tx.Exec(ctx, `
 			INSERT INTO certificate_claim (name, until) VALUES ($1, $2)
 			ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE certificate_claim.until <= $3`, row, until, sqldb.At(tx.Now))
@@ -102,8 +102,8 @@ func (s *store) claim(ctx context.Context, domain string) (release func(), err e
 
 const releaseTimeout = 2 * time.Second
 
-// sweep deletes challenges that a node left behind when it died.
-func (s *store) sweep(ctx context.Context) error {
+// deleteOldChallenges deletes challenges that a node left behind when it died.
+func (s *store) deleteOldChallenges(ctx context.Context) error {
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `
 			DELETE FROM certificate WHERE changed < $1 AND (name LIKE '%+http-01' OR name LIKE '%+token')`, sqldb.At(tx.Now.Add(-24*time.Hour)))
@@ -111,7 +111,7 @@ func (s *store) sweep(ctx context.Context) error {
 	})
 }
 
-func (s *store) row(name string) string { return s.directory + " " + name }
+func (s *store) rowName(name string) string { return s.directoryURL + " " + name }
 
-// about names the row to which a sealed text belongs.
-func about(row string) string { return "certificate " + row }
+// sealLabel names the row to which a sealed text belongs.
+func sealLabel(row string) string { return "certificate " + row }

@@ -11,7 +11,7 @@ import (
 // Bounds of what framing remembers.
 const (
 	maxFramingLine = 1 << 10 // bytes of a header line that are looked at
-	lineEnd        = 16
+	lineTailBytes  = 16
 	maxChunkLine   = 4 << 10 // as net/http
 )
 
@@ -36,17 +36,17 @@ type framing struct {
 	count int    // bytes of that line, also those that are not kept
 
 	// Of the head that is being read.
-	started   bool   // its request line was read
-	old       bool   // its version is not HTTP/1.1
-	length    string // its Content-Length
-	lengths   int
-	encoding  string // its Transfer-Encoding
-	encodings int
-	framed    bool // its last line was one of the two
-	faulty    bool
+	started         bool   // its request line was read
+	oldVersion      bool   // its version is not HTTP/1.1
+	length          string // its Content-Length
+	lengths         int
+	encoding        string // its Transfer-Encoding
+	encodings       int
+	lastFieldFrames bool // its last line was one of the two
+	faulty          bool
 
-	left    uint64 // bytes of the body or chunk
-	pending []byte // to hand out before the end
+	bytesLeft uint64 // bytes of the body or chunk
+	pending   []byte // to hand out before the end
 }
 
 type framingState int
@@ -60,12 +60,12 @@ const (
 	ended
 )
 
-// spoiler takes the place of the line feed that would end a head: the line
+// invalidHeadEnd takes the place of the line feed that would end a head: the line
 // before it is no header then.
-const spoiler = "\x00\n\n"
+const invalidHeadEnd = "\x00\n\n"
 
-// read reads from r and follows what it gave.
-func (f *framing) read(r io.Reader, p []byte) (int, error) {
+// readBytes reads from r and follows what it gave.
+func (f *framing) readBytes(r io.Reader, p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -78,7 +78,7 @@ func (f *framing) read(r io.Reader, p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := r.Read(p)
-	kept := f.follow(p[:n])
+	kept := f.parseBytes(p[:n])
 	if f.state == ended {
 		if len(f.pending) > 0 && kept < len(p) {
 			more := copy(p[kept:], f.pending)
@@ -93,27 +93,27 @@ func (f *framing) read(r io.Reader, p []byte) (int, error) {
 	return kept, err
 }
 
-// follow moves through b and tells how many bytes of it to hand on.
-func (f *framing) follow(b []byte) int {
+// parseBytes moves through b and tells how many bytes of it to hand on.
+func (f *framing) parseBytes(b []byte) int {
 	at := 0
 	for at < len(b) && f.state != ended {
 		if f.state == inLength || f.state == inChunk {
-			step := min(uint64(len(b)-at), f.left)
+			step := min(uint64(len(b)-at), f.bytesLeft)
 			at += int(step) //nolint:gosec // at most len(b)
-			f.left -= step
-			if f.left == 0 {
+			f.bytesLeft -= step
+			if f.bytesLeft == 0 {
 				f.endBody()
 			}
 			continue
 		}
 		end := bytes.IndexByte(b[at:], '\n')
 		if end < 0 {
-			f.keep(b[at:])
+			f.appendLine(b[at:])
 			return len(b)
 		}
 		line := b[at : at+end]
 		if f.count > 0 {
-			f.keep(line)
+			f.appendLine(line)
 			line = f.line
 		}
 		whole := f.count <= maxFramingLine
@@ -127,14 +127,14 @@ func (f *framing) follow(b []byte) int {
 	return at
 }
 
-// keep adds to the line that is cut. Of a long one the beginning and the end
+// appendLine adds to the line that is cut. Of a long one the beginning and the end
 // are kept: a field's name, and the version of a request line.
-func (f *framing) keep(b []byte) {
+func (f *framing) appendLine(b []byte) {
 	f.count += len(b)
 	f.line = append(f.line, b...)
 	if len(f.line) > maxFramingLine {
-		end := f.line[len(f.line)-lineEnd:]
-		f.line = append(f.line[:maxFramingLine-lineEnd], end...)
+		end := f.line[len(f.line)-lineTailBytes:]
+		f.line = append(f.line[:maxFramingLine-lineTailBytes], end...)
 	}
 	if f.state == inChunkSize && f.count > maxChunkLine {
 		f.state = ended
@@ -171,7 +171,7 @@ func (f *framing) endLine(line []byte, whole bool) (refused bool) {
 	case !f.started && len(line) == 0: // net/http passes over some after a POST
 	case !f.started:
 		f.started = true
-		f.old = !bytes.HasSuffix(line, []byte("HTTP/1.1"))
+		f.oldVersion = !bytes.HasSuffix(line, []byte("HTTP/1.1"))
 	case len(line) == 0:
 		return f.endHead()
 	default:
@@ -183,10 +183,10 @@ func (f *framing) endLine(line []byte, whole bool) (refused bool) {
 // addField notes a header field that says where the body ends.
 func (f *framing) addField(line []byte, whole bool) {
 	if line[0] == ' ' || line[0] == '\t' {
-		f.faulty = f.faulty || f.framed // obs-fold
+		f.faulty = f.faulty || f.lastFieldFrames // obs-fold
 		return
 	}
-	f.framed = false
+	f.lastFieldFrames = false
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	name = bytes.TrimSpace(name)
 	isLength := bytes.EqualFold(name, []byte("Content-Length"))
@@ -194,7 +194,7 @@ func (f *framing) addField(line []byte, whole bool) {
 	if !isLength && !isEncoding {
 		return
 	}
-	f.framed = true
+	f.lastFieldFrames = true
 	f.faulty = f.faulty || !whole
 	text := strings.Trim(string(value), " \t")
 	if isEncoding {
@@ -209,8 +209,8 @@ func (f *framing) addField(line []byte, whole bool) {
 
 // endHead decides what follows a head, and whether it is refused.
 func (f *framing) endHead() (refused bool) {
-	if f.faulty || f.encodings > 0 && (f.lengths > 0 || f.old) {
-		return f.spoil()
+	if f.faulty || f.encodings > 0 && (f.lengths > 0 || f.oldVersion) {
+		return f.refuseHead()
 	}
 	switch {
 	case f.encodings == 1 && strings.EqualFold(f.encoding, "chunked"):
@@ -220,9 +220,9 @@ func (f *framing) endHead() (refused bool) {
 	case f.lengths > 0:
 		left, err := strconv.ParseUint(f.length, 10, 63)
 		if err != nil {
-			return f.spoil()
+			return f.refuseHead()
 		}
-		f.left = left
+		f.bytesLeft = left
 		f.state = inLength
 		if left == 0 {
 			f.beginHead()
@@ -233,9 +233,9 @@ func (f *framing) endHead() (refused bool) {
 	return false
 }
 
-func (f *framing) spoil() bool {
+func (f *framing) refuseHead() bool {
 	f.state = ended
-	f.pending = []byte(spoiler)
+	f.pending = []byte(invalidHeadEnd)
 	return true
 }
 
@@ -250,7 +250,7 @@ func (f *framing) beginChunk(line []byte, whole bool) {
 	case n == 0:
 		f.state = inTrailer
 	default:
-		f.left = n + 2 // with the line end after it
+		f.bytesLeft = n + 2 // with the line end after it
 		f.state = inChunk
 	}
 }

@@ -16,11 +16,11 @@ const (
 )
 
 const (
-	// pingTimeout bounds one look at what the service needs.
-	pingTimeout = 3 * time.Second
-	// pingFresh is how long a look counts. Anybody may ask, and looking writes
+	// checkTimeout bounds one look at what the service needs.
+	checkTimeout = 3 * time.Second
+	// checkMaxAge is how long a look counts. Anybody may ask, and looking writes
 	// a file and asks the database.
-	pingFresh = time.Second
+	checkMaxAge = time.Second
 )
 
 // Health tells load balancers and operators how the process is.
@@ -34,9 +34,9 @@ type Health struct {
 
 	draining atomic.Bool
 
-	mu    sync.Mutex
-	asked time.Time        // when the pings were last sent
-	wrong map[string]error // what came of it
+	mu        sync.Mutex
+	checkedAt time.Time        // when the pings were last sent
+	failures  map[string]error // what came of it
 }
 
 // Drain makes the process not ready for good.
@@ -46,11 +46,11 @@ func (h *Health) Drain() { h.draining.Store(true) }
 func (h *Health) Check(ctx context.Context) map[string]error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.asked.IsZero() && h.Now().Sub(h.asked) < pingFresh {
-		return h.wrong
+	if !h.checkedAt.IsZero() && h.Now().Sub(h.checkedAt) < checkMaxAge {
+		return h.failures
 	}
 	// The answer is for others too, so nobody calls it off by leaving.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -65,23 +65,23 @@ func (h *Health) Check(ctx context.Context) map[string]error {
 		})
 	}
 	group.Wait()
-	h.asked = h.Now()
-	h.wrong = wrong
+	h.checkedAt = h.Now()
+	h.failures = wrong
 	return wrong
 }
 
-func (h *Health) alive(w http.ResponseWriter, r *http.Request) {
+func (h *Health) serveAlive(w http.ResponseWriter, r *http.Request) {
 	RecordOf(r.Context()).Route = aliveRoute
-	report(w, http.StatusOK, map[string]any{"status": "alive"})
+	writeJSON(w, http.StatusOK, map[string]any{"status": "alive"})
 }
 
-// ready says yes only when a request could be served in full. What is wrong is
+// serveReady says yes only when a request could be served in full. What is wrong is
 // named, not described: the page is open to anybody.
-func (h *Health) ready(w http.ResponseWriter, r *http.Request) {
+func (h *Health) serveReady(w http.ResponseWriter, r *http.Request) {
 	rec := RecordOf(r.Context())
 	rec.Route = readyRoute
 	if h.draining.Load() {
-		report(w, http.StatusServiceUnavailable, map[string]any{"status": "stopping"})
+		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"status": "stopping"})
 		return
 	}
 	checks := map[string]string{}
@@ -99,10 +99,10 @@ func (h *Health) ready(w http.ResponseWriter, r *http.Request) {
 		word = "not ready"
 		rec.Err = err
 	}
-	report(w, status, map[string]any{"status": word, "checks": checks})
+	writeJSON(w, status, map[string]any{"status": word, "checks": checks})
 }
 
-func report(w http.ResponseWriter, status int, v any) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(v)

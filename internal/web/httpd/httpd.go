@@ -57,22 +57,22 @@ type Options struct {
 
 // Server serves a handler until it is told to stop.
 type Server struct {
-	o        Options
-	handler  http.Handler
-	stopping chan struct{}
-	inFlight *inFlight
-	requests *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
+	options      Options
+	handler      http.Handler
+	stopping     chan struct{}
+	requestLimit *requestLimit
+	requests     *prometheus.CounterVec
+	seconds      *prometheus.HistogramVec
 }
 
 // New makes a server for the handler, which answers everything but the health
 // pages.
 func New(handler http.Handler, o Options) *Server {
 	s := &Server{
-		o:        o,
-		handler:  handler,
-		stopping: make(chan struct{}),
-		inFlight: newInFlight(o.Connections, o.TrustedProxies),
+		options:      o,
+		handler:      handler,
+		stopping:     make(chan struct{}),
+		requestLimit: newRequestLimit(o.Connections, o.TrustedProxies),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "atelier_http_requests_total", Help: "Requests by route, method and status.",
 		}, []string{"route", "method", "status"}),
@@ -88,24 +88,24 @@ func New(handler http.Handler, o Options) *Server {
 // Run serves until ctx ends and then lets go in order: not ready first, then
 // no new connections, then the rest of the requests.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
-	limits := s.o.Connections
-	limits.Proxies = s.o.TrustedProxies
-	counted := NewListener(l, limits, s.o.Log, s.o.Now)
-	counted.Register(s.o.Metrics)
+	limits := s.options.Connections
+	limits.Proxies = s.options.TrustedProxies
+	counted := NewListener(l, limits, s.options.Log, s.options.Now)
+	counted.Register(s.options.Metrics)
 	var listener net.Listener = counted
-	if s.o.TLS != nil {
-		listener = newSecureListener(counted, s.o.TLS, s.o.HeaderTimeout)
+	if s.options.TLS != nil {
+		listener = newSecureListener(counted, s.options.TLS, s.options.HeaderTimeout)
 	}
 	srv := &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: s.o.HeaderTimeout,
-		ReadTimeout:       s.o.BodyTimeout,
-		WriteTimeout:      s.o.WriteTimeout,
-		IdleTimeout:       s.o.IdleTimeout,
-		MaxHeaderBytes:    s.o.HeaderBytes,
+		ReadHeaderTimeout: s.options.HeaderTimeout,
+		ReadTimeout:       s.options.BodyTimeout,
+		WriteTimeout:      s.options.WriteTimeout,
+		IdleTimeout:       s.options.IdleTimeout,
+		MaxHeaderBytes:    s.options.HeaderBytes,
 		ConnState:         counted.Track,
-		HTTP2:             http2Config(s.o.WriteTimeout),
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug), // clients' broken connections
+		HTTP2:             http2Config(s.options.WriteTimeout),
+		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // clients' broken connections
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener) }()
@@ -114,14 +114,14 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	s.o.Health.Drain()
-	time.Sleep(s.o.Delay)
+	s.options.Health.Drain()
+	time.Sleep(s.options.Delay)
 	close(s.stopping)
-	left, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout)
+	left, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Timeout)
 	defer cancel()
 	err := srv.Shutdown(left)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.o.Log.Warn("requests were cut off after the time to finish", "timeout", s.o.Timeout)
+		s.options.Log.Warn("requests were cut off after the time to finish", "timeout", s.options.Timeout)
 		err = srv.Close()
 	}
 	if err != nil {
@@ -161,10 +161,10 @@ func RecordOf(ctx context.Context) *Record {
 	return &Record{}
 }
 
-// security is on every answer unless an edge replaces it. The names are in
+// securityHeaders is on every answer unless an edge replaces it. The names are in
 // canonical form and the slices are shared: Set replaces one, nothing may
 // change it.
-var security = map[string][]string{
+var securityHeaders = map[string][]string{
 	"X-Content-Type-Options":       {"nosniff"},
 	"X-Frame-Options":              {"DENY"},
 	"Referrer-Policy":              {"no-referrer"},
@@ -176,24 +176,24 @@ var security = map[string][]string{
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := s.o.Now()
-	rec := &Record{Addr: clientAddr(r, s.o.TrustedProxies), Stopping: s.stopping}
+	start := s.options.Now()
+	rec := &Record{Addr: clientAddr(r, s.options.TrustedProxies), Stopping: s.stopping}
 	ctx := r.Context()
 	var span trace.Span
-	if s.o.Tracer != nil {
+	if s.options.Tracer != nil {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-		ctx, span = s.o.Tracer.Start(ctx, "http "+method(r.Method), trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span = s.options.Tracer.Start(ctx, "http "+methodLabel(r.Method), trace.WithSpanKind(trace.SpanKindServer))
 		rec.TraceID = span.SpanContext().TraceID().String()
 	} else {
 		rec.TraceID = newTraceID()
 	}
-	a := &answer{ResponseWriter: w, rec: rec, now: s.o.Now}
+	a := &recordedResponse{ResponseWriter: w, record: rec, now: s.options.Now}
 	h := w.Header()
 	h["X-Trace-Id"] = []string{rec.TraceID}
-	for name, value := range security {
+	for name, value := range securityHeaders {
 		h[name] = value
 	}
-	if s.o.HSTS {
+	if s.options.HSTS {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	defer func() {
@@ -206,7 +206,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				http.Error(a, "Something went wrong. Quote "+rec.TraceID+" when you ask for help.", http.StatusInternalServerError)
 			}
 		}
-		s.finish(r, rec, a, span, s.o.Now().Sub(start))
+		s.recordRequest(r, rec, a, span, s.options.Now().Sub(start))
 		if aborted {
 			panic(p) // net/http closes the connection: the client must not take a part for the whole
 		}
@@ -214,7 +214,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, a.budget = sqldb.WithBudget(ctx, sqldb.RequestBudget)
 	r = r.WithContext(context.WithValue(ctx, recordKey{}, rec))
 	a.ctx = r.Context()
-	leave, ok := s.inFlight.enter(r)
+	leave, ok := s.requestLimit.acquireSlot(r)
 	if !ok {
 		h.Set("Retry-After", "1")
 		http.Error(a, "Too many requests at once.", http.StatusServiceUnavailable)
@@ -223,24 +223,24 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	switch {
 	case r.URL.Path == aliveRoute && r.Method == http.MethodGet:
-		s.o.Health.alive(a, r)
+		s.options.Health.serveAlive(a, r)
 	case r.URL.Path == readyRoute && r.Method == http.MethodGet:
-		s.o.Health.ready(a, r)
+		s.options.Health.serveReady(a, r)
 	default:
 		s.handler.ServeHTTP(a, r)
 	}
 }
 
-// clientLeft stands for the status of an answer that nobody waited for. Logs and
+// statusClientLeft stands for the status of an answer that nobody waited for. Logs and
 // metrics have it, clients never do.
-const clientLeft = 499
+const statusClientLeft = 499
 
-// finish counts and logs a request that was answered.
-func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span, took time.Duration) {
+// recordRequest counts and logs a request that was answered.
+func (s *Server) recordRequest(r *http.Request, rec *Record, a *recordedResponse, span trace.Span, took time.Duration) {
 	status := a.status
 	switch {
 	case rec.Left:
-		status = clientLeft
+		status = statusClientLeft
 	case status == 0:
 		status = http.StatusOK
 	}
@@ -248,11 +248,11 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	if route == "" {
 		route = "other"
 	}
-	s.requests.WithLabelValues(route, method(r.Method), strconv.Itoa(status)).Inc()
+	s.requests.WithLabelValues(route, methodLabel(r.Method), strconv.Itoa(status)).Inc()
 	s.seconds.WithLabelValues(route).Observe(took.Seconds())
 	if span != nil {
-		span.SetName(method(r.Method) + " " + route)
-		span.SetAttributes(attribute.String("http.request.method", method(r.Method)), attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
+		span.SetName(methodLabel(r.Method) + " " + route)
+		span.SetAttributes(attribute.String("http.request.method", methodLabel(r.Method)), attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
 		if status >= 500 {
 			span.SetStatus(codes.Error, http.StatusText(status))
 		}
@@ -265,11 +265,11 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	case rec.Route == aliveRoute || rec.Route == readyRoute:
 		level = slog.LevelDebug // balancers ask every few seconds
 	}
-	if !s.o.Log.Enabled(r.Context(), level) {
+	if !s.options.Log.Enabled(r.Context(), level) {
 		return
 	}
 	attrs := append(make([]slog.Attr, 0, 11),
-		slog.String("method", method(r.Method)), slog.String("route", route), slog.String("path", redactPath(r.URL.EscapedPath(), route)), slog.Int("status", status), slog.Int64("bytes", a.bytes),
+		slog.String("method", methodLabel(r.Method)), slog.String("route", route), slog.String("path", redactPath(r.URL.EscapedPath(), route)), slog.Int("status", status), slog.Int64("bytes", a.bytes),
 		slog.Int64("us", took.Microseconds()), slog.String("addr", rec.Addr.String()), slog.String("trace_id", rec.TraceID))
 	if r.URL.RawQuery != "" {
 		attrs = append(attrs, slog.String("query", redactQuery(r.URL.RawQuery)))
@@ -280,60 +280,60 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	if rec.Err != nil {
 		attrs = append(attrs, slog.Any("error", rec.Err))
 	}
-	s.o.Log.LogAttrs(r.Context(), level, "request", attrs...)
+	s.options.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// authorizedFor is how long an answer is sent before whoever gets it is
+// reauthorizeInterval is how long an answer is sent before whoever gets it is
 // authorized again.
-const authorizedFor = 2 * time.Second
+const reauthorizeInterval = 2 * time.Second
 
-// answer remembers what was sent, and has long answers authorized again.
-type answer struct {
+// recordedResponse remembers what was sent, and has long answers authorized again.
+type recordedResponse struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
 
-	ctx     context.Context
-	rec     *Record
-	now     func() time.Time
-	decided time.Time // when the answer began, or was authorized again
-	budget  *sqldb.Budget
+	ctx          context.Context
+	record       *Record
+	now          func() time.Time
+	authorizedAt time.Time // when the answer began, or was authorized again
+	budget       *sqldb.Budget
 }
 
-func (a *answer) begin(status int) {
+func (a *recordedResponse) beginResponse(status int) {
 	a.budget.Lift()
 	a.status = status
-	a.decided = a.now()
+	a.authorizedAt = a.now()
 }
 
-// reauthorize asks whether more may be sent. Errors are sent in any case.
-func (a *answer) reauthorize() error {
-	if a.rec.Reauthorize == nil || a.status >= http.StatusBadRequest {
+// reauthorizeClient asks whether more may be sent. Errors are sent in any case.
+func (a *recordedResponse) reauthorizeClient() error {
+	if a.record.Reauthorize == nil || a.status >= http.StatusBadRequest {
 		return nil
 	}
 	now := a.now()
-	if now.Sub(a.decided) < authorizedFor {
+	if now.Sub(a.authorizedAt) < reauthorizeInterval {
 		return nil
 	}
-	if err := a.rec.Reauthorize(a.ctx); err != nil {
+	if err := a.record.Reauthorize(a.ctx); err != nil {
 		return err
 	}
-	a.decided = now
+	a.authorizedAt = now
 	return nil
 }
 
-func (a *answer) WriteHeader(status int) {
+func (a *recordedResponse) WriteHeader(status int) {
 	if a.status == 0 && status >= 200 {
-		a.begin(status)
+		a.beginResponse(status)
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
-func (a *answer) Write(b []byte) (int, error) {
+func (a *recordedResponse) Write(b []byte) (int, error) {
 	if a.status == 0 {
-		a.begin(http.StatusOK)
+		a.beginResponse(http.StatusOK)
 	}
-	if err := a.reauthorize(); err != nil {
+	if err := a.reauthorizeClient(); err != nil {
 		return 0, err
 	}
 	n, err := a.ResponseWriter.Write(b)
@@ -344,12 +344,12 @@ func (a *answer) Write(b []byte) (int, error) {
 // Started tells whether an answer has begun: from then on its status cannot be
 // changed, and an error can only cut it short.
 func Started(w http.ResponseWriter) bool {
-	a, ok := w.(*answer)
+	a, ok := w.(*recordedResponse)
 	return ok && a.status != 0
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *recordedResponse) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // ETag names some content, as the header has it.
 func ETag(content []byte) string {
@@ -369,8 +369,8 @@ func newTraceID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// method keeps made-up methods out of the metrics.
-func method(m string) string {
+// methodLabel keeps made-up methods out of the metrics.
+func methodLabel(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 		return m

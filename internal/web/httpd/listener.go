@@ -18,21 +18,21 @@ import (
 
 // Connection limits that no setting changes.
 const (
-	// newGrace is how long a new connection may be without a whole request
+	// firstRequestGrace is how long a new connection may be without a whole request
 	// head before it can be closed to make room.
-	newGrace = 500 * time.Millisecond
+	firstRequestGrace = 500 * time.Millisecond
 
-	// maxFarewells bounds the refused connections that stay open for a moment,
+	// maxLingering bounds the refused connections that stay open for a moment,
 	// so that clients can read the refusal. Others are closed at once.
-	maxFarewells   = 8
-	farewellTime   = 250 * time.Millisecond
-	maxAcceptDelay = 50 * time.Millisecond
-	minAcceptDelay = 5 * time.Millisecond
-	shortageEvery  = time.Minute // between two log lines
+	maxLingering        = 8
+	lingerTime          = 250 * time.Millisecond
+	maxAcceptDelay      = 50 * time.Millisecond
+	minAcceptDelay      = 5 * time.Millisecond
+	shortageLogInterval = time.Minute // between two log lines
 )
 
-// refusal answers a connection above a limit. Nothing of its request was read.
-const refusal = "HTTP/1.1 503 Service Unavailable\r\n" +
+// tooManyConnections answers a connection above a limit. Nothing of its request was read.
+const tooManyConnections = "HTTP/1.1 503 Service Unavailable\r\n" +
 	"Content-Type: text/plain; charset=utf-8\r\n" +
 	"Content-Length: 22\r\n" +
 	"Cache-Control: no-store\r\n" +
@@ -63,13 +63,13 @@ type Listener struct {
 	closed chan struct{}
 	secure bool // the connections speak TLS
 
-	mu        sync.Mutex
-	open      int
-	addresses map[string]*address
-	idle      *list.List // of *conn, longest idle first
-	fresh     *list.List // of *conn without a first request, oldest first
-	farewells int
-	shortage  time.Time // when one was last logged
+	mu             sync.Mutex
+	open           int
+	addresses      map[string]*address
+	idle           *list.List // of *conn, longest idle first
+	fresh          *list.List // of *conn without a first request, oldest first
+	lingering      int
+	shortageLogged time.Time // when one was last logged
 
 	opened  prometheus.GaugeFunc
 	refused *prometheus.CounterVec
@@ -148,7 +148,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 
 		delay = minAcceptDelay
-		if c := l.admit(raw); c != nil {
+		if c := l.admitConn(raw); c != nil {
 			return c, nil
 		}
 	}
@@ -172,16 +172,16 @@ func isBrokenListener(err error) bool {
 func (l *Listener) recoverAccept(err error, delay time.Duration) {
 	l.mu.Lock()
 	victim := l.firstWaiting(l.idle, l.fresh)
-	report := l.now().Sub(l.shortage) >= shortageEvery
+	report := l.now().Sub(l.shortageLogged) >= shortageLogInterval
 	if report {
-		l.shortage = l.now()
+		l.shortageLogged = l.now()
 	}
 	open := l.open
 	l.mu.Unlock()
 
 	if victim != nil {
 		l.evicted.Inc()
-		_ = victim.close() // its server notices
+		_ = victim.closeCounted() // its server notices
 	}
 	if report {
 		l.log.Warn("connections cannot be accepted for the moment", "error", err, "connections", open)
@@ -199,15 +199,15 @@ func (l *Listener) firstWaiting(idle, fresh *list.List) *conn {
 		return e.Value.(*conn)
 	}
 	if e := fresh.Front(); e != nil {
-		if c := e.Value.(*conn); l.now().Sub(c.accepted) >= newGrace {
+		if c := e.Value.(*conn); l.now().Sub(c.accepted) >= firstRequestGrace {
 			return c
 		}
 	}
 	return nil
 }
 
-// admit counts a connection, or refuses it and returns nil.
-func (l *Listener) admit(raw net.Conn) *conn {
+// admitConn counts a connection, or refuses it and returns nil.
+func (l *Listener) admitConn(raw net.Conn) *conn {
 	peer := peerAddress(raw)
 	c := &conn{
 		Conn:     raw,
@@ -237,62 +237,62 @@ func (l *Listener) admit(raw net.Conn) *conn {
 		exceeded = limitTotal
 	}
 	if victim != nil {
-		victim.forget()
+		victim.stopCounting()
 	}
 	if exceeded != "" && victim == nil {
 		if own.open == 0 {
 			delete(l.addresses, c.key)
 		}
-		linger := !l.secure && l.farewells < maxFarewells
+		linger := !l.secure && l.lingering < maxLingering
 		if linger {
-			l.farewells++
+			l.lingering++
 		}
 		l.mu.Unlock()
 		l.refused.WithLabelValues(exceeded).Inc()
-		l.refuse(raw, linger)
+		l.refuseConn(raw, linger)
 		return nil
 	}
 	l.addresses[c.key] = own // the victim may have been its last
 	l.open++
 	own.open++
-	c.wait(l.fresh, own.fresh)
+	c.addToLists(l.fresh, own.fresh)
 	l.mu.Unlock()
 
 	if victim != nil {
 		l.evicted.Inc()
-		_ = victim.close() // its server notices
+		_ = victim.closeCounted() // its server notices
 	}
 	return c
 }
 
-// refuse answers and closes. Closing a socket with unread bytes resets it, and
+// refuseConn answers and closes. Closing a socket with unread bytes resets it, and
 // the client may never see the answer, so a few are read from for a moment. A
 // client that waits for a TLS handshake could not read the answer: it gets none.
-func (l *Listener) refuse(raw net.Conn, linger bool) {
+func (l *Listener) refuseConn(raw net.Conn, linger bool) {
 	if !l.secure {
-		_ = raw.SetWriteDeadline(l.now().Add(farewellTime)) // a fresh socket has room for it
-		_, _ = io.WriteString(raw, refusal)
+		_ = raw.SetWriteDeadline(l.now().Add(lingerTime)) // a fresh socket has room for it
+		_, _ = io.WriteString(raw, tooManyConnections)
 	}
 	if !linger {
 		_ = raw.Close()
 		return
 	}
 	go func() {
-		l.drain(raw)
+		l.drainConn(raw)
 		_ = raw.Close()
 		l.mu.Lock()
-		l.farewells--
+		l.lingering--
 		l.mu.Unlock()
 	}()
 }
 
-// drain lets a client read the last answer: it reads what the client still
+// drainConn lets a client read the last answer: it reads what the client still
 // sends, for a moment.
-func (l *Listener) drain(raw net.Conn) {
+func (l *Listener) drainConn(raw net.Conn) {
 	if half, ok := raw.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
-	_ = raw.SetReadDeadline(l.now().Add(farewellTime))
+	_ = raw.SetReadDeadline(l.now().Add(lingerTime))
 	_, _ = io.CopyN(io.Discard, raw, 64<<10)
 }
 
@@ -305,15 +305,15 @@ func (l *Listener) Track(nc net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own := l.addresses[c.key]
-	if c.forgotten || own == nil {
+	if c.uncounted || own == nil {
 		return
 	}
 	switch state {
 	case http.StateIdle:
-		c.stopWaiting()
-		c.wait(l.idle, own.idle)
+		c.removeFromLists()
+		c.addToLists(l.idle, own.idle)
 	case http.StateActive:
-		c.stopWaiting()
+		c.removeFromLists()
 	}
 }
 
@@ -328,42 +328,42 @@ func peerAddress(c net.Conn) netip.Addr {
 // conn is an accepted connection.
 type conn struct {
 	net.Conn
-	listener *Listener
-	key      string
-	accepted time.Time
-	framing  framing
-	spoiled  atomic.Bool // the framing of a request was refused
+	listener       *Listener
+	key            string
+	accepted       time.Time
+	framing        framing
+	framingRefused atomic.Bool // the framing of a request was refused
 
 	// The listener's mutex guards what follows.
 
-	forgotten bool // no longer counted
+	uncounted bool // no longer counted
 	lists     [2]*list.List
-	places    [2]*list.Element
+	elements  [2]*list.Element
 }
 
-// wait puts a connection at the end of two lists, everybody's and its address's.
-func (c *conn) wait(all, own *list.List) {
+// addToLists puts a connection at the end of two lists, everybody's and its address's.
+func (c *conn) addToLists(all, own *list.List) {
 	c.lists = [2]*list.List{all, own}
-	c.places = [2]*list.Element{all.PushBack(c), own.PushBack(c)}
+	c.elements = [2]*list.Element{all.PushBack(c), own.PushBack(c)}
 }
 
-func (c *conn) stopWaiting() {
-	for i, place := range c.places {
+func (c *conn) removeFromLists() {
+	for i, place := range c.elements {
 		if place != nil {
 			c.lists[i].Remove(place)
 		}
 	}
 	c.lists = [2]*list.List{}
-	c.places = [2]*list.Element{}
+	c.elements = [2]*list.Element{}
 }
 
-// forget stops counting a connection. The listener's mutex is held.
-func (c *conn) forget() {
-	if c.forgotten {
+// stopCounting stops counting a connection. The listener's mutex is held.
+func (c *conn) stopCounting() {
+	if c.uncounted {
 		return
 	}
-	c.forgotten = true
-	c.stopWaiting()
+	c.uncounted = true
+	c.removeFromLists()
 	c.listener.open--
 	own := c.listener.addresses[c.key]
 	own.open--
@@ -374,17 +374,17 @@ func (c *conn) forget() {
 
 // Close closes the connection and makes its place free.
 func (c *conn) Close() error {
-	if c.spoiled.Load() {
-		c.listener.drain(c.Conn)
+	if c.framingRefused.Load() {
+		c.listener.drainConn(c.Conn)
 	}
-	return c.close()
+	return c.closeCounted()
 }
 
-func (c *conn) close() error {
+func (c *conn) closeCounted() error {
 	err := c.Conn.Close() // first: its file is what is counted
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	c.forget()
+	c.stopCounting()
 	return err
 }
 
@@ -394,9 +394,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	if c.listener.secure {
 		return c.Conn.Read(p)
 	}
-	n, err := c.framing.read(c.Conn, p)
+	n, err := c.framing.readBytes(c.Conn, p)
 	if c.framing.state == ended {
-		c.spoiled.Store(true)
+		c.framingRefused.Store(true)
 	}
 	return n, err
 }

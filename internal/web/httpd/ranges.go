@@ -53,11 +53,11 @@ func ServeFile(w http.ResponseWriter, r *http.Request, size int64, open OpenPart
 			r.Header.Set("Range", formatRanges(ranges))
 		}
 	}
-	content := &parted{size: size, parts: parts, open: open}
-	defer content.finish()
+	content := &partReader{size: size, parts: parts, open: open}
+	defer content.closeForGood()
 	delayed := &delayedWriter{ResponseWriter: w, head: r.Method == http.MethodHead, content: content}
 	http.ServeContent(delayed, r, "", time.Time{}, content)
-	err := content.failure()
+	err := content.readError()
 	if err != nil && !delayed.begun {
 		for _, name := range []string{"Accept-Ranges", "Content-Disposition", "Content-Length", "Content-Range", "Content-Type", "Etag"} {
 			w.Header().Del(name)
@@ -90,7 +90,7 @@ func parseRanges(header string, size int64) (ranges []span, ok bool) {
 			return nil, false
 		}
 		if from == "" { // the last bytes
-			n, ok := position(to)
+			n, ok := parseOffset(to)
 			if !ok {
 				return nil, false
 			}
@@ -100,13 +100,13 @@ func parseRanges(header string, size int64) (ranges []span, ok bool) {
 			}
 			continue
 		}
-		start, ok := position(from)
+		start, ok := parseOffset(from)
 		if !ok {
 			return nil, false
 		}
 		end := size - 1
 		if to != "" {
-			last, ok := position(to)
+			last, ok := parseOffset(to)
 			if !ok || last < start {
 				return nil, false
 			}
@@ -119,9 +119,9 @@ func parseRanges(header string, size int64) (ranges []span, ok bool) {
 	return ranges, true
 }
 
-// position reads a number of digits only. One that is too large is as good as
+// parseOffset reads a number of digits only. One that is too large is as good as
 // the largest.
-func position(digits string) (int64, bool) {
+func parseOffset(digits string) (int64, bool) {
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return 0, false
 	}
@@ -155,69 +155,69 @@ func formatRanges(ranges []span) string {
 	return "bytes=" + strings.Join(all, ",")
 }
 
-// parted is a file as http.ServeContent reads it: from the start of each part
+// partReader is a file as http.ServeContent reads it: from the start of each part
 // to its end. Several parts are read by a goroutine of the library, which can
 // outlast the answer to a client that left.
-type parted struct {
+type partReader struct {
 	size  int64
 	parts []span // the whole file first
 	open  OpenPart
 
-	mu   sync.Mutex
-	at   int64
-	body io.ReadCloser
-	head []byte // of the body, read ahead
-	err  error
+	mu     sync.Mutex
+	offset int64
+	body   io.ReadCloser
+	head   []byte // of the body, read ahead
+	err    error
 }
 
 var errFinished = errors.New("the answer is over")
 
-func (p *parted) failure() error {
+func (p *partReader) readError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// finish closes the file for good.
-func (p *parted) finish() {
+// closeForGood closes the file for good.
+func (p *partReader) closeForGood() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.close()
+	p.closePart()
 	p.err = errFinished
 }
 
-// start begins a part before any other is read.
-func (p *parted) start(part span) error {
+// startPart begins a part before any other is read.
+func (p *partReader) startPart(part span) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begin(part)
+	p.openPart(part)
 	return p.err
 }
 
-func (p *parted) Seek(offset int64, whence int) (int64, error) {
+func (p *partReader) Seek(offset int64, whence int) (int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch whence {
 	case io.SeekCurrent:
-		offset += p.at
+		offset += p.offset
 	case io.SeekEnd:
 		offset += p.size
 	}
 	if offset < 0 {
 		return 0, errors.New("seek before the start")
 	}
-	if offset != p.at {
-		p.close()
-		p.at = offset
+	if offset != p.offset {
+		p.closePart()
+		p.offset = offset
 	}
 	return offset, nil
 }
 
-// begin opens a part and reads its first bytes, so that a store that cannot be
+// openPart opens a part and reads its first bytes, so that a store that cannot be
 // read is noticed before the answer begins.
-func (p *parted) begin(part span) {
-	p.close()
-	p.at = part.start
+func (p *partReader) openPart(part span) {
+	p.closePart()
+	p.offset = part.start
 	if part.length == 0 {
 		return
 	}
@@ -235,17 +235,17 @@ func (p *parted) begin(part span) {
 	p.head = head[:n]
 }
 
-func (p *parted) Read(b []byte) (int, error) {
+func (p *partReader) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
 		return 0, p.err
 	}
-	if p.at >= p.size {
+	if p.offset >= p.size {
 		return 0, io.EOF
 	}
 	if p.body == nil {
-		p.begin(p.partAt(p.at))
+		p.openPart(p.partAt(p.offset))
 		if p.err != nil {
 			return 0, p.err
 		}
@@ -253,11 +253,11 @@ func (p *parted) Read(b []byte) (int, error) {
 	if len(p.head) > 0 {
 		n := copy(b, p.head)
 		p.head = p.head[n:]
-		p.at += int64(n)
+		p.offset += int64(n)
 		return n, nil
 	}
 	n, err := p.body.Read(b)
-	p.at += int64(n)
+	p.offset += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		p.err = err
 	}
@@ -265,7 +265,7 @@ func (p *parted) Read(b []byte) (int, error) {
 }
 
 // partAt is the part that starts at an offset, else the rest of the file.
-func (p *parted) partAt(offset int64) span {
+func (p *partReader) partAt(offset int64) span {
 	for _, part := range p.parts[1:] {
 		if part.start == offset {
 			return part
@@ -274,7 +274,7 @@ func (p *parted) partAt(offset int64) span {
 	return span{offset, p.size - offset}
 }
 
-func (p *parted) close() {
+func (p *partReader) closePart() {
 	if p.body != nil {
 		_ = p.body.Close() // all that was needed of it has been read
 		p.body = nil
@@ -287,7 +287,7 @@ func (p *parted) close() {
 type delayedWriter struct {
 	http.ResponseWriter
 	head    bool // the request is HEAD
-	content *parted
+	content *partReader
 	begun   bool
 }
 
@@ -296,9 +296,9 @@ func (d *delayedWriter) WriteHeader(status int) {
 		var err error
 		switch status {
 		case http.StatusOK:
-			err = d.content.start(d.content.parts[0])
+			err = d.content.startPart(d.content.parts[0])
 		case http.StatusPartialContent:
-			err = d.content.start(d.content.parts[1])
+			err = d.content.startPart(d.content.parts[1])
 		}
 		if err != nil {
 			return

@@ -10,7 +10,7 @@ import (
 const (
 	maxWord     = 24
 	maxSegments = 12
-	hidden      = "…"
+	redacted    = "…"
 )
 
 // redactPath writes a path for the log. People paste secrets into addresses, and
@@ -25,7 +25,7 @@ func redactPath(path, route string) string {
 	fixed := strings.Split(route, "/")
 	for i, segment := range segments {
 		if i == maxSegments {
-			segments = append(segments[:i], hidden)
+			segments = append(segments[:i], redacted)
 			break
 		}
 		known := ""
@@ -33,12 +33,12 @@ func redactPath(path, route string) string {
 			known = fixed[i]
 		}
 		if known == "{name}" { // what somebody called a file
-			segments[i] = hidden
+			segments[i] = redacted
 			continue
 		}
 		isID := strings.HasPrefix(known, "{") && ids.Valid(segment)
 		if segment != known && segment != "" && !isID && !isWord(segment) {
-			segments[i] = hidden
+			segments[i] = redacted
 		}
 	}
 	return strings.Join(segments, "/")
@@ -62,10 +62,10 @@ func isNumber(text string) bool {
 	return text != "" && len(text) <= 9 && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// shown are the query parameters whose values may be logged, and the form that
+// loggedParameters are the query parameters whose values may be logged, and the form that
 // those have. Any other may be a secret: device_code and the signatures of
 // addresses are.
-var shown = map[string]func(value string) bool{
+var loggedParameters = map[string]func(value string) bool{
 	"limit":      isNumber,
 	"tool_id":    ids.Valid,
 	"team_id":    ids.Valid,
@@ -84,13 +84,13 @@ func redactQuery(query string) string {
 	parts := strings.Split(query, "&")
 	for i, part := range parts {
 		name, value, given := strings.Cut(part, "=")
-		isPlain := shown[name]
+		isPlain := loggedParameters[name]
 		switch {
 		case isPlain != nil && (!given || isPlain(value)):
 		case isWord(name):
-			parts[i] = name + "=" + hidden
+			parts[i] = name + "=" + redacted
 		default:
-			parts[i] = hidden
+			parts[i] = redacted
 		}
 	}
 	return strings.Join(parts, "&")

@@ -28,7 +28,7 @@ func Redirect(first *url.URL, others ...*url.URL) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		for name, value := range security {
+		for name, value := range securityHeaders {
 			h[name] = value
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// inFlight bounds the requests that are answered at once. Over HTTP/1 there are
+// requestLimit bounds the requests that are answered at once. Over HTTP/1 there are
 // never more of them than connections. HTTP/2 has many on one connection, so
 // they get the limits that connections have: in all, and per address.
-type inFlight struct {
+type requestLimit struct {
 	limits  ConnectionLimits
 	proxies []netip.Prefix
 
 	mu        sync.Mutex
-	all       int            // of any protocol
+	total     int            // of any protocol
 	addresses map[string]int // over HTTP/2
 }
 
-func newInFlight(limits ConnectionLimits, proxies []netip.Prefix) *inFlight {
-	return &inFlight{limits: limits, proxies: proxies, addresses: map[string]int{}}
+func newRequestLimit(limits ConnectionLimits, proxies []netip.Prefix) *requestLimit {
+	return &requestLimit{limits: limits, proxies: proxies, addresses: map[string]int{}}
 }
 
-// enter counts a request until leave is called, unless it is above a limit.
-func (f *inFlight) enter(r *http.Request) (leave func(), ok bool) {
+// acquireSlot counts a request until leave is called, unless it is above a limit.
+func (f *requestLimit) acquireSlot(r *http.Request) (leave func(), ok bool) {
 	key := ""
 	if r.ProtoMajor > 1 {
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -35,30 +35,30 @@ func (f *inFlight) enter(r *http.Request) (leave func(), ok bool) {
 
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.limits.Total > 0 && f.all >= f.limits.Total {
+	if f.limits.Total > 0 && f.total >= f.limits.Total {
 		return nil, false
 	}
 	if key != "" && f.limits.PerAddress > 0 && f.addresses[key] >= f.limits.PerAddress {
 		return nil, false
 	}
-	f.all++
+	f.total++
 	if key == "" {
-		return f.leaveAll, true
+		return f.releaseSlot, true
 	}
 	f.addresses[key]++
-	return func() { f.leave(key) }, true
+	return func() { f.releaseAddressSlot(key) }, true
 }
 
-func (f *inFlight) leaveAll() {
+func (f *requestLimit) releaseSlot() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.all--
+	f.total--
 }
 
-func (f *inFlight) leave(key string) {
+func (f *requestLimit) releaseAddressSlot(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.all--
+	f.total--
 	f.addresses[key]--
 	if f.addresses[key] == 0 {
 		delete(f.addresses, key)

@@ -14,14 +14,14 @@ import (
 
 // Bounds of an HTTP/2 connection that no setting changes.
 const (
-	maxStreams   = 100       // at once; RFC 9113 section 6.5.2 advises against fewer
-	streamBuffer = 512 << 10 // bytes of bodies that wait to be read
-	pingAfter    = 30 * time.Second
-	pongWithin   = 15 * time.Second
+	maxStreams        = 100       // at once; RFC 9113 section 6.5.2 advises against fewer
+	streamBuffer      = 512 << 10 // bytes of bodies that wait to be read
+	http2PingInterval = 30 * time.Second
+	http2PingTimeout  = 15 * time.Second
 )
 
-// notTLS answers a client that speaks plain HTTP to an HTTPS listener.
-const notTLS = "HTTP/1.1 400 Bad Request\r\n" +
+// httpsRequired answers a client that speaks plain HTTP to an HTTPS listener.
+const httpsRequired = "HTTP/1.1 400 Bad Request\r\n" +
 	"Content-Type: text/plain; charset=utf-8\r\n" +
 	"Content-Length: 29\r\n" +
 	"Connection: close\r\n" +
@@ -57,12 +57,12 @@ func newSecureListener(l *Listener, config *tls.Config, timeout time.Duration) *
 		ready:    make(chan net.Conn),
 		broken:   make(chan error, 1),
 	}
-	go s.run()
+	go s.acceptConns()
 	return s
 }
 
-// run begins a handshake with every connection until the listener ends.
-func (s *secureListener) run() {
+// acceptConns begins a handshake with every connection until the listener ends.
+func (s *secureListener) acceptConns() {
 	for {
 		raw, err := s.Listener.Accept()
 		if err != nil {
@@ -70,7 +70,7 @@ func (s *secureListener) run() {
 			s.broken <- err
 			return
 		}
-		go s.shakeHands(raw)
+		go s.performHandshake(raw)
 	}
 }
 
@@ -91,16 +91,16 @@ func (s *secureListener) Close() error {
 	return s.Listener.Close()
 }
 
-// shakeHands hands on a connection after its handshake, or closes it.
-func (s *secureListener) shakeHands(raw net.Conn) {
+// performHandshake hands on a connection after its handshake, or closes it.
+func (s *secureListener) performHandshake(raw net.Conn) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 	defer cancel()
 	c := tls.Server(raw, s.config)
 	if err := c.HandshakeContext(ctx); err != nil {
 		if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && looksLikeHTTP(plain) {
-			_ = raw.SetWriteDeadline(s.now().Add(farewellTime))
-			_, _ = io.WriteString(raw, notTLS)
-			s.drain(raw)
+			_ = raw.SetWriteDeadline(s.now().Add(lingerTime))
+			_, _ = io.WriteString(raw, httpsRequired)
+			s.drainConn(raw)
 		}
 		s.log.Debug("TLS handshake failed", "addr", raw.RemoteAddr().String(), "error", err)
 		_ = raw.Close()
@@ -134,25 +134,25 @@ func looksLikeHTTP(err tls.RecordHeaderError) bool {
 // secureConn is an HTTP/1 connection over TLS.
 type secureConn struct {
 	*tls.Conn
-	counted *conn
-	framing framing
-	spoiled atomic.Bool // the framing of a request was refused
+	counted        *conn
+	framing        framing
+	framingRefused atomic.Bool // the framing of a request was refused
 }
 
 // Read reads what the client sends, up to a request with faulty framing.
 func (c *secureConn) Read(p []byte) (int, error) {
-	n, err := c.framing.read(c.Conn, p)
+	n, err := c.framing.readBytes(c.Conn, p)
 	if c.framing.state == ended {
-		c.spoiled.Store(true)
+		c.framingRefused.Store(true)
 	}
 	return n, err
 }
 
 // Close closes the connection and makes its place free.
 func (c *secureConn) Close() error {
-	if c.spoiled.Load() {
+	if c.framingRefused.Load() {
 		_ = c.Conn.CloseWrite()
-		c.counted.listener.drain(c.counted.Conn)
+		c.counted.listener.drainConn(c.counted.Conn)
 	}
 	return c.Conn.Close()
 }
@@ -177,8 +177,8 @@ func http2Config(writeTimeout time.Duration) *http.HTTP2Config {
 		MaxConcurrentStreams:          maxStreams,
 		MaxReceiveBufferPerConnection: streamBuffer,
 		MaxReceiveBufferPerStream:     streamBuffer,
-		SendPingTimeout:               pingAfter,
-		PingTimeout:                   pongWithin,
+		SendPingTimeout:               http2PingInterval,
+		PingTimeout:                   http2PingTimeout,
 		WriteByteTimeout:              writeTimeout,
 	}
 }
