@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// firstRetry and maxRetry are the waits after a certificate could not be
-	// obtained. Let's Encrypt allows five failures in an hour.
+	// firstRetry and maxRetry bound the pause after a failed attempt to obtain a
+	// certificate. Let's Encrypt allows five failures per hour.
 	firstRetry = 2 * time.Minute
 	maxRetry   = time.Hour
-	// claimTimeout is how long a node may take to obtain a certificate before another
-	// tries; autocert gives up earlier.
+	// claimTimeout is the time that a node has to obtain a certificate before
+	// another node may try; autocert gives up earlier.
 	claimTimeout = 6 * time.Minute
 	claimedRetry = 2 * time.Second
-	// renewalInterval is how often a renewed certificate is taken over.
+	// renewalInterval is the time between two checks for a renewed certificate.
 	renewalInterval = time.Minute
 	callTimeout     = 30 * time.Second
 )
 
-// ACMEOptions are what certificates are obtained with.
+// ACMEOptions are the settings and dependencies of ACME.
 type ACMEOptions struct {
 	Domains   []string // lower case
-	Email     string   // of the operator, for the authority; empty for none
-	Directory string   // address of the authority
-	// Roots is a PEM file with the roots that the authority's own server is
-	// verified by; empty for the system's.
+	Email     string   // the operator's address, sent to the authority; may be empty
+	Directory string   // the authority's directory URL (RFC 8555 section 7.1.1)
+	// Roots is a PEM file with the root certificates that verify the authority's
+	// own server. Empty: the system's roots.
 	Roots string
 
 	DB  *sqldb.DB
@@ -49,14 +49,14 @@ type ACMEOptions struct {
 	Now func() time.Time
 }
 
-// Box seals what is stored. about ties a sealed text to its row.
+// Box encrypts and authenticates stored data. about ties sealed data to its row.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)
 }
 
-// ACME obtains certificates for domains and renews them. Visitors never cause
-// one to be obtained: they get what is there.
+// ACME obtains and renews the certificates of domains. The request of a client never
+// starts an order at the authority: it gets the certificate in memory or an error.
 type ACME struct {
 	options   ACMEOptions
 	transport *challengeTransport
@@ -67,9 +67,9 @@ type ACME struct {
 	current map[string]*tls.Certificate // by domain
 }
 
-// NewACME prepares to obtain certificates; Run does it.
+// NewACME returns an ACME without certificates; Run obtains them.
 func NewACME(o ACMEOptions) (*ACME, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone() // the standard library makes no other
+	transport := http.DefaultTransport.(*http.Transport).Clone() // DefaultTransport is always a *http.Transport
 	if o.Roots != "" {
 		roots, err := LoadRoots(o.Roots)
 		if err != nil {
@@ -105,17 +105,17 @@ func LoadRoots(path string) (*x509.CertPool, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, errors.New(path + " has no certificate in PEM")
+		return nil, errors.New(path + " contains no PEM certificate")
 	}
 	return roots, nil
 }
 
-// TLS gives the configuration that serves the certificates and answers
+// TLS returns the configuration that serves the certificates and answers
 // tls-alpn-01 challenges (RFC 8737).
 func (a *ACME) TLS() *tls.Config { return serverConfig(a.selectCertificate, acme.ALPNProto) }
 
-// Challenges answers http-01 challenges (RFC 8555 section 8.3), and leaves other
-// requests to next. It is to be called before Run.
+// Challenges returns a handler that answers http-01 challenges (RFC 8555 section
+// 8.3) and passes other requests to next. Call it before Run.
 func (a *ACME) Challenges(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
 
 // Missing lists the domains that have no certificate yet.
@@ -134,8 +134,9 @@ func (a *ACME) Missing() []string {
 // Run obtains and renews the certificates until ctx ends.
 func (a *ACME) Run(ctx context.Context) {
 	if err := a.store.deleteOldChallenges(ctx); err != nil {
-		a.options.Log.Warn("old challenges could not be deleted", "error", err)
+		a.options.Log.Warn("deleting old ACME challenges failed", "error", err)
 	}
+
 	var group sync.WaitGroup
 	for _, domain := range a.options.Domains {
 		group.Go(func() { a.maintainCertificate(ctx, domain) })
@@ -143,7 +144,7 @@ func (a *ACME) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// maintainCertificate has a certificate for a domain until ctx ends.
+// maintainCertificate obtains the certificate of a domain and renews it until ctx ends.
 func (a *ACME) maintainCertificate(ctx context.Context, domain string) {
 	retry := firstRetry
 	var warned time.Time
@@ -157,7 +158,7 @@ func (a *ACME) maintainCertificate(ctx context.Context, domain string) {
 			a.setCertificate(domain, cert)
 			if now := a.options.Now(); expiresSoon(cert.Leaf, now) && now.Sub(warned) >= warnInterval {
 				warned = now
-				a.options.Log.Warn("a certificate could not be renewed and expires soon", "domain", domain, "expires", cert.Leaf.NotAfter)
+				a.options.Log.Warn("certificate expires soon and could not be renewed", "domain", domain, "expires", cert.Leaf.NotAfter)
 			}
 			retry = firstRetry
 			pause = renewalInterval
@@ -176,7 +177,7 @@ func (a *ACME) maintainCertificate(ctx context.Context, domain string) {
 	}
 }
 
-// setCertificate serves a certificate from now on.
+// setCertificate makes cert the certificate that is served for a domain.
 func (a *ACME) setCertificate(domain string, cert *tls.Certificate) {
 	a.mu.Lock()
 	before := a.current[domain]
@@ -187,10 +188,10 @@ func (a *ACME) setCertificate(domain string, cert *tls.Certificate) {
 	}
 }
 
-var errClaimed = errors.New("another node obtains the certificate")
+var errClaimed = errors.New("another node is obtaining the certificate")
 
-// obtainCertificate gives the certificate of a domain: from memory, from the database, or
-// from the authority, which one node at a time asks for it.
+// obtainCertificate returns the certificate of a domain: from memory, from the
+// database, or from the authority. One node at a time orders it there.
 func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certificate, error) {
 	a.mu.RLock()
 	inMemory := a.current[domain] != nil
@@ -208,7 +209,7 @@ func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certi
 		}
 	}
 
-	// autocert takes no context: what is not done when ctx ends is left behind.
+	// autocert takes no context: a call that outlasts ctx goes on in the background.
 	type outcome struct {
 		cert *tls.Certificate
 		err  error
@@ -229,8 +230,8 @@ func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certi
 	}
 }
 
-// selectCertificate gives what a visitor is to see. Without a server name that is the
-// first domain's, for probes that connect to an address.
+// selectCertificate returns the certificate for a TLS handshake. Without a server
+// name that is the first domain's, for probes that connect to an IP address.
 func (a *ACME) selectCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if name == "" {
@@ -246,18 +247,18 @@ func (a *ACME) selectCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 	defer a.mu.RUnlock()
 	cert := a.current[name]
 	if cert == nil {
-		return nil, fmt.Errorf("there is no certificate for %s yet", name)
+		return nil, fmt.Errorf("no certificate for %s has been obtained yet", name)
 	}
 	return cert, nil
 }
 
-// checkHost refuses names that certificates are not obtained for.
+// checkHost returns an error for a host that is not one of the domains.
 func (a *ACME) checkHost(_ context.Context, host string) error {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	if !slices.Contains(a.options.Domains, strings.ToLower(host)) {
-		return errors.New("not a domain of this service")
+		return errors.New("the host is not a domain of this service")
 	}
 	return nil
 }

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	maxAnswerBytes = 1 << 20 // that are read of an authority's answer
-	maxReason      = 2000    // letters; no more is added to it then
+	maxAnswerBytes = 1 << 20 // read from one response of the authority
+	maxReason      = 2000    // bytes of collected reasons per domain
 )
 
-// challengeTransport sends requests to an authority and remembers why it found challenges
-// wrong: autocert tries the next kind of challenge and forgets the reason.
+// challengeTransport sends requests to the certificate authority and records why
+// challenges failed: autocert tries the next kind of challenge and drops the reason.
 type challengeTransport struct {
 	http.RoundTripper
 
@@ -24,7 +24,7 @@ type challengeTransport struct {
 	reasons map[string]string // by domain
 }
 
-// authorization is what an authority says about a domain (RFC 8555 section 7.1.4).
+// authorization is the authority's state of a domain (RFC 8555 section 7.1.4).
 type authorization struct {
 	Identifier struct{ Value string }
 	Challenges []struct {
@@ -33,7 +33,7 @@ type authorization struct {
 	}
 }
 
-// RoundTrip sends one request.
+// RoundTrip sends one request and records the errors of challenges in the response.
 func (c *challengeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := c.RoundTripper.RoundTrip(r)
 	if err != nil {
@@ -43,11 +43,12 @@ func (c *challengeTransport) RoundTrip(r *http.Request) (*http.Response, error) 
 		return res, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswerBytes))
-	_ = res.Body.Close()
+	_ = res.Body.Close() // the body has been read
 	if err != nil {
 		return nil, err
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
+
 	var a authorization
 	if json.Unmarshal(body, &a) != nil || a.Identifier.Value == "" {
 		return res, nil
@@ -74,7 +75,7 @@ func (c *challengeTransport) addReason(domain, reason string) {
 	}
 }
 
-// takeReason gives what the authority found wrong since it was last asked for.
+// takeReason returns and clears the recorded errors of a domain's challenges.
 func (c *challengeTransport) takeReason(domain string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	maxFileBytes = 1 << 20
 )
 
-// Files serves the certificate in two files, in PEM: the certificate with those
-// that lead to its root, and its private key.
+// Files serves a certificate from two PEM files: the certificate with its chain,
+// and its private key.
 type Files struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -27,9 +27,9 @@ type Files struct {
 
 	current atomic.Pointer[tls.Certificate]
 
-	// Of Run.
-	handledDigest [sha256.Size]byte // the content that was last used or refused
-	pendingDigest [sha256.Size]byte // the content at the last look
+	// Used by Run only.
+	handledDigest [sha256.Size]byte // of the content that was last loaded or refused
+	pendingDigest [sha256.Size]byte // of the content at the last poll
 	warnedAt      time.Time
 }
 
@@ -54,13 +54,13 @@ func LoadFiles(certFile, keyFile string, log *slog.Logger, now func() time.Time)
 	return f, nil
 }
 
-// TLS gives the configuration that serves the certificate.
+// TLS returns the configuration that serves the certificate.
 func (f *Files) TLS() *tls.Config {
 	return serverConfig(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current.Load(), nil })
 }
 
-// Run follows the files until ctx ends. Connections stay as they are: a new
-// certificate is for those that come after it.
+// Run reloads the files when they change, until ctx ends. A new certificate is used
+// for new connections only.
 func (f *Files) Run(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -75,8 +75,8 @@ func (f *Files) Run(ctx context.Context) {
 	}
 }
 
-// reloadChanged uses new content of the files once it has been the same twice: they are
-// replaced one after the other, and do not fit in between.
+// reloadChanged loads changed files once two polls in a row read the same content:
+// the files are replaced one after the other and do not match in between.
 func (f *Files) reloadChanged() {
 	cert, key, err := f.readPair()
 	found := digestPair(cert, key, err)
@@ -93,10 +93,10 @@ func (f *Files) reloadChanged() {
 	}
 	now := f.now()
 	if err == nil && (now.Before(parsed.Leaf.NotBefore) || now.After(parsed.Leaf.NotAfter)) {
-		err = fmt.Errorf("it is valid from %s until %s", parsed.Leaf.NotBefore.Format(time.RFC3339), parsed.Leaf.NotAfter.Format(time.RFC3339))
+		err = fmt.Errorf("the certificate is valid from %s until %s", parsed.Leaf.NotBefore.Format(time.RFC3339), parsed.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	if err != nil {
-		f.log.Warn("the new certificate cannot be used, the old one stays", "cert", f.certFile, "key", f.keyFile, "error", err)
+		f.log.Warn("new certificate refused, the old one stays in use", "cert", f.certFile, "key", f.keyFile, "error", err)
 		return
 	}
 	f.current.Store(&parsed)
@@ -111,10 +111,10 @@ func (f *Files) warnOfExpiry() {
 		return
 	}
 	f.warnedAt = now
-	f.log.Warn("the certificate expires soon or has expired: replace its files", "cert", f.certFile, "expires", leaf.NotAfter)
+	f.log.Warn("certificate expires soon or has expired: replace its files", "cert", f.certFile, "expires", leaf.NotAfter)
 }
 
-// readPair gives the content of both files.
+// readPair returns the content of both files.
 func (f *Files) readPair() (cert, key []byte, err error) {
 	cert, err = readSmallFile(f.certFile)
 	if err != nil {
@@ -143,7 +143,8 @@ func readSmallFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// digestPair names what was read, or why nothing was.
+// digestPair returns a digest of the files' content, or of the error that reading
+// them returned.
 func digestPair(cert, key []byte, err error) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%d %s%s%v", len(cert), cert, key, err))
 }

@@ -12,8 +12,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// store keeps what autocert has to remember. Each authority has its own rows: a
-// certificate of a staging directory is of no use with another.
+// store is autocert's cache in the database. Each authority has its own rows: a
+// certificate of a staging authority must not be served for another.
 type store struct {
 	db           *sqldb.DB
 	box          Box
@@ -22,10 +22,10 @@ type store struct {
 
 var _ autocert.Cache = (*store)(nil)
 
-// httpChallenge ends the names under which autocert keeps http-01 challenges.
+// httpChallenge is the suffix of the names of http-01 challenges in autocert's cache.
 const httpChallenge = "+http-01"
 
-// Get gives what is kept under a name.
+// Get returns the data stored under a name.
 func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
 	row := s.rowName(name)
 	var sealed string
@@ -36,7 +36,7 @@ func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
 		return nil, autocert.ErrCacheMiss
 	}
 	if err != nil && strings.HasSuffix(name, httpChallenge) {
-		return nil, autocert.ErrCacheMiss // strangers are shown the error
+		return nil, autocert.ErrCacheMiss // the error would be sent to the client
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
@@ -44,7 +44,7 @@ func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
 	return s.box.Open(sealed, sealLabel(row))
 }
 
-// Put keeps something under a name.
+// Put stores data under a name.
 func (s *store) Put(ctx context.Context, name string, data []byte) error {
 	row := s.rowName(name)
 	sealed := s.box.Seal(data, sealLabel(row))
@@ -60,7 +60,7 @@ func (s *store) Put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// Delete forgets what is kept under a name.
+// Delete removes the data stored under a name.
 func (s *store) Delete(ctx context.Context, name string) error {
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM certificate WHERE name = $1`, s.rowName(name))
@@ -72,8 +72,9 @@ func (s *store) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// claimDomain makes this node the one that obtains the certificate of a domain, until
-// it is released or claimFor has passed; errClaimed where another is.
+// claimDomain claims the right to obtain the certificate of a domain for this node,
+// until it is released or claimTimeout has passed. It returns errClaimed where
+// another node has it.
 func (s *store) claimDomain(ctx context.Context, domain string) (release func(), err error) {
 	row := s.rowName(domain)
 	var until sqldb.Time
@@ -93,7 +94,7 @@ func (s *store) claimDomain(ctx context.Context, domain string) (release func(),
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
-		_ = s.db.Write(ctx, func(tx *sqldb.Tx) error { // ends by itself otherwise
+		_ = s.db.Write(ctx, func(tx *sqldb.Tx) error { // an unreleased claim expires
 			_, err := tx.Exec(ctx, `DELETE FROM certificate_claim WHERE name = $1 AND until = $2`, row, until)
 			return err
 		})
@@ -102,7 +103,7 @@ func (s *store) claimDomain(ctx context.Context, domain string) (release func(),
 
 const releaseTimeout = 2 * time.Second
 
-// deleteOldChallenges deletes challenges that a node left behind when it died.
+// deleteOldChallenges deletes the challenges of nodes that crashed.
 func (s *store) deleteOldChallenges(ctx context.Context) error {
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `
@@ -113,5 +114,5 @@ func (s *store) deleteOldChallenges(ctx context.Context) error {
 
 func (s *store) rowName(name string) string { return s.directoryURL + " " + name }
 
-// sealLabel names the row to which a sealed text belongs.
+// sealLabel returns the label that ties sealed data to its row.
 func sealLabel(row string) string { return "certificate " + row }

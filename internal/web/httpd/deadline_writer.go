@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Patient writes an answer that may take longer than others do, as long as the
-// client takes each part of it within a span.
-func Patient(w http.ResponseWriter, now func() time.Time, span time.Duration) io.Writer {
-	return &deadlineWriter{w, http.NewResponseController(w), now, span}
+// Patient returns a writer for a long response: the client has timeout for each
+// part of it, not for the whole.
+func Patient(w http.ResponseWriter, now func() time.Time, timeout time.Duration) io.Writer {
+	return &deadlineWriter{w, http.NewResponseController(w), now, timeout}
 }
 
 type deadlineWriter struct {
@@ -20,6 +20,6 @@ type deadlineWriter struct {
 }
 
 func (p *deadlineWriter) Write(b []byte) (int, error) {
-	_ = p.controller.SetWriteDeadline(p.now().Add(p.timeout)) // a connection without deadlines has none to move
+	_ = p.controller.SetWriteDeadline(p.now().Add(p.timeout)) // an error means a connection without deadlines, as in tests
 	return p.w.Write(b)
 }

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// requestLimit bounds the requests that are answered at once. Over HTTP/1 there are
-// never more of them than connections. HTTP/2 has many on one connection, so
-// they get the limits that connections have: in all, and per address.
+// requestLimit limits the concurrent requests. HTTP/1 has at most one per
+// connection. HTTP/2 has many on one connection, so its requests get the limits
+// that connections have: in total and per address.
 type requestLimit struct {
 	limits  ConnectionLimits
 	proxies []netip.Prefix
@@ -22,8 +22,9 @@ func newRequestLimit(limits ConnectionLimits, proxies []netip.Prefix) *requestLi
 	return &requestLimit{limits: limits, proxies: proxies, addresses: map[string]int{}}
 }
 
-// acquireSlot counts a request until leave is called, unless it is above a limit.
-func (f *requestLimit) acquireSlot(r *http.Request) (leave func(), ok bool) {
+// acquireSlot counts a request until release is called. ok is false where the
+// request is above a limit.
+func (f *requestLimit) acquireSlot(r *http.Request) (release func(), ok bool) {
 	key := ""
 	if r.ProtoMajor > 1 {
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -41,6 +42,7 @@ func (f *requestLimit) acquireSlot(r *http.Request) (leave func(), ok bool) {
 	if key != "" && f.limits.PerAddress > 0 && f.addresses[key] >= f.limits.PerAddress {
 		return nil, false
 	}
+
 	f.total++
 	if key == "" {
 		return f.releaseSlot, true

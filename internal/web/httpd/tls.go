@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Bounds of an HTTP/2 connection that no setting changes.
+// Limits of an HTTP/2 connection that no setting changes.
 const (
 	maxStreams        = 100       // at once; RFC 9113 section 6.5.2 advises against fewer
-	streamBuffer      = 512 << 10 // bytes of bodies that wait to be read
+	streamBuffer      = 512 << 10 // bytes of bodies that the handler has not read
 	http2PingInterval = 30 * time.Second
 	http2PingTimeout  = 15 * time.Second
 )
 
-// httpsRequired answers a client that speaks plain HTTP to an HTTPS listener.
+// httpsRequired is the response to a client that sends plain HTTP to an HTTPS port.
 const httpsRequired = "HTTP/1.1 400 Bad Request\r\n" +
 	"Content-Type: text/plain; charset=utf-8\r\n" +
 	"Content-Length: 29\r\n" +
@@ -28,12 +28,12 @@ const httpsRequired = "HTTP/1.1 400 Bad Request\r\n" +
 	"\r\n" +
 	"This address requires HTTPS.\n"
 
-// secureListener accepts connections of a Listener and hands them on after their
-// TLS handshake. Handshakes run side by side, each within a time limit; the
-// connections count from the moment they are accepted.
+// secureListener accepts connections of a Listener and returns them after their TLS
+// handshake. Handshakes run concurrently, each within a time limit; connections are
+// counted from their acceptance on.
 //
-// net/http recognizes HTTP/2 by the type *tls.Conn. HTTP/1 is handed on as
-// *secureConn, so that the framing of its requests is checked after decryption.
+// net/http recognizes HTTP/2 by the type *tls.Conn. HTTP/1 connections are returned
+// as *secureConn, so that the framing of their requests is checked after decryption.
 type secureListener struct {
 	*Listener
 	config  *tls.Config
@@ -61,7 +61,7 @@ func newSecureListener(l *Listener, config *tls.Config, timeout time.Duration) *
 	return s
 }
 
-// acceptConns begins a handshake with every connection until the listener ends.
+// acceptConns starts a handshake with every connection until the listener ends.
 func (s *secureListener) acceptConns() {
 	for {
 		raw, err := s.Listener.Accept()
@@ -74,7 +74,7 @@ func (s *secureListener) acceptConns() {
 	}
 }
 
-// Accept waits for the next connection whose handshake is complete.
+// Accept returns the next connection whose handshake is complete.
 func (s *secureListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.ready:
@@ -85,13 +85,14 @@ func (s *secureListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close stops accepting and ends the handshakes that are going on.
+// Close stops accepting and cancels the running handshakes.
 func (s *secureListener) Close() error {
 	s.cancel()
 	return s.Listener.Close()
 }
 
-// performHandshake hands on a connection after its handshake, or closes it.
+// performHandshake does the TLS handshake of a connection and passes it to Accept,
+// or closes it.
 func (s *secureListener) performHandshake(raw net.Conn) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 	defer cancel()
@@ -112,11 +113,12 @@ func (s *secureListener) performHandshake(raw net.Conn) {
 	case "h2":
 		next = c
 	case "", "http/1.1":
-		next = &secureConn{Conn: c, counted: raw.(*conn)} // Listener makes no others
+		next = &secureConn{Conn: c, counted: raw.(*conn)} // Listener returns no other type
 	default: // acme-tls/1 ends with the handshake (RFC 8737 section 3)
 		_ = c.Close()
 		return
 	}
+
 	select {
 	case s.ready <- next:
 	case <-s.ctx.Done():
@@ -139,7 +141,7 @@ type secureConn struct {
 	framingRefused atomic.Bool // the framing of a request was refused
 }
 
-// Read reads what the client sends, up to a request with faulty framing.
+// Read reads from the client, up to a request with faulty framing.
 func (c *secureConn) Read(p []byte) (int, error) {
 	n, err := c.framing.readBytes(c.Conn, p)
 	if c.framing.state == ended {
@@ -148,7 +150,7 @@ func (c *secureConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection and makes its place free.
+// Close closes the connection and stops counting it.
 func (c *secureConn) Close() error {
 	if c.framingRefused.Load() {
 		_ = c.Conn.CloseWrite()
@@ -157,7 +159,8 @@ func (c *secureConn) Close() error {
 	return c.Conn.Close()
 }
 
-// countedConn finds the connection of a Listener beneath what net/http has.
+// countedConn returns the Listener's connection beneath the one that net/http has,
+// or nil.
 func countedConn(nc net.Conn) *conn {
 	switch c := nc.(type) {
 	case *conn:
@@ -171,7 +174,7 @@ func countedConn(nc net.Conn) *conn {
 	return nil
 }
 
-// http2Config bounds HTTP/2 connections.
+// http2Config returns the limits of HTTP/2 connections.
 func http2Config(writeTimeout time.Duration) *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxConcurrentStreams:          maxStreams,
