@@ -6,12 +6,13 @@ import (
 	"atelier/internal/people/person"
 )
 
-// overview is what the account page shows.
+// overview is the data of the account page.
 type overview struct {
 	identity.Overview
-	Companies []company.Company // whose tokens the person manages
+	Companies []company.Company // those whose access tokens the person manages
 }
 
+// account handles GET /account.
 func (s *server) account(v *visit) error {
 	o, err := s.Desk.Overview(v.r.Context(), v.session.PersonID)
 	if err != nil {
@@ -30,6 +31,7 @@ func (s *server) account(v *visit) error {
 	return v.show("account", shown)
 }
 
+// resendVerification handles POST /account/verification.
 func (s *server) resendVerification(v *visit) error {
 	if err := s.Desk.ResendVerification(v.r.Context(), v.session.PersonID); err != nil {
 		return err
@@ -37,17 +39,19 @@ func (s *server) resendVerification(v *visit) error {
 	return v.to(home + "?done=sent")
 }
 
-// passwordPage is what the page to change a password shows.
+// passwordPage is the data of the page to change a password.
 type passwordPage struct {
-	First bool // the person has none yet
+	First bool // the person has no password yet
 }
 
+// passwordForm handles GET /password.
 func (s *server) passwordForm(v *visit) error { return v.show("password", passwordOf(v)) }
 
 func passwordOf(v *visit) passwordPage {
 	return passwordPage{First: v.session.Person.Provider != person.Password}
 }
 
+// password handles POST /password.
 func (s *server) password(v *visit) error {
 	in, err := s.Desk.ChangePassword(v.r.Context(), v.session, v.form.Get("old"), v.form.Get("password"), v.visitor())
 	if err != nil {
@@ -56,12 +60,13 @@ func (s *server) password(v *visit) error {
 	return v.enter(in, home+"?done=password")
 }
 
-// machines is what the page of devices and browsers shows.
+// machines is the data of the page of devices and browsers.
 type machines struct {
 	identity.Overview
-	Here string // the session of this browser
+	Here string // the id of this browser's session
 }
 
+// devices handles GET /devices.
 func (s *server) devices(v *visit) error {
 	o, err := s.Desk.Overview(v.r.Context(), v.session.PersonID)
 	if err != nil {
@@ -70,6 +75,7 @@ func (s *server) devices(v *visit) error {
 	return v.show("devices", machines{o, v.session.ID})
 }
 
+// revokeDevice handles POST /devices/revoke.
 func (s *server) revokeDevice(v *visit) error {
 	if err := s.Desk.RevokeDevice(v.r.Context(), v.actor(), v.session.PersonID, v.form.Get("id")); err != nil {
 		return err
@@ -77,6 +83,7 @@ func (s *server) revokeDevice(v *visit) error {
 	return v.to("/devices?done=revoked")
 }
 
+// endSession handles POST /devices/signout.
 func (s *server) endSession(v *visit) error {
 	id := v.form.Get("id")
 	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, id, v.visitor()); err != nil {
@@ -88,6 +95,7 @@ func (s *server) endSession(v *visit) error {
 	return v.to("/devices?done=ended")
 }
 
+// signOutEverywhere handles POST /devices/signout-everywhere.
 func (s *server) signOutEverywhere(v *visit) error {
 	if err := s.Desk.SignOutEverywhere(v.r.Context(), v.actor(), v.session.PersonID); err != nil {
 		return err

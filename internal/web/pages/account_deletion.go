@@ -13,8 +13,8 @@ func (v *visit) leaver() dossier.Actor {
 	return dossier.Actor{PersonID: v.session.PersonID, Address: v.visitor().Address}
 }
 
-// exportData sends what is kept about the person. It is a form, since a link
-// could be followed from elsewhere, and the archive is not to be had often.
+// exportData handles POST /account/export: it sends the archive of the person's data.
+// A link would not do, because other sites could open it and use up the rate limit.
 func (s *server) exportData(v *visit) error {
 	archive, err := s.Dossier.Export(v.r.Context(), v.leaver(), v.session.PersonID)
 	if err != nil {
@@ -27,8 +27,10 @@ func (s *server) exportData(v *visit) error {
 	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, dossier.Patience), v.reauthorize)
 }
 
+// deleteForm handles GET /account/delete.
 func (s *server) deleteForm(v *visit) error { return v.show("delete", nil) }
 
+// deleteAccount handles POST /account/delete.
 func (s *server) deleteAccount(v *visit) error {
 	if err := s.Dossier.Delete(v.r.Context(), v.leaver(), v.session.PersonID, v.form.Get("email")); err != nil {
 		return v.again("delete", nil, err)

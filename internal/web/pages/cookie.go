@@ -11,14 +11,13 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// cookies are the names of what we leave in browsers. The prefixes keep other
-// hosts of the same domain, and pages without TLS, from planting theirs; they
-// need TLS themselves.
+// cookies are the names of the cookies. The prefixes __Host- and __Secure- keep other
+// hosts of the domain and pages without TLS from setting them, and require TLS.
 type cookies struct {
-	session  string // who is signed in
-	form     string // what forms are bound to before that
-	provider string // a sign-in at the provider that is under way
-	known    string // whom this browser was signed in as before; see session.Remember
+	session  string // the session of a signed-in person
+	form     string // the secret of CSRF tokens before signing in
+	provider string // the state of a sign-in at the OpenID provider
+	known    string // proves earlier sign-ins of this browser; see session.Remember
 	secure   bool
 }
 
@@ -29,7 +28,7 @@ func cookiesFor(app *url.URL) cookies {
 	return cookies{"atelier_session", "atelier_form", "atelier_oidc", "atelier_known", false}
 }
 
-// brought is the value of a cookie, "" where there is none.
+// brought returns the value of a cookie, or "".
 func (v *visit) brought(name string) string {
 	c, err := v.r.Cookie(name)
 	if err != nil {
@@ -38,8 +37,7 @@ func (v *visit) brought(name string) string {
 	return c.Value
 }
 
-// keep leaves a cookie in the browser for a while, or, without an age, until
-// it is closed.
+// keep sets a cookie. Without an age it lasts until the browser is closed.
 func (v *visit) keep(name, value, path string, age time.Duration) {
 	http.SetCookie(v.w, &http.Cookie{
 		Name:     name,
@@ -52,14 +50,14 @@ func (v *visit) keep(name, value, path string, age time.Duration) {
 	})
 }
 
-// drop takes a cookie out of the browser.
+// drop deletes a cookie.
 func (v *visit) drop(name, path string) { v.keep(name, "", path, -time.Second) }
 
-// formChars makes 256 bits and a few more.
+// formChars is the length of a form secret: more than 256 bits.
 const formChars = 44
 
-// formSecret is what forms are bound to before somebody is signed in. A browser
-// that has none yet gets one with this answer.
+// formSecret returns the secret that CSRF tokens are bound to before a person is
+// signed in. A browser without one gets it with this response.
 func (v *visit) formSecret() string {
 	if v.secret == "" {
 		v.secret = v.broughtSecret()
@@ -78,11 +76,11 @@ func (v *visit) broughtSecret() string {
 	return ""
 }
 
-// tokenField is the name of the field with the token of a form.
+// tokenField is the name of the form field with the CSRF token.
 const tokenField = "form_token"
 
-// token is what a form that is sent to path must carry. It shows that the form
-// came from a page of ours, shown to this browser.
+// token returns the CSRF token for forms that are sent to path. It proves that this
+// browser got the form from a page of this service.
 func (v *visit) token(path string) string {
 	secret := v.cookie
 	if v.open[path] {
@@ -97,7 +95,7 @@ func (s *server) mac(secret, path string) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// tokenFits tells whether the form that was sent carries its token.
+// tokenFits reports whether the submitted form has the right CSRF token.
 func (v *visit) tokenFits() bool {
 	path := v.r.URL.Path
 	secret := v.cookie

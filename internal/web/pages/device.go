@@ -9,18 +9,20 @@ import (
 	"atelier/internal/people/device"
 )
 
-// approval is what the page shows on which a person decides about a device.
+// approval is the data of the page on which a person approves or refuses a device.
 type approval struct {
 	device.Grant
 	Code string
 }
 
-// deviceForm asks about the device whose code the address has, or for the code.
-// It never approves: whoever sent the address may have started that device.
+// deviceForm handles GET /device: it shows the device of the code in the address, or
+// a form to enter the code. It never approves, because the sender of the address may
+// have started that device.
 func (s *server) deviceForm(v *visit) error {
 	code := v.query("code")
-	// Any site can have a browser open this address with wrong codes, which count
-	// against the person. Those are looked up once the person sends them.
+	// Any site can make a browser open this address with a wrong code, which counts
+	// against the person's limit. Such a code is looked up only after the person
+	// submits it.
 	if code == "" || v.r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return v.show("code", code)
 	}
@@ -31,7 +33,7 @@ func (s *server) deviceForm(v *visit) error {
 	return v.show("device", approval{g, tidy(code)})
 }
 
-// tidy writes a code that is right the way that devices show it.
+// tidy formats a valid code as devices show it.
 func tidy(code string) string {
 	code = strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -42,9 +44,10 @@ func tidy(code string) string {
 	return code[:len(code)/2] + "-" + code[len(code)/2:]
 }
 
-// approve is what the button that lets a device in sends.
+// approve is the value of the button that approves a device.
 const approve = "approve"
 
+// decideDevice handles POST /device.
 func (s *server) decideDevice(v *visit) error {
 	yes := v.form.Get("verdict") == approve
 	code := v.form.Get("code")
@@ -58,25 +61,25 @@ func (s *server) decideDevice(v *visit) error {
 	return v.show("message", approved)
 }
 
-// What becomes of a device, for the person who decided about it.
+// The pages after a decision about a device.
 var (
 	refused = message{
 		Title: "Refused",
 		Alert: true,
-		Text:  "You refused the device: it was not signed in. If somebody sent you its code, they may have tried to get into your account.",
+		Text:  "You refused the device: it was not signed in. If another person sent you the code, they may have tried to get into your account.",
 		Link:  "/devices",
 		Label: "See your devices",
 	}
 	approved = message{
 		Title: "Approved",
-		Text:  "You can go back to your device: it will be signed in in a moment. Your devices are listed under Devices, where you can sign them out.",
+		Text:  "You can go back to your device: it will be signed in shortly. You can sign it out again under Devices.",
 		Link:  "/devices",
 		Label: "See your devices",
 	}
 )
 
-// refuseCode answers for a code that can't be decided about. Whoever has decided
-// themselves sees again what they decided; others can type another code.
+// refuseCode responds to a code that cannot be decided about. A person who has decided
+// about it sees the decision again; others can enter another code.
 func (v *visit) refuseCode(code string, err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

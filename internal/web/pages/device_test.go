@@ -24,7 +24,7 @@ func TestApproveADevice(t *testing.T) {
 
 		s.clock.pass(3 * time.Minute)
 		page := out.get(link).want(200, "Do you see this code on your device?", codes.UserCode, "blender", "atelier-blender/1.4", "198.51.100.7",
-			"3 minutes ago", "anna@studio.example", "Only approve if you started this yourself just now.")
+			"3 minutes ago", "anna@studio.example", "Approve only if you started this sign-in yourself just now.")
 		var buttons []*html.Node
 		for f := range page.all("form") {
 			if attr(f, "action") == "/device" {
@@ -85,7 +85,7 @@ func TestCodesAsPeopleTypeThem(t *testing.T) {
 	t.Parallel()
 	each(t, nil, func(t *testing.T, s *site) {
 		b := s.signedIn(s.person("anna@studio.example"))
-		b.get("/device").want(200, "The code that your device shows", "anna@studio.example")
+		b.get("/device").want(200, "The code shown on your device", "anna@studio.example")
 		code := s.start("blender", "x", "198.51.100.7").UserCode
 		for _, typed := range []string{code, strings.ToLower(code), strings.ReplaceAll(code, "-", ""), " " + strings.ToLower(code[:4]) + " " + code[5:] + " "} {
 			b.get("/device?code="+url.QueryEscape(typed)).want(200, code)
@@ -123,7 +123,7 @@ func TestASecondPersonLocksACode(t *testing.T) {
 		anna, bert := s.signedIn(s.person("anna@studio.example")), s.signedIn(s.person("bert@studio.example"))
 		codes := s.start("blender", "x", "198.51.100.7")
 		first := anna.get("/device?code="+codes.UserCode).want(200, "Do you see this code")
-		second := bert.get("/device?code="+codes.UserCode).want(200, "Nobody can approve this code", "More than one person has opened this code")
+		second := bert.get("/device?code="+codes.UserCode).want(200, "This code can no longer be approved", "More than one person has opened this code")
 		if strings.Contains(second.body, "approve\"") || len(second.alerts()) != 1 {
 			t.Errorf("page = %s", second.body)
 		}
@@ -239,7 +239,7 @@ func TestDropLink(t *testing.T) {
 		link := s.link("/drop")
 		b := s.browser()
 		b.get("/drop?token=x").want(404)
-		page := b.get(link).want(200, "Sign the device out?")
+		page := b.get(link).want(200, "Sign out the device?")
 		b.get(link).want(200)
 		b.send(page, "/drop").want(200, "The device is signed out")
 		b.get(link).want(404)

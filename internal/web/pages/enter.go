@@ -7,17 +7,17 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// entrance is what the pages show that lead in.
+// entrance is the data of the sign-in, sign-up and set-up pages.
 type entrance struct {
 	Next       string
-	Invitation string // its secret
-	Join       string // the page of the invitation, for those who sign in instead
-	Email      string // whom the invitation is for, "" for anybody
-	Setup      string // the secret of the first start
+	Invitation string // the secret of an invitation, or ""
+	Join       string // the page of the invitation, for people who sign in instead
+	Email      string // the address that the invitation is for, "" for any
+	Setup      string // the secret of the set-up link
 	BaseURL    string
-	Provider   string // its name, "" for none
-	Closed     string // why nobody can sign up, "" where they can
-	Signup     bool   // whether people may sign up by themselves
+	Provider   string // the name of the OpenID provider, or ""
+	Closed     string // the reason why signing up is not possible, or ""
+	Signup     bool   // signing up needs no invitation
 }
 
 func (s *server) entrance(next, invitation string) entrance {
@@ -30,13 +30,14 @@ func (s *server) entrance(next, invitation string) entrance {
 	}
 	switch {
 	case s.Desk.Settings.Signup == identity.Nobody:
-		e.Closed = "New accounts are made by the operator here. Ask them for one."
+		e.Closed = "Only the operator of this service creates accounts. Ask the operator for one."
 	case s.Desk.Settings.Signup == identity.Invited && invitation == "":
-		e.Closed = "Signing up needs an invitation. Open the link that was sent to you."
+		e.Closed = "Signing up requires an invitation. Open the link in your invitation."
 	}
 	return e
 }
 
+// signInForm handles GET /signin.
 func (s *server) signInForm(v *visit) error {
 	if v.signedIn() {
 		return v.to(destination(v.query("next")))
@@ -46,20 +47,21 @@ func (s *server) signInForm(v *visit) error {
 	return v.show("signin", e)
 }
 
-// invitedBy gives whom the invitation is for that a browser goes on to after
-// the sign-in, "" where it goes elsewhere.
+// invitedBy returns the address that an invitation is for where next is the page of
+// an invitation, else "".
 func (s *server) invitedBy(v *visit, next string) string {
 	page, err := url.Parse(next)
 	if err != nil || page.Path != invitationPath {
 		return ""
 	}
 	inv, err := s.Desk.Invitation(v.r.Context(), page.Query().Get("token"))
-	if err != nil { // its own page says so
+	if err != nil { // the page of the invitation shows the error
 		return ""
 	}
 	return inv.Email
 }
 
+// signIn handles POST /signin.
 func (s *server) signIn(v *visit) error {
 	e := s.entrance(v.form.Get("next"), "")
 	in, err := s.Desk.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.visitor())
@@ -69,6 +71,7 @@ func (s *server) signIn(v *visit) error {
 	return v.enter(in, e.Next)
 }
 
+// signOut handles POST /signout.
 func (s *server) signOut(v *visit) error {
 	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor()); err != nil {
 		return err
@@ -80,6 +83,7 @@ func (s *server) signOut(v *visit) error {
 	return v.leave("signed-out")
 }
 
+// signUpForm handles GET /signup.
 func (s *server) signUpForm(v *visit) error {
 	invitation := v.query("invitation")
 	switch {
@@ -95,6 +99,7 @@ func (s *server) signUpForm(v *visit) error {
 	return v.show("signup", e)
 }
 
+// signUp handles POST /signup.
 func (s *server) signUp(v *visit) error {
 	e := s.entrance(v.form.Get("next"), v.form.Get("invitation"))
 	if err := s.addInvited(v, &e); err != nil {
@@ -103,7 +108,7 @@ func (s *server) signUp(v *visit) error {
 	return v.apply("signup", e)
 }
 
-// addInvited looks up whom the invitation of an entrance is for.
+// addInvited sets the address that the invitation of an entrance is for.
 func (s *server) addInvited(v *visit, e *entrance) error {
 	if e.Invitation == "" || e.Closed != "" {
 		return nil
@@ -116,7 +121,7 @@ func (s *server) addInvited(v *visit, e *entrance) error {
 	return nil
 }
 
-// apply makes a new person of what a form says.
+// apply signs up the person of the submitted form.
 func (v *visit) apply(page string, e entrance) error {
 	in, err := v.Desk.SignUp(v.r.Context(), identity.Application{
 		Email:      v.form.Get("email"),
@@ -125,7 +130,7 @@ func (v *visit) apply(page string, e entrance) error {
 		Setup:      e.Setup,
 		Visitor:    v.visitor(),
 	})
-	if err != nil { // an invitation may be for another address than the one typed
+	if err != nil { // the invitation may be for another address than the entered one
 		return v.again(page, e, err, fault.NotFound)
 	}
 	if in.Cookie == "" { // the address must be verified first
@@ -134,22 +139,22 @@ func (v *visit) apply(page string, e entrance) error {
 	return v.enter(in, e.Next)
 }
 
-// verifyFirst is what people are told who can't go on before their address is
-// verified.
+// verifyFirst returns the page for a person whose address must be verified before the
+// first sign-in.
 func (v *visit) verifyFirst(email string) message {
 	if v.Desk.Settings.NoMail {
 		return message{
-			Title: "Ask for your link",
-			Text: "The address " + email + " has to be verified first, and this installation sends no mail. " +
-				"Ask whoever runs it for the link: it is printed where the service logs.",
+			Title: "Ask the operator for your link",
+			Text: "The address " + email + " must be verified first, and this installation sends no mail. " +
+				"The verification link has been written to the service's log. Ask the operator of the service for it.",
 		}
 	}
-	return message{Title: "Look into your mail", Text: "We sent a link to " + email + ". Open it to go on."}
+	return message{Title: "Check your mail", Text: "We sent a link to " + email + ". Open it to continue."}
 }
 
-// setupForm shows how to make the first person to whoever has the link that the
-// first start printed. Anybody else learns nothing, not even whether there is
-// something to set up.
+// setupForm handles GET /setup: it shows the form for the first account. It requires
+// the secret of the link that the first start printed; without it the response does
+// not reveal whether there is something to set up.
 func (s *server) setupForm(v *visit) error {
 	e, err := s.mayEnter(v, v.query("token"))
 	if err != nil {
@@ -158,6 +163,7 @@ func (s *server) setupForm(v *visit) error {
 	return v.show("setup", e)
 }
 
+// setup handles POST /setup.
 func (s *server) setup(v *visit) error {
 	e, err := s.mayEnter(v, v.form.Get("token"))
 	if err != nil {
@@ -174,11 +180,11 @@ func (s *server) mayEnter(v *visit, token string) (entrance, error) {
 	return entrance{Setup: token, Next: home, BaseURL: s.BaseURL}, err
 }
 
-var errLink = fault.New(fault.NotFound, "This link does not work any more, or it is not complete.")
+var errLink = fault.New(fault.NotFound, "This link is no longer valid or is incomplete.")
 
-// message is a page with little to say.
+// message is the data of a page with a short text and a link.
 type message struct {
 	Title, Text string
-	Alert       bool   // it is no good news
-	Link, Label string // where to go on; none in the middle of the way
+	Alert       bool   // the text is a warning
+	Link, Label string // the next page; may be empty
 }

@@ -38,7 +38,7 @@ func TestSignUp(t *testing.T) {
 			t.Fatalf("people = %d after refused forms", n)
 		}
 		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/account")
-		b.get("/account").want(200, "anna@studio.example", "The address is not verified yet.", "1,234,567", "100 free ones left this month.")
+		b.get("/account").want(200, "anna@studio.example", "Your address is not verified yet.", "1,234,567", "100 free tokens left this month.")
 		b.get("/signup").leads("/account")
 		b.get("/signin?next=/devices").leads("/devices")
 
@@ -56,7 +56,7 @@ func TestSignUpIsNotForAll(t *testing.T) {
 		t.Parallel()
 		each(t, func(c *identity.Settings) { c.Signup = identity.Nobody }, func(t *testing.T, s *site) {
 			b := s.browser()
-			a := b.get("/signup?next=/devices").want(200, "made by the operator")
+			a := b.get("/signup?next=/devices").want(200, "Only the operator of this service creates accounts.")
 			if strings.Contains(a.body, "<form") || !strings.Contains(a.body, `href="/signin?next=%2fdevices"`) {
 				t.Errorf("page = %s", a.body)
 			}
@@ -69,10 +69,10 @@ func TestSignUpIsNotForAll(t *testing.T) {
 		t.Parallel()
 		each(t, func(c *identity.Settings) { c.Signup = identity.Invited }, func(t *testing.T, s *site) {
 			b := s.browser()
-			b.get("/signup").want(200, "Signing up needs an invitation.")
+			b.get("/signup").want(200, "Signing up requires an invitation.")
 			b.submit("/signup?invitation=made-up", "/signup", "email", "anna@studio.example", "password", password).want(404, "This invitation does not exist or is no longer valid.")
 			without := []string{"invitation", "", "email", "anna@studio.example", "password", password}
-			b.submit("/signup?invitation=made-up", "/signup", without...).want(403, "Signing up needs an invitation.")
+			b.submit("/signup?invitation=made-up", "/signup", without...).want(403, "Signing up requires an invitation.")
 			if n := s.count("person"); n != 0 {
 				t.Errorf("people = %d", n)
 			}
@@ -168,7 +168,7 @@ func TestGuessingIsLimited(t *testing.T) {
 		for range 10 {
 			b.signIn("anna@studio.example", "wrong password").want(403)
 		}
-		a := b.signIn("anna@studio.example", "wrong password").want(429, "Wait a little", "Too many wrong passwords from here.", "You can try again in 30 seconds.")
+		a := b.signIn("anna@studio.example", "wrong password").want(429, "Too many requests", "Too many wrong passwords from here.", "You can try again in 30 seconds.")
 		if a.header.Get("Retry-After") != "30" || len(a.alerts()) != 1 {
 			t.Errorf("wait = %q, alerts = %q", a.header.Get("Retry-After"), a.alerts())
 		}
@@ -216,7 +216,7 @@ func TestSetup(t *testing.T) {
 		b.send(page, "/setup", "email", "anna@studio.example", "password", "short").want(400, "at least 8 characters", "atelier admin person create")
 		b.send(page, "/setup", "token", "x", "email", "anna@studio.example", "password", password).want(404)
 		b.send(page, "/setup", "email", "anna@studio.example", "password", password).leads("/account")
-		b.get("/account").want(200, "The address is verified.")
+		b.get("/account").want(200, "Your address is verified.")
 		b.get("/setup?token=" + token).want(404)
 		b.send(page, "/setup", "email", "eve@studio.example", "password", password).want(404)
 		if n := s.count("person"); n != 1 {

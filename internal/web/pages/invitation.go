@@ -8,23 +8,24 @@ import (
 	"atelier/internal/account/identity"
 )
 
-// invited is what the page of an invitation shows.
+// invited is the data of the invitation page.
 type invited struct {
 	identity.Invitation
 	Secret string
-	Next   string // this page, for after the sign-in
-	Signup bool   // whether they can sign up with it
-	Wrong  bool   // it is for another address than theirs
+	Next   string // the address of this page, to return to after signing in
+	Signup bool   // signing up with the invitation is possible
+	Wrong  bool   // the invitation is for another address than the signed-in person's
 }
 
-// invitationPath is where invitations are shown.
+// invitationPath is the path of the invitation page.
 const invitationPath = "/invitation"
 
-// invitationLink is where the invitation with a secret is shown.
+// invitationLink returns the address of the page of the invitation with a secret.
 func invitationLink(secret string) string {
 	return withQuery(invitationPath, url.Values{"token": {secret}})
 }
 
+// invitationForm handles GET /invitation.
 func (s *server) invitationForm(v *visit) error {
 	shown, err := s.invited(v, v.query("token"))
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *server) invitationForm(v *visit) error {
 	return v.show("invitation", shown)
 }
 
-// invited looks an invitation up for whoever is signed in.
+// invited looks up an invitation for the page.
 func (s *server) invited(v *visit, secret string) (invited, error) {
 	inv, err := s.Desk.Invitation(v.r.Context(), secret)
 	if err != nil {
@@ -48,12 +49,13 @@ func (s *server) invited(v *visit, secret string) (invited, error) {
 	}, nil
 }
 
+// acceptInvitation handles POST /invitation.
 func (s *server) acceptInvitation(v *visit) error {
 	shown, err := s.invited(v, v.form.Get("token"))
 	if err != nil {
 		return err
 	}
-	if shown.Wrong { // somebody else has signed in since the page was shown
+	if shown.Wrong { // another person has signed in since the page was shown
 		return v.answer(http.StatusForbidden, "invitation", shown, nil)
 	}
 	if err := s.Desk.AcceptInvitation(v.r.Context(), v.session.PersonID, v.form.Get("token"), v.visitor()); err != nil {

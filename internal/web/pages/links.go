@@ -1,8 +1,9 @@
 package pages
 
-// held is what a page shows whose address carries the secret of a link.
+// held is the data of a page that a link in a mail opens.
 type held struct{ Secret string }
 
+// verifyForm handles GET /verify.
 func (s *server) verifyForm(v *visit) error {
 	if v.query("token") == "" {
 		return errLink
@@ -10,16 +11,19 @@ func (s *server) verifyForm(v *visit) error {
 	return v.show("verify", held{v.query("token")})
 }
 
+// verify handles POST /verify.
 func (s *server) verify(v *visit) error {
 	if err := s.Desk.VerifyEmail(v.r.Context(), v.form.Get("token"), v.visitor()); err != nil {
 		return err
 	}
-	return v.show("message", message{Title: "Your address is verified", Text: "Thank you. You can close this page, or go on.", Link: home, Label: "Go to your account"})
+	return v.show("message", message{Title: "Your address is verified", Text: "Thank you. You can close this page or continue.", Link: home, Label: "Go to your account"})
 }
 
+// forgotForm handles GET /forgot.
 func (s *server) forgotForm(v *visit) error { return v.show("forgot", nil) }
 
-// forgot answers the same whoever has the address.
+// forgot handles POST /forgot. The response does not reveal whether an account has
+// the address.
 func (s *server) forgot(v *visit) error {
 	email := v.form.Get("email")
 	if err := s.Desk.RequestReset(v.r.Context(), email, v.visitor()); err != nil {
@@ -27,18 +31,22 @@ func (s *server) forgot(v *visit) error {
 	}
 	if s.Desk.Settings.NoMail {
 		return v.show("message", message{
-			Title: "Ask for your link",
-			Text: "This installation sends no mail. If somebody here has the address " + email + ", a link to choose a new password is printed where the service logs. " +
-				"Ask whoever runs the service for it. It works for an hour. They can also make one with: atelier admin person link --email ADDRESS",
+			Title: "Ask the operator for your link",
+			Text: "This installation sends no mail. If an account has the address " + email + ", a link to choose a new password has been written to the service's log. " +
+				"Ask the operator of the service for it. The link works for an hour. The operator can also create one with: atelier admin person link --email ADDRESS",
 			Link:  "/signin",
 			Label: "Back to sign-in",
 		})
 	}
-	return v.show("message", message{Title: "Look into your mail",
-		Text: "If somebody here has the address " + email + ", a link to choose a new password is on its way there. It works for an hour. If several were asked for lately, no other is sent for up to 30 minutes: use the one that came last.",
-		Link: "/signin", Label: "Back to sign-in"})
+	return v.show("message", message{
+		Title: "Check your mail",
+		Text:  "If an account has the address " + email + ", we have sent a link to choose a new password there. It works for an hour. After several requests no further mail is sent for up to 30 minutes: use the newest link.",
+		Link:  "/signin",
+		Label: "Back to sign-in",
+	})
 }
 
+// resetForm handles GET /reset.
 func (s *server) resetForm(v *visit) error {
 	if err := s.Desk.MayReset(v.r.Context(), v.query("token")); err != nil {
 		return err
@@ -46,6 +54,7 @@ func (s *server) resetForm(v *visit) error {
 	return v.show("reset", held{v.query("token")})
 }
 
+// reset handles POST /reset.
 func (s *server) reset(v *visit) error {
 	secret := v.form.Get("token")
 	browser, err := s.Desk.Reset(v.r.Context(), secret, v.form.Get("password"), v.visitor())
@@ -56,6 +65,7 @@ func (s *server) reset(v *visit) error {
 	return v.leave("reset")
 }
 
+// dropForm handles GET /drop.
 func (s *server) dropForm(v *visit) error {
 	if err := s.Desk.MayDrop(v.r.Context(), v.query("token")); err != nil {
 		return err
@@ -63,11 +73,15 @@ func (s *server) dropForm(v *visit) error {
 	return v.show("drop", held{v.query("token")})
 }
 
+// drop handles POST /drop: it signs out the device that a mail was about.
 func (s *server) drop(v *visit) error {
 	if err := s.Desk.DropDevice(v.r.Context(), v.form.Get("token"), v.visitor()); err != nil {
 		return err
 	}
-	return v.show("message", message{Title: "The device is signed out",
-		Text: "It can't do anything in your name any more. If you did not sign it in yourself, choose a new password too.",
-		Link: "/forgot", Label: "Choose a new password"})
+	return v.show("message", message{
+		Title: "The device is signed out",
+		Text:  "The device can no longer act as you. If you did not sign it in yourself, choose a new password too.",
+		Link:  "/forgot",
+		Label: "Choose a new password",
+	})
 }

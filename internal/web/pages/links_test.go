@@ -20,7 +20,7 @@ func TestVerify(t *testing.T) {
 		b := s.browser()
 		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/account")
 		b.submit("/account", "/account/verification").leads("/account?done=sent")
-		b.get("/account?done=sent").want(200, "The link is on its way to you.")
+		b.get("/account?done=sent").want(200, "The link has been sent to you.")
 		link := s.link("/verify")
 		elsewhere := s.browser() // the mail may be read on another machine
 		before := s.state()
@@ -30,7 +30,7 @@ func TestVerify(t *testing.T) {
 			t.Error("opening the link did something")
 		}
 		elsewhere.send(page, "/verify").want(200, "Your address is verified")
-		b.get("/account").want(200, "The address is verified.")
+		b.get("/account").want(200, "Your address is verified.")
 		elsewhere.send(page, "/verify").want(404, "This link does not work any more.")
 		elsewhere.send(page, "/verify", "token", "x").want(404)
 		b.get("/verify").want(404)
@@ -56,7 +56,7 @@ func TestReset(t *testing.T) {
 		anna := s.person("anna@studio.example")
 		thief := s.signedIn(anna)
 		b := s.browser()
-		known := b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200, "Look into your mail")
+		known := b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200, "Check your mail")
 		unknown := b.submit("/forgot", "/forgot", "email", "nobody@studio.example").want(200)
 		if strings.ReplaceAll(unknown.body, "nobody@", "anna@") != known.body {
 			t.Errorf("the answers tell who is here:\n%s\n%s", known.body, unknown.body)
@@ -140,7 +140,7 @@ func TestInvitations(t *testing.T) {
 			t.Error("opening the invitation did something")
 		}
 		in.send(shown, "/invitation").leads("/account?done=joined")
-		in.get("/account?done=joined").want(200, "Welcome. You are in.", "Compositing")
+		in.get("/account?done=joined").want(200, "Welcome. You have joined.", "Compositing")
 		in.send(shown, "/invitation", "token", "x").want(404)
 		in.get("/invitation?token=x").want(404)
 
@@ -169,7 +169,7 @@ func TestInvitations(t *testing.T) {
 		}
 		out.send(form, "/signup", "email", "carl@studio.example", "password", password).want(400, "Sign up", "This invitation is for carla@studio.example only.")
 		out.send(form, "/signup", "email", "carla@studio.example", "password", password).leads("/account")
-		out.get("/account").want(200, "The address is verified.")
+		out.get("/account").want(200, "Your address is verified.")
 		if n := s.count("company_member"); n != 3 {
 			t.Errorf("members = %d", n)
 		}
@@ -256,16 +256,16 @@ func TestNoMailServer(t *testing.T) {
 	t.Parallel()
 	each(t, func(settings *identity.Settings) { settings.NoMail = true }, func(t *testing.T, s *site) {
 		b := s.browser()
-		b.get("/forgot").want(200, "This installation sends no mail.", "atelier admin person link", "Make the link")
-		known := b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200, "Ask for your link", "printed where the service logs")
-		if strings.Contains(known.body, "Look into your mail") || strings.Contains(known.body, "on its way") {
+		b.get("/forgot").want(200, "This installation sends no mail.", "atelier admin person link", "Create the link")
+		known := b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200, "Ask the operator for your link", "written to the service's log")
+		if strings.Contains(known.body, "Check your mail") || strings.Contains(known.body, "we have sent") {
 			t.Errorf("page = %s", known.body)
 		}
 		b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).leads("/account")
-		b.get("/account").want(200, "this installation sends no mail", "Print the link again")
+		b.get("/account").want(200, "This installation sends no mail", "Create a new link")
 		b.submit("/account", "/account/verification").leads("/account?done=sent")
 		b.get("/account?done=sent").want(200, "this installation sends no mail")
-		if strings.Contains(b.get("/account?done=sent").body, "on its way") {
+		if strings.Contains(b.get("/account?done=sent").body, "we have sent") {
 			t.Error("the page says that mail was sent")
 		}
 	})
@@ -279,6 +279,6 @@ func TestNoMailServerVerifies(t *testing.T) {
 		settings.RequireVerified = true
 	}
 	each(t, verified, func(t *testing.T, s *site) {
-		s.browser().submit("/signup", "/signup", "email", "anna@studio.example", "password", password).want(200, "Ask for your link", "sends no mail")
+		s.browser().submit("/signup", "/signup", "email", "anna@studio.example", "password", password).want(200, "Ask the operator for your link", "sends no mail")
 	})
 }

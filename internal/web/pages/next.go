@@ -8,15 +8,15 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// home is where a browser goes that has nowhere else to go.
+// home is the page after signing in where no other was requested.
 const home = "/account"
 
-// destinations are the pages that a sign-in may lead to.
+// destinations are the pages to which a sign-in may redirect.
 var destinations = []string{home, "/device", "/devices", "/invitation", "/tokens"}
 
-// destination reads a next parameter, which anybody may have written into a
-// link: it gives one of our own pages, with the query made anew, and home for
-// everything else.
+// destination returns the page that a next parameter names, with its query encoded
+// anew. The parameter comes from a link that anyone can write, so only pages of this
+// service are accepted; anything else becomes home.
 func destination(next string) string {
 	path, query, _ := strings.Cut(next, "?")
 	if !slices.Contains(destinations, path) && !isCompanyTokens(path) {
@@ -45,8 +45,8 @@ func withQuery(path string, values url.Values) string {
 	return path + "?" + values.Encode()
 }
 
-// signInFirst is where a browser goes that asked for a page without being
-// signed in, and from there back to that page.
+// signInFirst returns the address of the sign-in page, with the requested page as the
+// one to open afterwards.
 func (v *visit) signInFirst() string {
 	page := "/signin"
 	if v.query("intent") == "signup" {

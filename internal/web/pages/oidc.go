@@ -8,8 +8,8 @@ import (
 	"atelier/internal/people/oidc"
 )
 
-// away is a browser that was sent to the provider to sign in. It takes this
-// along, sealed.
+// away is the state of a sign-in at the OpenID provider. It is stored sealed in a
+// cookie of the browser.
 type away struct {
 	Pending oidc.Pending
 	Next    string
@@ -17,19 +17,20 @@ type away struct {
 }
 
 const (
-	// providerPath is where the browser shows it again.
+	// providerPath is the path of the cookie.
 	providerPath = "/oidc"
-	// providerTime is how long people may take at the provider.
+	// providerTime is the time that a person has to sign in at the provider.
 	providerTime = 10 * time.Minute
-	// sealedAs keeps what was sealed here from being opened elsewhere.
+	// sealedAs ties sealed data to this purpose.
 	sealedAs = "sign-in at the provider"
 )
 
-// startProvider sends a browser to the provider. It is a link and no form: the
-// policy of our pages has forms end here.
+// startProvider handles GET /oidc/start: it redirects to the OpenID provider. It is a
+// GET because the Content-Security-Policy restricts forms to this site, redirects
+// included.
 func (s *server) startProvider(v *visit) error {
 	if s.Provider == nil {
-		return fault.New(fault.NotFound, "Nobody can sign in this way here.")
+		return fault.New(fault.NotFound, "Signing in with an OpenID provider is not set up here.")
 	}
 	address, pending, err := s.Provider.Begin(v.r.Context())
 	if err != nil {
@@ -43,19 +44,19 @@ func (s *server) startProvider(v *visit) error {
 	return v.to(address)
 }
 
-// finishProvider takes a browser up that comes back from the provider. What it
-// took along works once, whatever comes of it.
+// finishProvider handles GET /oidc/callback, to which the provider redirects. The
+// state in the cookie is deleted, so it works once, successful or not.
 func (s *server) finishProvider(v *visit) error {
 	if s.Provider == nil {
-		return fault.New(fault.NotFound, "Nobody can sign in this way here.")
+		return fault.New(fault.NotFound, "Signing in with an OpenID provider is not set up here.")
 	}
 	a, ok := s.back(v)
 	v.drop(s.cookies.provider, providerPath)
 	if !ok {
-		return fault.New(fault.Forbidden, "This sign-in took too long or was begun in another browser. Try again.").With("reason", "provider")
+		return fault.New(fault.Forbidden, "This sign-in took too long or was started in another browser. Try again.").With("reason", "provider")
 	}
-	// A provider that refused sends no code, which is refused in turn. The words
-	// it sends instead are not shown: anybody can write such a link.
+	// A provider that refuses sends an error and no code, and FinishProvider fails.
+	// The provider's message is not shown, because anyone can write such a link.
 	in, err := s.Desk.FinishProvider(v.r.Context(), a.Pending, v.query("state"), v.query("code"), v.visitor())
 	if err != nil {
 		return err

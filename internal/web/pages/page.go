@@ -18,7 +18,7 @@ import (
 //go:embed pages/*.html
 var files embed.FS
 
-// file is served as it is.
+// file is a static file.
 type file struct {
 	mediaType string
 	content   []byte
@@ -39,11 +39,11 @@ var (
 	iconFile   = file{"image/svg+xml", iconText}
 )
 
-// scripted are the pages that have something for page.js to do: times to show
-// by the clock of the browser, or a secret to copy. The others run no script.
+// scripted are the pages that use page.js: they have times to show in the browser's
+// time zone, or a secret to copy. The others run no script.
 var scripted = map[string]bool{"account": true, "device": true, "devices": true, "token": true, "tokens": true}
 
-// pages are the templates by name, each in the frame of layout.html.
+// pages are the templates by name, each within layout.html.
 var pages = parse()
 
 func parse() map[string]*template.Template {
@@ -52,7 +52,7 @@ func parse() map[string]*template.Template {
 	}).ParseFS(files, "pages/layout.html"))
 	names, err := fs.Glob(files, "pages/*.html")
 	if err != nil {
-		panic(err) // the pattern is a good one
+		panic(err) // the pattern is a valid constant
 	}
 	all := map[string]*template.Template{}
 	for _, name := range names {
@@ -62,7 +62,7 @@ func parse() map[string]*template.Template {
 	return all
 }
 
-// serve answers with the file.
+// serve responds with the file.
 func (f file) serve(v *visit) error {
 	h := v.w.Header()
 	h.Set("Content-Type", f.mediaType)
@@ -72,27 +72,28 @@ func (f file) serve(v *visit) error {
 	return nil
 }
 
-// page is what a template is rendered with.
+// page is the data of a template.
 type page struct {
 	v       *visit
 	focused bool
 
-	// Script is whether the page has page.js.
+	// Script reports whether the page includes page.js.
 	Script bool
-	// Data is what the page is about.
+	// Data is the data of the page's own template.
 	Data any
-	// Alert is what went wrong, "" for nothing.
+	// Alert is an error message, or "".
 	Alert string
-	// Problems are what is wrong with single fields.
+	// Problems are the error messages of fields, by name.
 	Problems map[string]string
 }
 
-// show answers with a page.
+// show responds with a page.
 func (v *visit) show(name string, data any) error {
 	return v.answer(http.StatusOK, name, data, nil)
 }
 
-// answer renders a page whole before any of it is sent.
+// answer responds with a page and the messages of f, which may be nil. The page is
+// rendered completely before the response begins.
 func (v *visit) answer(status int, name string, data any, f *fault.Error) error {
 	p := &page{v: v, Script: scripted[name], Data: data, Problems: map[string]string{}}
 	if f != nil {
@@ -118,57 +119,59 @@ func (v *visit) answer(status int, name string, data any, f *fault.Error) error 
 	return nil
 }
 
-// Email is the address of whoever is signed in, "" for nobody.
+// Email returns the address of the signed-in person, or "".
 func (p *page) Email() string { return p.v.session.Person.Email }
 
-// Token is what a form to path carries.
+// Token returns the CSRF token for forms to path.
 func (p *page) Token(path string) string { return p.v.token(path) }
 
-// tab is a link of the navigation.
+// tab is a link in the navigation.
 type tab struct {
 	Href, Label string
 	Here        bool
 }
 
-// Tab makes a link of the navigation.
+// Tab returns a link in the navigation.
 func (p *page) Tab(href, label string) tab { return tab{href, label, p.v.r.URL.Path == href} }
 
-// Done is what was just done, where the address says so.
+// Done returns the message about the action before this page, named by the query
+// parameter done.
 func (p *page) Done() string {
 	what := p.v.query("done")
 	if what == "sent" && p.v.Desk.Settings.NoMail {
-		return "The link was made, but this installation sends no mail: it is printed where the service logs. Ask whoever runs it for the link."
+		return "The link has been created, but this installation sends no mail: it is written to the service's log. Ask the operator of the service for it."
 	}
 	return done[what]
 }
 
-// NoMail is whether the installation has no mail server.
+// NoMail reports whether the installation has no mail server.
 func (p *page) NoMail() bool { return p.v.Desk.Settings.NoMail }
 
-// done are the words for what was done before a page is shown. The address
-// names one of them, so that nobody can put words of their own on a page.
+// done are the messages about finished actions. The query parameter names one of
+// them, so that a link cannot put its own text on a page.
 var done = map[string]string{
 	"signed-out": "You are signed out.",
-	"farewell":   "Your account is deleted. What it held is being erased. Goodbye.",
-	"everywhere": "You are signed out everywhere. Access tokens go on working.",
+	"farewell":   "Your account is deleted. Its data is being erased.",
+	"everywhere": "You are signed out everywhere. Access tokens keep working.",
 	"reset":      "Your password was changed. Sign in with the new one.",
 	"password":   "Your password was changed. You are signed out everywhere else.",
-	"sent":       "The link is on its way to you.",
+	"sent":       "The link has been sent to you.",
 	"revoked":    "The device is signed out.",
 	"ended":      "The browser is signed out.",
-	"deleted":    "The token is deleted. Whoever has it can't use it any more.",
-	"joined":     "Welcome. You are in.",
+	"deleted":    "The token is deleted. It can no longer be used.",
+	"joined":     "Welcome. You have joined.",
 }
 
-// field is one input of a form.
+// field is an input of a form.
 type field struct {
 	Name, Label, Kind, Autocomplete string
 	Value, Hint, Problem            string
 	Focus                           bool
-	Fixed                           bool // the value can't be changed
+	Fixed                           bool // read-only
 }
 
-// DescribedBy names what a screen reader reads along with the input.
+// DescribedBy returns the ids of the elements that describe the input, for screen
+// readers.
 func (f field) DescribedBy() string {
 	var ids []string
 	if f.Problem != "" {
@@ -180,8 +183,8 @@ func (f field) DescribedBy() string {
 	return strings.Join(ids, " ")
 }
 
-// Field makes an input. What was typed is kept unless it is a password. The
-// first one on a page that has a problem gets the focus.
+// Field returns an input with the submitted value, except for passwords. The first
+// input with a problem gets the focus.
 func (p *page) Field(name, label, kind, autocomplete string) field {
 	f := field{
 		Name:         name,
@@ -194,7 +197,7 @@ func (p *page) Field(name, label, kind, autocomplete string) field {
 		f.Value = p.Typed(name)
 	}
 	if autocomplete == "new-password" && f.Problem == "" {
-		f.Hint = "At least 8 characters. A few words make a good one."
+		f.Hint = "At least 8 characters. Several words make a strong password."
 	}
 	if f.Problem != "" && !p.focused {
 		p.focused = true
@@ -203,8 +206,8 @@ func (p *page) Field(name, label, kind, autocomplete string) field {
 	return f
 }
 
-// First is Field for the input that people begin with: it gets the focus unless
-// another has a problem.
+// First returns the first input of a form: it gets the focus unless another has a
+// problem.
 func (p *page) First(name, label, kind, autocomplete string) field {
 	f := p.Field(name, label, kind, autocomplete)
 	if len(p.Problems) == 0 && !p.focused {
@@ -214,8 +217,8 @@ func (p *page) First(name, label, kind, autocomplete string) field {
 	return f
 }
 
-// Address is First for a mail address that is known already, "" for one that
-// is not. It can't be changed: an invitation is good for its own address only.
+// Address returns the input for the mail address. An address that is known from an
+// invitation is read-only, because the invitation is for that address only.
 func (p *page) Address(known string) field {
 	if known == "" {
 		return p.First("email", "Mail address", "email", "username")
@@ -229,19 +232,19 @@ func (p *page) Address(known string) field {
 	return f
 }
 
-// Typed is what was typed into a field.
+// Typed returns the submitted value of a field.
 func (p *page) Typed(name string) string { return p.v.form.Get(name) }
 
-// Problem is what is wrong with a field.
+// Problem returns the error message of a field, or "".
 func (p *page) Problem(name string) string { return p.Problems[name] }
 
-// past is a time with how long ago that was, in words.
+// past is a time with its distance from now in words.
 type past struct {
 	At  time.Time
 	Ago string
 }
 
-// Ago says how long ago something was.
+// Ago returns a time with its distance from now, such as "3 minutes ago".
 func (p *page) Ago(t time.Time) past {
 	d := p.v.Now().Sub(t)
 	if d < 5*time.Second {
@@ -250,13 +253,13 @@ func (p *page) Ago(t time.Time) past {
 	return past{t, words(d) + " ago"}
 }
 
-// stamp is how people read a time.
+// stamp formats a time for people.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// iso is how programs do.
+// iso formats a time for programs (RFC 3339).
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// waitFor says how long to wait in words, rather too long than too short.
+// waitFor formats a waiting time in words, rounded up.
 func waitFor(d time.Duration) string {
 	unit := time.Second
 	if d >= 2*time.Minute {
@@ -265,7 +268,7 @@ func waitFor(d time.Duration) string {
 	return words((d + unit - 1).Truncate(unit))
 }
 
-// words says a span in its largest unit.
+// words formats a duration in its largest unit.
 func words(d time.Duration) string {
 	n := int64(d / time.Second)
 	unit := "second"
@@ -285,7 +288,7 @@ func words(d time.Duration) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// amount writes a number with a mark at every thousand.
+// amount formats a number with a comma at every thousand.
 func amount(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -294,8 +297,8 @@ func amount(n int64) string {
 	return s
 }
 
-// browser makes a short name of what a browser says of itself. All of them
-// claim to be several others, so the order counts.
+// browser returns a short name for a User-Agent header. Browsers claim to be several
+// others, so the order of the checks matters.
 func browser(agent string) string {
 	name := firstOf(agent, [][2]string{{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"},
 		{"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"}, {"CriOS/", "Chrome"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}})

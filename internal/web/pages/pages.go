@@ -1,13 +1,11 @@
-// Package pages serves the pages on which people sign up and in, look after
-// their account, devices and access tokens, and approve a device that wants to
-// be signed in as them.
+// Package pages serves the HTML pages on which people sign up and in, manage their
+// account, devices and access tokens, and approve devices (RFC 8628).
 //
-// The pages are plain HTML and need no script. One small file (page.js) shows
-// times by the browser's clock and copies secrets; the policy of a page lets it
-// in only where it has something to do, and never lets in a script that stands
-// in the page. A GET shows and a POST does, since links in mails are opened by
-// machines too. Every form carries a token that is bound to the browser and to
-// the form's address.
+// The pages are plain HTML and need no script. One small file, page.js, shows times
+// in the browser's time zone and copies secrets; the Content-Security-Policy allows
+// it only on pages that use it, and never allows inline scripts. Only a POST changes
+// something, because programs open the links in mails too. Every form has a CSRF
+// token that is bound to the browser and to the form's path.
 package pages
 
 import (
@@ -22,20 +20,20 @@ import (
 	"atelier/internal/people/oidc"
 )
 
-// Parts are what the pages are made of.
+// Parts are the dependencies of the pages.
 type Parts struct {
 	Desk    *identity.Desk
 	Dossier *dossier.Dossier
-	// Provider is where people can sign in besides here; nil for nowhere.
+	// Provider is the OpenID provider with which people can sign in; may be nil.
 	Provider *oidc.Provider
-	// Box seals a sign-in at the provider that is under way.
+	// Box seals the state of a sign-in at the provider.
 	Box keyring.Box
-	// Key makes the tokens of forms.
+	// Key authenticates CSRF tokens.
 	Key []byte
-	// AppURL is where these pages are, BaseURL where the API is.
+	// AppURL is the public URL of these pages, BaseURL of the API.
 	AppURL, BaseURL string
 	Now             func() time.Time
-	// Wall is the clock of connections, where Now is that of the database.
+	// Wall is the clock for connections' deadlines; Now is the database's clock.
 	Wall func() time.Time
 }
 
@@ -43,21 +41,21 @@ type server struct {
 	Parts
 	cookies cookies
 	origins *http.CrossOriginProtection
-	open    map[string]bool // forms for people who are not signed in, by address
+	open    map[string]bool // by path: the form is for people who are not signed in
 }
 
-// minKey is how many bytes make a key that nobody guesses.
+// minKey is the minimum length of Key in bytes.
 const minKey = 32
 
-// New makes the handler of the pages. It answers every path, most of them with
-// a page that says that there is nothing.
+// New returns the handler of the pages. It handles every path; unknown ones get the
+// page "not found".
 func New(p Parts) (http.Handler, error) {
 	app, err := url.Parse(p.AppURL)
 	if err != nil || app.Scheme != "http" && app.Scheme != "https" || app.Host == "" {
-		return nil, errors.New("sign-in pages: the address of the app is not one")
+		return nil, errors.New("sign-in pages: app_url is not an http or https URL")
 	}
 	if len(p.Key) < minKey {
-		return nil, errors.New("sign-in pages: the key is too short")
+		return nil, errors.New("sign-in pages: the key has fewer than 32 bytes")
 	}
 	s := &server{Parts: p, cookies: cookiesFor(app), origins: http.NewCrossOriginProtection(), open: map[string]bool{}}
 	if err := s.origins.AddTrustedOrigin(app.Scheme + "://" + app.Host); err != nil {
@@ -66,13 +64,13 @@ func New(p Parts) (http.Handler, error) {
 	return s.handler(s.routes()), nil
 }
 
-// routes lists all that is served.
+// routes lists every page and form.
 func (s *server) routes() []route {
 	return []route{
 		{"GET", "/style.css", nobody, styleFile.serve},
 		{"GET", "/page.js", nobody, scriptFile.serve},
 		{"GET", "/favicon.svg", nobody, iconFile.serve},
-		{"GET", "/favicon.ico", nobody, iconFile.serve}, // asked for by browsers that show no page of ours
+		{"GET", "/favicon.ico", nobody, iconFile.serve}, // requested by browsers that show a file of this service, not a page
 		{"GET", "/{$}", nobody, s.home},
 
 		{"GET", "/setup", anybody, s.setupForm},
@@ -122,4 +120,5 @@ func (s *server) routes() []route {
 	}
 }
 
+// home handles GET /.
 func (s *server) home(v *visit) error { return v.to(home) }

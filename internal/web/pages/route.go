@@ -14,31 +14,32 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// route is one page or one form.
+// route is one page or form.
 type route struct {
 	method, path string
 	who          who
 	do           func(v *visit) error
 }
 
-// who is whom a route is for.
+// who is the audience of a route.
 type who int
 
 const (
-	nobody   who = iota // it does not matter who asks
-	anybody             // signed in or not
-	somebody            // signed in
+	nobody   who = iota // the session is not looked up
+	anybody             // people who are signed in or not
+	somebody            // people who are signed in
 )
 
-// policy lets a page have our style sheet and forms to us, and nothing else.
+// policy is the Content-Security-Policy of pages without a script: it allows the
+// style sheet, images and forms of this site only.
 const policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// scriptPolicy lets a page have page.js as well, and no script of its own: what
-// somebody put into the page as text stays text.
+// scriptPolicy allows page.js too, but no inline script: text that a user entered
+// stays text.
 const scriptPolicy = policy + "; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// handler builds the tree of routes. Addresses that exist answer other methods
-// with 405 and what they allow, all else is 404.
+// handler returns the handler of all routes. A known path responds to other methods
+// with 405 and an Allow header; an unknown path is 404.
 func (s *server) handler(routes []route) http.Handler {
 	mux := http.NewServeMux()
 	allow := map[string][]string{}
@@ -57,21 +58,21 @@ func (s *server) handler(routes []route) http.Handler {
 		allowed := strings.Join(methods, ", ")
 		mux.Handle(path, s.serve(route{path: path, do: func(v *visit) error {
 			v.w.Header().Set("Allow", allowed)
-			return fault.New(fault.MethodNotAllowed, "This address takes "+allowed+" only.")
+			return fault.New(fault.MethodNotAllowed, "This address accepts only "+allowed+" requests.")
 		}}))
 	}
 	mux.Handle("/", s.serve(route{path: "unknown", do: func(*visit) error {
-		return fault.New(fault.NotFound, "The address is not one of ours, or it is not complete.")
+		return fault.New(fault.NotFound, "This page does not exist. Check the address.")
 	}}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy)
-		// With no-referrer browsers send "Origin: null" along with a form.
+		// With no-referrer, browsers send "Origin: null" with a form.
 		w.Header().Set("Referrer-Policy", "same-origin")
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// serve wraps a route's function with what all of them need.
+// serve returns the handler of a route, with its log record and error page.
 func (s *server) serve(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httpd.RecordOf(r.Context())
@@ -89,8 +90,8 @@ func (s *server) serve(rt route) http.Handler {
 	})
 }
 
-// attempt runs the route's function for a browser that may. A panic is an error
-// like any other.
+// attempt checks the request (origin, session, CSRF token) and runs the route's
+// function. A panic becomes an error.
 func (v *visit) attempt(rt route) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -104,7 +105,7 @@ func (v *visit) attempt(rt route) (err error) {
 		return rt.do(v)
 	}
 	if err := v.origins.Check(v.r); err != nil {
-		return fault.New(fault.Forbidden, "This form was sent from another site, so nothing was done.").With("reason", "cross_site").Because(err)
+		return fault.New(fault.Forbidden, "This form was sent from another site. Nothing was changed.").With("reason", "cross_site").Because(err)
 	}
 	if v.r.Method == http.MethodPost {
 		if err := v.readForm(); err != nil {
@@ -115,7 +116,7 @@ func (v *visit) attempt(rt route) (err error) {
 		return err
 	}
 	if v.r.Method == http.MethodPost && !v.tokenFits() {
-		return fault.New(fault.Forbidden, "This form is out of date, so nothing was done. Open the page again and send it once more. If that does not help, allow cookies for this site.").With("reason", "form_token")
+		return fault.New(fault.Forbidden, "This form is out of date. Nothing was changed. Open the page again and send the form once more. If this message stays, allow cookies for this site.").With("reason", "form_token")
 	}
 	if rt.who == somebody {
 		v.rec.Reauthorize = v.reauthorize

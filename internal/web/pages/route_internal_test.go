@@ -19,9 +19,9 @@ func TestAccidentsBecomePages(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"a panic", func(*visit) error { panic("secret words") }, 500, "Something went wrong on our side."},
-		{"an error", func(*visit) error { return errors.New("secret words") }, 500, "Something went wrong on our side."},
-		{"a page that can't be made", func(v *visit) error { return v.show("signin", "secret words") }, 500, "Something went wrong on our side."},
+		{"a panic", func(*visit) error { panic("secret words") }, 500, "The request failed because of an internal error."},
+		{"an error", func(*visit) error { return errors.New("secret words") }, 500, "The request failed because of an internal error."},
+		{"a page that can't be made", func(v *visit) error { return v.show("signin", "secret words") }, 500, "The request failed because of an internal error."},
 		{"a fault", func(*visit) error { return fault.New(fault.Conflict, "Not now.").Because(errors.New("secret words")) }, 412, "Not now."},
 		{"away", func(*visit) error { return fault.New(fault.Unavailable, "Away.") }, 503, "Away."},
 	}

@@ -12,20 +12,21 @@ import (
 	"atelier/internal/people/credential"
 )
 
-// tokenList is what the pages of access tokens show.
+// tokenList is the data of the pages of access tokens.
 type tokenList struct {
-	Base    string           // where the page is
+	Base    string           // the path of the page
 	Company *company.Company // nil on the person's own page
 	Tokens  []credential.Token
-	Members []company.Member  // whom a company's token can stand for
-	Names   map[string]string // of companies and members, by id
-	More    string            // where the older ones are, "" for nowhere
+	Members []company.Member  // the people that a company token can act as
+	Names   map[string]string // the names of companies and members, by id
+	More    string            // the address of the next page, or ""
 }
 
-// tokensShown is how many tokens a page has.
+// tokensShown is the number of tokens on a page.
 const tokensShown = 100
 
-// fill takes the tokens of a page out of one more than it has.
+// fill sets the tokens of the page from a result with one row more than the page
+// shows, and the address of the next page.
 func (l *tokenList) fill(all []credential.Token) {
 	if len(all) > tokensShown {
 		all = all[:tokensShown]
@@ -35,8 +36,8 @@ func (l *tokenList) fill(all []credential.Token) {
 	l.Tokens = all
 }
 
-// afterOf reads where a page of tokens begins; nil is the start, also for what
-// is not one of our own addresses.
+// afterOf returns the position after which a page of tokens begins, or nil for the
+// first page and for malformed addresses.
 func afterOf(v *visit) *credential.After {
 	id, at, _ := strings.Cut(v.query("after"), "-")
 	micros, err := strconv.ParseInt(at, 10, 64)
@@ -46,6 +47,7 @@ func afterOf(v *visit) *credential.After {
 	return &credential.After{Created: time.UnixMicro(micros).UTC(), ID: id}
 }
 
+// tokens handles GET /tokens.
 func (s *server) tokens(v *visit) error {
 	l, err := s.tokenList(v)
 	if err != nil {
@@ -72,13 +74,14 @@ func (s *server) tokenList(v *visit) (l tokenList, err error) {
 	return l, nil
 }
 
-// minted is what the page shows that alone ever has a token's value.
+// minted is the data of the only page that shows a token's value.
 type minted struct {
 	Token  credential.Token
 	Secret string
 	Back   string
 }
 
+// createToken handles POST /tokens.
 func (s *server) createToken(v *visit) error {
 	t, secret, err := s.Desk.CreateAccessToken(v.r.Context(), v.actor(), v.session.PersonID, v.form.Get("name"))
 	if err == nil {
@@ -91,6 +94,7 @@ func (s *server) createToken(v *visit) error {
 	return v.again("tokens", l, err)
 }
 
+// regenerateToken handles POST /tokens/regenerate.
 func (s *server) regenerateToken(v *visit) error {
 	t, secret, err := s.Desk.RegenerateAccessToken(v.r.Context(), v.actor(), v.form.Get("id"))
 	if err != nil {
@@ -99,6 +103,7 @@ func (s *server) regenerateToken(v *visit) error {
 	return v.show("token", minted{t, secret, "/tokens"})
 }
 
+// deleteToken handles POST /tokens/delete.
 func (s *server) deleteToken(v *visit) error {
 	if err := s.Desk.DeleteAccessToken(v.r.Context(), v.actor(), v.form.Get("id")); err != nil {
 		return err
@@ -106,9 +111,10 @@ func (s *server) deleteToken(v *visit) error {
 	return v.to("/tokens?done=deleted")
 }
 
-// companyPage is where the tokens of the company are that the address names.
+// companyPage returns the path of the page of the company's tokens.
 func companyPage(v *visit) string { return "/companies/" + v.r.PathValue("company_id") + "/tokens" }
 
+// companyTokens handles GET /companies/{company_id}/tokens.
 func (s *server) companyTokens(v *visit) error {
 	l, err := s.companyList(v)
 	if err != nil {
@@ -135,8 +141,8 @@ func (s *server) companyList(v *visit) (l tokenList, err error) {
 			l.Company = &m.Company
 		}
 	}
-	if l.Company == nil { // they left just now
-		return l, fault.New(fault.NotFound, "There is no such company.")
+	if l.Company == nil { // the person has just left the company
+		return l, fault.New(fault.NotFound, "The company does not exist.")
 	}
 	l.Names = map[string]string{}
 	for _, m := range l.Members {
@@ -147,6 +153,7 @@ func (s *server) companyList(v *visit) (l tokenList, err error) {
 	return l, nil
 }
 
+// createCompanyToken handles POST /companies/{company_id}/tokens.
 func (s *server) createCompanyToken(v *visit) error {
 	t, secret, err := s.Desk.CreateCompanyToken(v.r.Context(), v.actor(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
 	if err == nil {
@@ -159,6 +166,7 @@ func (s *server) createCompanyToken(v *visit) error {
 	return v.again("tokens", l, err)
 }
 
+// regenerateCompanyToken handles POST /companies/{company_id}/tokens/regenerate.
 func (s *server) regenerateCompanyToken(v *visit) error {
 	t, secret, err := s.Desk.RegenerateCompanyToken(v.r.Context(), v.actor(), v.r.PathValue("company_id"), v.form.Get("id"))
 	if err != nil {
@@ -167,6 +175,7 @@ func (s *server) regenerateCompanyToken(v *visit) error {
 	return v.show("token", minted{t, secret, companyPage(v)})
 }
 
+// deleteCompanyToken handles POST /companies/{company_id}/tokens/delete.
 func (s *server) deleteCompanyToken(v *visit) error {
 	if err := s.Desk.DeleteCompanyToken(v.r.Context(), v.actor(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
 		return err

@@ -37,17 +37,17 @@ func TestTokens(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *site) {
 		anna := s.person("anna@studio.example")
 		b := s.signedIn(anna)
-		b.get("/tokens").want(200, "There are none.")
+		b.get("/tokens").want(200, "There are no tokens yet.")
 		bad := b.submit("/tokens", "/tokens", "name", strings.Repeat("x", 101)).want(400, "1 to 100 characters")
 		if attr(bad.element("name"), "value") != strings.Repeat("x", 101) || attr(bad.element("name"), "aria-invalid") != "true" {
 			t.Errorf("page = %s", bad.body)
 		}
-		a := b.submit("/tokens", "/tokens", "name", "Render farm").want(200, "Render farm", "the only time")
+		a := b.submit("/tokens", "/tokens", "name", "Render farm").want(200, "Render farm", "shown only once")
 		secret := a.minted()
 		if !s.works(secret) {
 			t.Fatalf("token %q does not work", secret)
 		}
-		list := b.get("/tokens").want(200, "Render farm", "…"+secret[len(secret)-4:], "Never used.", "Made 2026-11-15 09:30 UTC")
+		list := b.get("/tokens").want(200, "Render farm", "…"+secret[len(secret)-4:], "Never used.", "Created 2026-11-15 09:30 UTC")
 		if strings.Contains(list.body, secret) {
 			t.Error("the list has the token")
 		}
@@ -56,7 +56,7 @@ func TestTokens(t *testing.T) {
 			t.Error("the old value works or the new one does not")
 		}
 		b.send(list, "/tokens/delete").leads("/tokens?done=deleted")
-		b.get("/tokens?done=deleted").want(200, "The token is deleted.", "There are none.")
+		b.get("/tokens?done=deleted").want(200, "The token is deleted.", "There are no tokens yet.")
 		if s.works(next) {
 			t.Error("the deleted token works")
 		}
@@ -96,7 +96,7 @@ func TestCompanyTokens(t *testing.T) {
 		admin.get("/companies/x/tokens").want(404)
 		s.browser().get(page).leads("/signin?next=" + url.QueryEscape(page))
 
-		admin.get(page).want(200, "Access tokens of North Light", "anna@studio.example", "bert@studio.example", "There are none.")
+		admin.get(page).want(200, "Access tokens of North Light", "anna@studio.example", "bert@studio.example", "There are no tokens yet.")
 		stranger := s.person("carla@studio.example")
 		bad := admin.submit(page, page, "name", "Pipeline", "uid", stranger.ID).want(400, "member of the company")
 		if attr(bad.element("uid"), "aria-invalid") != "true" || attr(bad.element("name"), "value") != "Pipeline" {
@@ -114,7 +114,7 @@ func TestCompanyTokens(t *testing.T) {
 		member.get("/account").want(200, `made the access token "Pipeline"`)
 
 		// The member sees it and can delete it, no more.
-		own := member.get("/tokens").want(200, "Pipeline", "company", "Made by an admin of North Light.")
+		own := member.get("/tokens").want(200, "Pipeline", "company", "Created by an admin of North Light.")
 		if strings.Contains(own.body, "/tokens/regenerate") {
 			t.Error("the member can regenerate the company's token")
 		}
@@ -209,7 +209,7 @@ func TestNamesAreText(t *testing.T) {
 			b.get("/invitation?token="+s.invite(company.Draft{CompanyID: c.ID, TeamID: team.ID})).want(200, "Join "+says)
 			b.get("/device?code="+codes.UserCode).want(200, "From address")
 			b.get("/device?code=" + url.QueryEscape(payload)).want(404)
-			b.submit("/tokens", "/tokens", "name", payload).want(200, "the only time")
+			b.submit("/tokens", "/tokens", "name", payload).want(200, "shown only once")
 			out := s.browser()
 			out.submit("/signin", "/signin", "email", payload, "password", "x").want(403)
 			out.get("/signup?invitation=" + url.QueryEscape(payload) + "&next=" + url.QueryEscape(payload)).want(404)

@@ -23,37 +23,37 @@ type visit struct {
 	r   *http.Request
 	rec *httpd.Record
 
-	session identity.Session // zero where nobody is signed in
-	cookie  string           // of the session
-	form    url.Values       // of a POST
-	secret  string           // that forms are bound to before the sign-in; see formSecret
+	session identity.Session // zero: nobody is signed in
+	cookie  string           // the session's cookie
+	form    url.Values       // the submitted values of a POST
+	secret  string           // see formSecret
 }
 
-// maxForm bounds what a form may send. The largest thing in it is a password.
+// maxForm is the limit of a form's body in bytes. Its largest value is a password.
 const maxForm = 16 << 10
 
-// readForm reads what was sent with a form. Its values are text without
-// control characters: none of our fields has lines.
+// readForm parses the submitted form. It refuses control characters: no field has
+// more than one line.
 func (v *visit) readForm() error {
 	kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
-		return fault.New(fault.UnsupportedMediaType, "This address takes forms only.")
+		return fault.New(fault.UnsupportedMediaType, "This address accepts only forms.")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxForm))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return fault.New(fault.PayloadTooLarge, "This form is too large.")
+		return fault.New(fault.PayloadTooLarge, "The form is too large.")
 	}
 	if err != nil {
 		return httpd.NotWhole(err)
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return fault.New(fault.Invalid, "The form can't be read. Send it again.").Because(err)
+		return fault.New(fault.Invalid, "The form cannot be read. Send it again.").Because(err)
 	}
 	for name, values := range form {
 		for _, value := range values {
 			if !isLine(name) || !isLine(value) {
-				return fault.New(fault.Invalid, "Something in the form is not text. Go back and type it again.")
+				return fault.New(fault.Invalid, "A field contains characters that are not allowed. Go back and enter it again.")
 			}
 		}
 	}
@@ -61,12 +61,12 @@ func (v *visit) readForm() error {
 	return nil
 }
 
-// isLine tells whether s is text on one line.
+// isLine reports whether s is text on one line.
 func isLine(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// recognise finds out who is signed in.
+// recognise looks up the session of the browser's cookie.
 func (v *visit) recognise() error {
 	cookie := v.brought(v.cookies.session)
 	s, err := v.Desk.Session(v.r.Context(), cookie, v.visitor().Address)
@@ -79,7 +79,8 @@ func (v *visit) recognise() error {
 	return nil
 }
 
-// reauthorize asks whether the browser is still signed in, for answers that last.
+// reauthorize returns an error once the browser is signed out. Long responses call
+// it periodically.
 func (v *visit) reauthorize(ctx context.Context) error {
 	_, err := v.Desk.Session(ctx, v.cookie, v.visitor().Address)
 	return err
@@ -97,18 +98,18 @@ func (v *visit) actor() identity.Actor {
 	return identity.Actor{PersonID: v.session.PersonID, Address: v.visitor().Address}
 }
 
-// query is a parameter of the address.
+// query returns a query parameter.
 func (v *visit) query(name string) string { return v.r.URL.Query().Get(name) }
 
-// to sends the browser on to another page.
+// to redirects the browser to another page.
 func (v *visit) to(address string) error {
 	v.w.Header().Set("Location", address)
 	v.w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// enter gives the browser its new session and sends it on. The one it had
-// ends: nobody would see it again but those who look for it.
+// enter sets the cookies of a new session and redirects to next. The browser's old
+// session is ended, because its cookie is lost.
 func (v *visit) enter(in identity.Entered, next string) error {
 	if v.signedIn() {
 		err := v.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor())
@@ -122,13 +123,13 @@ func (v *visit) enter(in identity.Entered, next string) error {
 	return v.to(next)
 }
 
-// keepKnown leaves in the browser by which it is known.
+// keepKnown sets the cookie by which later sign-ins of this browser are recognised.
 func (v *visit) keepKnown(cookie string) {
 	v.keep(v.cookies.known, cookie, "/", v.Desk.Settings.KnownLifetime)
 }
 
-// leave takes the browser's session away and sends it to the sign-in page,
-// which says what was done.
+// leave deletes the session's cookie and redirects to the sign-in page with a message
+// about what was done.
 func (v *visit) leave(done string) error {
 	v.drop(v.cookies.session, "/")
 	return v.to("/signin?done=" + done)

@@ -1,10 +1,11 @@
-// What pages gain where scripts run. Every page works without this file.
+// Shows times in the browser's time zone and copies secrets. Every page works
+// without this file.
 "use strict";
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-// Times are UTC in the page. Relative ones ("3 minutes ago") stay, with the
-// exact time as their title.
+// The page has times in UTC. A relative time ("3 minutes ago") stays, with the exact
+// local time as its title.
 for (const time of document.querySelectorAll("time[datetime]")) {
   const local = clock.format(new Date(time.dateTime));
   if (time.title) {
@@ -19,7 +20,7 @@ function select(field) {
   getSelection().selectAllChildren(field);
 }
 
-// Browsers keep navigator.clipboard from pages without TLS.
+// Browsers disable navigator.clipboard on pages without TLS.
 async function copy(field) {
   try {
     await navigator.clipboard.writeText(field.textContent);
@@ -38,6 +39,6 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   button.addEventListener("click", async () => {
     const copied = await copy(field);
     select(field);
-    status.textContent = copied ? "Copied." : "Your browser does not let us copy. It is selected: copy it yourself.";
+    status.textContent = copied ? "Copied." : "Your browser does not allow copying. The token is selected: copy it yourself.";
   });
 }
