@@ -15,7 +15,7 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-//go:embed pages/*.html
+//go:embed templates/*.html
 var files embed.FS
 
 // file is a static file.
@@ -25,11 +25,11 @@ type file struct {
 }
 
 var (
-	//go:embed files/style.css
+	//go:embed static/style.css
 	styleText []byte
-	//go:embed files/page.js
+	//go:embed static/page.js
 	scriptText []byte
-	//go:embed files/favicon.svg
+	//go:embed static/favicon.svg
 	iconText []byte
 )
 
@@ -49,8 +49,8 @@ var pages = parse()
 func parse() map[string]*template.Template {
 	frame := template.Must(template.New("layout").Funcs(template.FuncMap{
 		"stamp": stamp, "iso": iso, "amount": amount, "browser": browser,
-	}).ParseFS(files, "pages/layout.html"))
-	names, err := fs.Glob(files, "pages/*.html")
+	}).ParseFS(files, "templates/layout.html"))
+	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
 		panic(err) // the pattern is a valid constant
 	}
