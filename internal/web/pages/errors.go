@@ -24,8 +24,8 @@ func statusOf(c fault.Code) int {
 	return http.StatusForbidden
 }
 
-// titles are the headings of error pages.
-var titles = map[int]string{
+// errorTitles are the headings of error pages.
+var errorTitles = map[int]string{
 	http.StatusForbidden:           "Not allowed",
 	http.StatusNotFound:            "Page not found",
 	http.StatusMethodNotAllowed:    "Method not allowed",
@@ -34,11 +34,11 @@ var titles = map[int]string{
 	http.StatusServiceUnavailable:  "The service is unavailable",
 }
 
-// awayFor is the Retry-After of a fault.Unavailable that names no time.
-const awayFor = 2 * time.Second
+// unavailableRetry is the Retry-After of a fault.Unavailable that names no time.
+const unavailableRetry = 2 * time.Second
 
-// problem is the data of an error page.
-type problem struct {
+// errorPage is the data of an error page.
+type errorPage struct {
 	Title   string
 	Message string
 	Wait    string // time until a retry can succeed, in words; empty: waiting does not help
@@ -58,9 +58,9 @@ func (v *visit) fail(err error) {
 		f = fault.New(fault.Internal, "The request failed because of an internal error.")
 	}
 	code := statusOf(f.Code)
-	p := problem{Title: cmp.Or(titles[code], "The request failed"), Message: f.Message}
+	p := errorPage{Title: cmp.Or(errorTitles[code], "The request failed"), Message: f.Message}
 	if f.RetryAfter > 0 {
-		p.Wait = waitFor(f.RetryAfter)
+		p.Wait = formatWait(f.RetryAfter)
 	}
 	if code == http.StatusInternalServerError {
 		p.TraceID = v.rec.TraceID
@@ -84,11 +84,11 @@ func (v *visit) again(page string, data any, err error, besides ...fault.Code) e
 	return v.answer(statusOf(f.Code), page, data, f)
 }
 
-// retryAfter sets the Retry-After header of a fault.
-func retryAfter(h http.Header, f *fault.Error) {
+// setRetryAfter sets the Retry-After header of a fault.
+func setRetryAfter(h http.Header, f *fault.Error) {
 	wait := f.RetryAfter
 	if wait == 0 && f.Code == fault.Unavailable {
-		wait = awayFor
+		wait = unavailableRetry
 	}
 	if wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))

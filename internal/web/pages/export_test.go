@@ -20,10 +20,10 @@ func Table() []Entry {
 // What tests look into.
 var (
 	Destination = destination
-	Words       = words
-	WaitFor     = waitFor
-	Amount      = amount
-	Browser     = browser
+	Words       = formatDuration
+	WaitFor     = formatWait
+	Amount      = formatAmount
+	Browser     = browserName
 )
 
 // Token is what a form to path carries where secret is the browser's.

@@ -16,7 +16,7 @@ import (
 )
 
 //go:embed templates/*.html
-var files embed.FS
+var templateFiles embed.FS
 
 // file is a static file.
 type file struct {
@@ -39,25 +39,25 @@ var (
 	iconFile   = file{"image/svg+xml", iconText}
 )
 
-// scripted are the pages that use page.js: they have times to show in the browser's
+// scriptedPages are the pages that use page.js: they have times to show in the browser's
 // time zone, or a secret to copy. The others run no script.
-var scripted = map[string]bool{"account": true, "device": true, "devices": true, "token": true, "tokens": true}
+var scriptedPages = map[string]bool{"account": true, "device": true, "devices": true, "token": true, "tokens": true}
 
 // pages are the templates by name, each within layout.html.
-var pages = parse()
+var pages = parseTemplates()
 
-func parse() map[string]*template.Template {
+func parseTemplates() map[string]*template.Template {
 	frame := template.Must(template.New("layout").Funcs(template.FuncMap{
-		"stamp": stamp, "iso": iso, "amount": amount, "browser": browser,
-	}).ParseFS(files, "templates/layout.html"))
-	names, err := fs.Glob(files, "templates/*.html")
+		"stamp": formatTime, "iso": formatISOTime, "amount": formatAmount, "browser": browserName,
+	}).ParseFS(templateFiles, "templates/layout.html"))
+	names, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
 		panic(err) // the pattern is a valid constant
 	}
 	all := map[string]*template.Template{}
 	for _, name := range names {
 		base := strings.TrimSuffix(path.Base(name), ".html")
-		all[base] = template.Must(template.Must(frame.Clone()).ParseFS(files, name))
+		all[base] = template.Must(template.Must(frame.Clone()).ParseFS(templateFiles, name))
 	}
 	return all
 }
@@ -95,7 +95,7 @@ func (v *visit) show(name string, data any) error {
 // answer responds with a page and the messages of f, which may be nil. The page is
 // rendered completely before the response begins.
 func (v *visit) answer(status int, name string, data any, f *fault.Error) error {
-	p := &page{v: v, Script: scripted[name], Data: data, Problems: map[string]string{}}
+	p := &page{v: v, Script: scriptedPages[name], Data: data, Problems: map[string]string{}}
 	if f != nil {
 		p.Alert = f.Message
 		for _, field := range f.Fields {
@@ -108,7 +108,7 @@ func (v *visit) answer(status int, name string, data any, f *fault.Error) error 
 	}
 	h := v.w.Header()
 	if f != nil {
-		retryAfter(h, f)
+		setRetryAfter(h, f)
 	}
 	if p.Script {
 		h.Set("Content-Security-Policy", scriptPolicy)
@@ -119,11 +119,11 @@ func (v *visit) answer(status int, name string, data any, f *fault.Error) error 
 	return nil
 }
 
-// Email returns the address of the signed-in person, or "".
-func (p *page) Email() string { return p.v.session.Person.Email }
+// SignedInEmail returns the address of the signed-in person, or "".
+func (p *page) SignedInEmail() string { return p.v.session.Person.Email }
 
-// Token returns the CSRF token for forms to path.
-func (p *page) Token(path string) string { return p.v.token(path) }
+// FormToken returns the CSRF token for forms to path.
+func (p *page) FormToken(path string) string { return p.v.token(path) }
 
 // tab is a link in the navigation.
 type tab struct {
@@ -131,25 +131,25 @@ type tab struct {
 	Here        bool
 }
 
-// Tab returns a link in the navigation.
-func (p *page) Tab(href, label string) tab { return tab{href, label, p.v.r.URL.Path == href} }
+// NavigationTab returns a link in the navigation.
+func (p *page) NavigationTab(href, label string) tab { return tab{href, label, p.v.r.URL.Path == href} }
 
-// Done returns the message about the action before this page, named by the query
+// DoneMessage returns the message about the action before this page, named by the query
 // parameter done.
-func (p *page) Done() string {
+func (p *page) DoneMessage() string {
 	what := p.v.query("done")
 	if what == "sent" && p.v.Desk.Settings.NoMail {
 		return "The link has been created, but this installation sends no mail: it is written to the service's log. Ask the operator of the service for it."
 	}
-	return done[what]
+	return doneMessages[what]
 }
 
 // NoMail reports whether the installation has no mail server.
 func (p *page) NoMail() bool { return p.v.Desk.Settings.NoMail }
 
-// done are the messages about finished actions. The query parameter names one of
+// doneMessages are the messages about finished actions. The query parameter names one of
 // them, so that a link cannot put its own text on a page.
-var done = map[string]string{
+var doneMessages = map[string]string{
 	"signed-out": "You are signed out.",
 	"farewell":   "Your account is deleted. Its data is being erased.",
 	"everywhere": "You are signed out everywhere. Access tokens keep working.",
@@ -183,9 +183,9 @@ func (f field) DescribedBy() string {
 	return strings.Join(ids, " ")
 }
 
-// Field returns an input with the submitted value, except for passwords. The first
+// InputField returns an input with the submitted value, except for passwords. The first
 // input with a problem gets the focus.
-func (p *page) Field(name, label, kind, autocomplete string) field {
+func (p *page) InputField(name, label, kind, autocomplete string) field {
 	f := field{
 		Name:         name,
 		Label:        label,
@@ -194,7 +194,7 @@ func (p *page) Field(name, label, kind, autocomplete string) field {
 		Problem:      p.Problems[name],
 	}
 	if kind != "password" {
-		f.Value = p.Typed(name)
+		f.Value = p.SubmittedValue(name)
 	}
 	if autocomplete == "new-password" && f.Problem == "" {
 		f.Hint = "At least 8 characters. Several words make a strong password."
@@ -206,10 +206,10 @@ func (p *page) Field(name, label, kind, autocomplete string) field {
 	return f
 }
 
-// First returns the first input of a form: it gets the focus unless another has a
+// FirstField returns the first input of a form: it gets the focus unless another has a
 // problem.
-func (p *page) First(name, label, kind, autocomplete string) field {
-	f := p.Field(name, label, kind, autocomplete)
+func (p *page) FirstField(name, label, kind, autocomplete string) field {
+	f := p.InputField(name, label, kind, autocomplete)
 	if len(p.Problems) == 0 && !p.focused {
 		p.focused = true
 		f.Focus = true
@@ -217,13 +217,13 @@ func (p *page) First(name, label, kind, autocomplete string) field {
 	return f
 }
 
-// Address returns the input for the mail address. An address that is known from an
+// EmailField returns the input for the mail address. An address that is known from an
 // invitation is read-only, because the invitation is for that address only.
-func (p *page) Address(known string) field {
+func (p *page) EmailField(known string) field {
 	if known == "" {
-		return p.First("email", "Mail address", "email", "username")
+		return p.FirstField("email", "Mail address", "email", "username")
 	}
-	f := p.Field("email", "Mail address", "email", "username")
+	f := p.InputField("email", "Mail address", "email", "username")
 	f.Value = known
 	f.Fixed = true
 	if f.Problem == "" {
@@ -232,44 +232,44 @@ func (p *page) Address(known string) field {
 	return f
 }
 
-// Typed returns the submitted value of a field.
-func (p *page) Typed(name string) string { return p.v.form.Get(name) }
+// SubmittedValue returns the submitted value of a field.
+func (p *page) SubmittedValue(name string) string { return p.v.form.Get(name) }
 
-// Problem returns the error message of a field, or "".
-func (p *page) Problem(name string) string { return p.Problems[name] }
+// FieldProblem returns the error message of a field, or "".
+func (p *page) FieldProblem(name string) string { return p.Problems[name] }
 
-// past is a time with its distance from now in words.
-type past struct {
+// timeAgo is a time with its distance from now in words.
+type timeAgo struct {
 	At  time.Time
 	Ago string
 }
 
-// Ago returns a time with its distance from now, such as "3 minutes ago".
-func (p *page) Ago(t time.Time) past {
+// TimeAgo returns a time with its distance from now, such as "3 minutes ago".
+func (p *page) TimeAgo(t time.Time) timeAgo {
 	d := p.v.Now().Sub(t)
 	if d < 5*time.Second {
-		return past{t, "just now"}
+		return timeAgo{t, "just now"}
 	}
-	return past{t, words(d) + " ago"}
+	return timeAgo{t, formatDuration(d) + " ago"}
 }
 
-// stamp formats a time for people.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+// formatTime formats a time for people.
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// iso formats a time for programs (RFC 3339).
-func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// formatISOTime formats a time for programs (RFC 3339).
+func formatISOTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// waitFor formats a waiting time in words, rounded up.
-func waitFor(d time.Duration) string {
+// formatWait formats a waiting time in words, rounded up.
+func formatWait(d time.Duration) string {
 	unit := time.Second
 	if d >= 2*time.Minute {
 		unit = time.Minute
 	}
-	return words((d + unit - 1).Truncate(unit))
+	return formatDuration((d + unit - 1).Truncate(unit))
 }
 
-// words formats a duration in its largest unit.
-func words(d time.Duration) string {
+// formatDuration formats a duration in its largest unit.
+func formatDuration(d time.Duration) string {
 	n := int64(d / time.Second)
 	unit := "second"
 	for _, next := range []struct {
@@ -288,8 +288,8 @@ func words(d time.Duration) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// amount formats a number with a comma at every thousand.
-func amount(n int64) string {
+// formatAmount formats a number with a comma at every thousand.
+func formatAmount(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -297,12 +297,12 @@ func amount(n int64) string {
 	return s
 }
 
-// browser returns a short name for a User-Agent header. Browsers claim to be several
+// browserName returns a short name for a User-Agent header. Browsers claim to be several
 // others, so the order of the checks matters.
-func browser(agent string) string {
-	name := firstOf(agent, [][2]string{{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"},
+func browserName(agent string) string {
+	name := firstMatch(agent, [][2]string{{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"},
 		{"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"}, {"CriOS/", "Chrome"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}})
-	system := firstOf(agent, [][2]string{{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"CrOS", "ChromeOS"},
+	system := firstMatch(agent, [][2]string{{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"CrOS", "ChromeOS"},
 		{"Windows", "Windows"}, {"Mac OS X", "Mac"}, {"Linux", "Linux"}})
 	switch {
 	case agent == "":
@@ -315,7 +315,7 @@ func browser(agent string) string {
 	return name + " on " + system
 }
 
-func firstOf(text string, marks [][2]string) string {
+func firstMatch(text string, marks [][2]string) string {
 	for _, m := range marks {
 		if strings.Contains(text, m[0]) {
 			return m[1]
