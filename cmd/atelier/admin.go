@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // adminCmd is what the operator does by hand. It works beside a running server.
@@ -89,7 +90,7 @@ func (c personCreateCmd) Run(p *program) error {
 		return err
 	}
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.desk.CreatePerson(ctx, c.Email, password, c.Verified)
+		made, err := pp.accounts.SignUp.CreatePerson(ctx, c.Email, password, c.Verified)
 		if err != nil {
 			return err
 		}
@@ -108,9 +109,9 @@ type personLinkCmd struct {
 
 func (c personLinkCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		make := pp.desk.ResetLink
+		make := pp.accounts.SignIn.OperatorResetLink
 		if c.Kind == string(person.VerifyLink) {
-			make = pp.desk.VerificationLink
+			make = pp.accounts.Verification.OperatorLink
 		}
 		link, err := make(ctx, c.Email)
 		if err != nil {
@@ -136,7 +137,7 @@ func (c personRestoreCmd) Run(p *program) error { return p.suspend(c.JSON, c.Ema
 
 func (p *program) suspend(asJSON bool, email string, suspended bool) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.desk.Suspend(ctx, email, suspended); err != nil {
+		if err := pp.accounts.SignIn.SetSuspended(ctx, email, suspended); err != nil {
 			return err
 		}
 		return p.print(asJSON, struct{}{}, "done")
@@ -151,7 +152,7 @@ type companyCreateCmd struct {
 
 func (c companyCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateCompany(ctx, directory.Operator, c.Name, company.Plan(c.Plan))
+		made, err := pp.directory.CreateCompany(ctx, principal.Operator(), c.Name, company.Plan(c.Plan))
 		if err != nil {
 			return err
 		}
@@ -169,7 +170,7 @@ type companySetCmd struct {
 
 func (c companySetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		m, err := pp.directory.ChangeCompany(ctx, directory.Operator, c.Company, directory.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
+		m, err := pp.directory.ChangeCompany(ctx, principal.Operator(), c.Company, directory.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
 		if err != nil {
 			return err
 		}
@@ -194,12 +195,12 @@ func (c companyAddCmd) Run(p *program) error {
 			if err != nil {
 				return err
 			}
-			if _, err := pp.directory.SetMember(ctx, directory.Operator, c.Company, who.ID, c.Role); err != nil {
+			if _, err := pp.directory.SetMember(ctx, principal.Operator(), c.Company, who.ID, c.Role); err != nil {
 				return err
 			}
 			return p.print(c.JSON, map[string]string{"uid": who.ID}, "uid "+who.ID)
 		}
-		uid, err := pp.directory.SetMemberPermissions(ctx, directory.Operator, c.Company, c.Email, c.Permission)
+		uid, err := pp.directory.SetMemberPermissions(ctx, principal.Operator(), c.Company, c.Email, c.Permission)
 		if err != nil {
 			return err
 		}
@@ -215,7 +216,7 @@ type companyRemoveCmd struct {
 
 func (c companyRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveMemberByEmail(ctx, directory.Operator, c.Company, c.Email); err != nil {
+		if err := pp.directory.RemoveMemberByEmail(ctx, principal.Operator(), c.Company, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -236,10 +237,10 @@ func (c companyDomainCmd) Run(p *program) error {
 		if c.Team == "" {
 			role = ""
 		}
-		if _, err := pp.directory.AddDomain(ctx, directory.Operator, c.Company, c.Domain, c.Team, role); err != nil {
+		if _, err := pp.directory.AddDomain(ctx, principal.Operator(), c.Company, c.Domain, c.Team, role); err != nil {
 			return err
 		}
-		if _, err := pp.directory.VerifyDomain(ctx, directory.Operator, c.Company, c.Domain, true); err != nil {
+		if _, err := pp.directory.VerifyDomain(ctx, principal.Operator(), c.Company, c.Domain, true); err != nil {
 			return err
 		}
 		return p.print(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" join by themselves")
@@ -254,7 +255,7 @@ type teamCreateCmd struct {
 
 func (c teamCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateTeam(ctx, directory.Operator, c.Company, c.Name)
+		made, err := pp.directory.CreateTeam(ctx, principal.Operator(), c.Company, c.Name)
 		if err != nil {
 			return err
 		}
@@ -271,7 +272,7 @@ type teamAddCmd struct {
 
 func (c teamAddCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		uid, err := pp.directory.AddTeamMember(ctx, directory.Operator, c.Team, c.Email, c.Role)
+		uid, err := pp.directory.AddTeamMember(ctx, principal.Operator(), c.Team, c.Email, c.Role)
 		if err != nil {
 			return err
 		}
@@ -287,7 +288,7 @@ type teamRemoveCmd struct {
 
 func (c teamRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveTeamMemberByEmail(ctx, directory.Operator, c.Team, c.Email); err != nil {
+		if err := pp.directory.RemoveTeamMemberByEmail(ctx, principal.Operator(), c.Team, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -303,7 +304,7 @@ type roleSetCmd struct {
 
 func (c roleSetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		role, err := pp.directory.SetTeamRolePermissions(ctx, directory.Operator, c.Team, c.Name, c.Permission)
+		role, err := pp.directory.SetTeamRolePermissions(ctx, principal.Operator(), c.Team, c.Name, c.Permission)
 		if err != nil {
 			return err
 		}

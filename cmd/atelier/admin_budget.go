@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/money/budget"
+	"atelier/internal/people/principal"
 )
 
 type budgetSetCmd struct {
@@ -18,7 +18,7 @@ type budgetSetCmd struct {
 
 func (c budgetSetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		b, err := pp.directory.SetBudget(ctx, directory.Operator, c.Team, budget.Draft{Tokens: c.Tokens, Hard: c.Hard, WebhookURL: c.WebhookURL})
+		b, err := pp.directory.SetBudget(ctx, principal.Operator(), c.Team, budget.Draft{Tokens: c.Tokens, Hard: c.Hard, WebhookURL: c.WebhookURL})
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ type budgetShowCmd struct {
 
 func (c budgetShowCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		b, err := pp.directory.Budget(ctx, directory.Operator, c.Team)
+		b, err := pp.directory.Budget(ctx, principal.Operator(), c.Team)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ type budgetRemoveCmd struct {
 
 func (c budgetRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveBudget(ctx, directory.Operator, c.Team); err != nil {
+		if err := pp.directory.RemoveBudget(ctx, principal.Operator(), c.Team); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")

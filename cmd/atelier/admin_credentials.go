@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/scim"
 )
 
@@ -25,7 +25,7 @@ type tokenCreateCmd struct {
 
 func (c tokenCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, secret, err := pp.desk.CreateTokenFor(ctx, c.Email, c.Company, c.Name)
+		made, secret, err := pp.accounts.AccessTokens.CreateTokenForEmail(ctx, c.Email, c.Company, c.Name)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (c tokenRevokeCmd) Run(p *program) error {
 		c.Token = line
 	}
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		ended, err := pp.desk.DeleteTokenValue(ctx, c.Token)
+		ended, err := pp.accounts.AccessTokens.DeleteTokenValue(ctx, c.Token)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ type scimTokenCreateCmd struct {
 
 func (c scimTokenCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		_, secret, err := pp.directory.Connect(ctx, directory.Operator, c.Company)
+		_, secret, err := pp.directory.Connect(ctx, principal.Operator(), c.Company)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ type scimTokenDeleteCmd struct {
 
 func (c scimTokenDeleteCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.Disconnect(ctx, directory.Operator, c.Company); err != nil {
+		if err := pp.directory.Disconnect(ctx, principal.Operator(), c.Company); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -94,7 +94,7 @@ type grantCmd struct {
 
 func (c grantCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		balance, err := pp.desk.Grant(ctx, c.Email, c.Team, c.Tokens, c.Note)
+		balance, err := pp.accounts.Grants.GrantByOperator(ctx, c.Email, c.Team, c.Tokens, c.Note)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ type deviceRevokeCmd struct {
 
 func (c deviceRevokeCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.desk.RevokeDeviceOf(ctx, c.Email, c.Device); err != nil {
+		if err := pp.accounts.Devices.RevokeDeviceOf(ctx, c.Email, c.Device); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -232,7 +232,7 @@ type keysRotateCmd struct{ jsonFlag }
 
 func (c keysRotateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		kid, err := pp.desk.RotateKeys(ctx)
+		kid, err := pp.accounts.Devices.RotateKeys(ctx)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"atelier/internal/account/dossier"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 type personExportCmd struct {
@@ -29,7 +30,7 @@ func (c personExportCmd) Run(p *program) error {
 			return err
 		}
 		defer blobs.Close()
-		archive, err := pp.dossier(blobs).Export(ctx, dossier.Operator, who.ID)
+		archive, err := pp.dossier(blobs).Export(ctx, principal.Operator(), who.ID)
 		if err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ func (c personDeleteCmd) Run(p *program) error {
 			return usageError{fmt.Errorf("this ends the account of %s for good and erases its uploads, results, boards and prompts; say --yes to do it", who.Email)}
 		}
 		d := pp.dossier(nil)
-		if err := d.Delete(ctx, dossier.Operator, who.ID, who.Email); err != nil {
+		if err := d.Delete(ctx, principal.Operator(), who.ID, who.Email); err != nil {
 			return err
 		}
 		// Where nobody works on the queue now, this is done all the same.

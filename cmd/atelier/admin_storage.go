@@ -26,7 +26,7 @@ func (c storageSetCmd) Run(p *program) error {
 			n := int64(*c.Bytes)
 			limit = &n
 		}
-		u, err := pp.desk.SetStorageLimit(ctx, c.Email, c.Team, limit)
+		u, err := pp.accounts.Settings.Storage.SetLimitByOperator(ctx, pp.db, c.Email, c.Team, limit)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (c storageShowCmd) Run(p *program) error {
 		if c.Email == "" && c.Team == "" {
 			return p.printTotal(ctx, c.JSON, pp.db)
 		}
-		u, err := pp.desk.StorageOf(ctx, c.Email, c.Team)
+		u, err := pp.accounts.Settings.Storage.UsageByOperator(ctx, pp.db, c.Email, c.Team)
 		if err != nil {
 			return err
 		}

@@ -5,9 +5,11 @@ import (
 	"net"
 	"time"
 
+	"atelier/internal/account"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/account/directory"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signup"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -33,7 +35,7 @@ type people struct {
 
 	// Filled in by employ, since the queue's own work needs the ones above.
 	provider  *oidc.Provider
-	desk      *identity.Desk
+	accounts  *account.Services
 	directory *directory.Directory
 	jobs      queue.Queue
 }
@@ -49,7 +51,7 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 			Now:           db.Now,
 			MaxGrants:     c.Device.Grants,
 			MaxPerNetwork: c.Device.GrantsPerNetwork,
-			Replayed:      identity.Replayed,
+			Replayed:      devicelogin.RecordReplay,
 			ExpiresIn:     time.Duration(c.Device.ExpiresIn),
 			Interval:      time.Duration(c.Device.Interval),
 			MaxInterval:   time.Duration(c.Device.MaxInterval),
@@ -78,7 +80,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 	}
 	pp.jobs = jobs
 	office := mailqueue.Office{Queue: jobs, Box: pp.mailBox()}
-	pp.desk = identity.New(identity.Parts{
+	pp.accounts = account.New(account.Parts{
 		DB:       pp.db,
 		Devices:  pp.devices,
 		Tokens:   pp.tokens,
@@ -86,9 +88,9 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 		Provider: pp.provider,
 		Box:      pp.keys.Box("person_identity"),
 		Now:      pp.db.Now,
-		Settings: identity.Settings{
+		Settings: account.Settings{
 			AppURL:           c.AppURL,
-			Signup:           identity.Signup(c.Signup),
+			Signup:           signup.Policy(c.Signup),
 			RequireVerified:  c.RequireVerifiedEmail,
 			NoMail:           c.SMTP.Address == "",
 			SessionLifetime:  time.Duration(c.Sessions.Lifetime),
@@ -107,7 +109,7 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 		Resolver: net.DefaultResolver,
 		AppURL:   c.AppURL,
 		Budgets:  pp.budgets,
-		Vouch:    pp.desk.Vouch,
+		Vouch:    pp.accounts.SignUp.VouchForPerson,
 	}
 	pp.budgets.Post = office
 	pp.budgets.AppURL = c.AppURL

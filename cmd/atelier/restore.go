@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -20,6 +19,7 @@ import (
 	"atelier/internal/engine"
 	"atelier/internal/file/blob"
 	"atelier/internal/operate/backup"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
 )
@@ -151,10 +151,10 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 	if !signOut {
 		return s, nil
 	}
-	if err := who.directory.DisconnectAll(ctx, directory.Operator); err != nil {
+	if err := who.directory.DisconnectAll(ctx, principal.Operator()); err != nil {
 		return s, err
 	}
-	s.signedOut, err = who.desk.SignOutEveryone(ctx)
+	s.signedOut, err = who.accounts.SignIn.SignOutEveryone(ctx)
 	return s, err
 }
 

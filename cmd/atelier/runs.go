@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"atelier/internal/account/identity"
 	"atelier/internal/base/config"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/memory"
@@ -173,7 +172,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	rs.sender = webhook.New(webhook.Options{
 		DB:         db,
 		Secrets:    rs.secrets,
-		SecretMade: identity.SecretMade,
+		SecretMade: webhook.RecordFirstSecret,
 		Guard:      guard,
 		Log:        log,
 		Metrics:    metrics,

@@ -172,7 +172,7 @@ func (serveCmd) Run(p *program) error {
 				RequireVerified:    cfg.RequireVerifiedEmail,
 				RefuseOAuthReports: cfg.Reporting.OAuth == "refuse",
 			},
-			Desk:      who.desk,
+			Accounts:  who.accounts,
 			Directory: who.directory,
 			Dossier:   who.dossier(blobs),
 			Runs:      work.service,
@@ -211,7 +211,7 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		pages, err := pages.New(pages.Parts{
-			Desk:     who.desk,
+			Accounts: who.accounts,
 			Dossier:  who.dossier(blobs),
 			Provider: who.provider,
 			Box:      keys.Box("oidc pending"),

@@ -18,10 +18,10 @@ import (
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/money/budget"
 	"atelier/internal/notify/webhook"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/policy"
 	"atelier/internal/run/run"
-	"atelier/internal/web/access"
 )
 
 // statement is one that a create sends, with arguments for whoever creates now.
@@ -91,8 +91,8 @@ func capture(ctx context.Context, s *server, m member, j job) ([]statement, erro
 		Queued: func(string) {}, Ended: func() {},
 	})
 	draft := generation.Draft{
-		Caller: generation.Caller{PersonID: m.id, AccountID: m.id, Credential: string(access.PersonalToken), CredentialID: m.tokenID, MayGenerate: true},
-		ToolID: j.toolID, ToolHash: j.hash,
+		Principal: principal.Principal{PersonID: m.id, AccountID: m.id, Credential: principal.Credential{Kind: principal.PersonalToken, ID: m.tokenID}},
+		ToolID:    j.toolID, ToolHash: j.hash,
 	}
 	if err := json.Unmarshal([]byte(j.inputs), &draft.Inputs); err != nil {
 		return nil, err

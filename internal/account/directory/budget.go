@@ -8,10 +8,11 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/money/budget"
+	"atelier/internal/people/principal"
 )
 
 // Budget gives a team's budget, and how it stands.
-func (d *Directory) Budget(ctx context.Context, a Actor, teamID string) (b budget.Budget, err error) {
+func (d *Directory) Budget(ctx context.Context, a principal.Principal, teamID string) (b budget.Budget, err error) {
 	err = d.lookTeam(ctx, a, teamID, seesBudget, func(tx *sqldb.Tx, _ place) error {
 		b, err = budget.Of(ctx, tx, teamID)
 		return err
@@ -20,7 +21,7 @@ func (d *Directory) Budget(ctx context.Context, a Actor, teamID string) (b budge
 }
 
 // SetBudget gives a team a budget, or another one.
-func (d *Directory) SetBudget(ctx context.Context, a Actor, teamID string, draft budget.Draft) (b budget.Budget, err error) {
+func (d *Directory) SetBudget(ctx context.Context, a principal.Principal, teamID string, draft budget.Draft) (b budget.Budget, err error) {
 	err = d.changeTeam(ctx, a, teamID, paysFor, func(tx *sqldb.Tx, _ place) (audit.Entry, error) {
 		was, err := budgetOf(ctx, tx, teamID)
 		if err != nil {
@@ -36,7 +37,7 @@ func (d *Directory) SetBudget(ctx context.Context, a Actor, teamID string, draft
 }
 
 // RemoveBudget takes a team's budget away.
-func (d *Directory) RemoveBudget(ctx context.Context, a Actor, teamID string) error {
+func (d *Directory) RemoveBudget(ctx context.Context, a principal.Principal, teamID string) error {
 	return d.changeTeam(ctx, a, teamID, paysFor, func(tx *sqldb.Tx, _ place) (audit.Entry, error) {
 		was, err := budgetOf(ctx, tx, teamID)
 		if err != nil {

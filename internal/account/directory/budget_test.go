@@ -10,6 +10,7 @@ import (
 	"atelier/internal/money/budget"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 )
 
@@ -56,11 +57,11 @@ func TestBudgetsByPlugin(t *testing.T) {
 		manager := w.teamRole(team, w.fresh(), "appless", company.ManageTeam)
 		_, err = w.dir.Budget(w.ctx(), manager, team)
 		w.refused(err, fault.PluginNotAllowed, "")
-		manager.ByPlugin = false
+		manager.Credential.Kind = principal.BrowserSession
 		_, err = w.dir.Budget(w.ctx(), manager, team)
 		w.ok(err)
 		w.role(c, manager, company.ManageBilling) // which is the company's
-		manager.ByPlugin = true
+		manager.Credential.Kind = principal.IDToken
 		_, err = w.dir.Budget(w.ctx(), manager, team)
 		w.ok(err)
 	})

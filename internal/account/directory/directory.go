@@ -26,6 +26,7 @@ import (
 	"atelier/internal/notify/mailqueue"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // Directory does what the package says. It is safe for concurrent use.
@@ -44,34 +45,16 @@ type Directory struct {
 	Vouch func(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, fresh bool, entries []audit.Entry, err error)
 }
 
-// Actor is who does something.
-type Actor struct {
-	PersonID string
-	Address  string
-	// ByPlugin says that an app on a device speaks for the person: what they may
-	// do by a role in a team, it may only where that role lets its kind in.
-	ByPlugin   bool
-	PluginKind string // "" where it did not say
-
-	trusted bool
-}
-
-// Operator may do everything. It is for the admin command alone: an actor who
-// is nobody may do nothing.
-var Operator = Actor{trusted: true}
-
-func (a Actor) operator() bool { return a.trusted }
-
-// record writes down what an actor did in a company.
-func (a Actor) record(ctx context.Context, tx *sqldb.Tx, companyID string, e audit.Entry) error {
-	e.ActorID = a.PersonID
+// record writes the audit entry of a principal's act in a company.
+func record(ctx context.Context, tx *sqldb.Tx, p principal.Principal, companyID string, e audit.Entry) error {
+	e.ActorID = p.PersonID
 	e.CompanyID = companyID
-	e.Address = a.Address
+	e.Address = p.Address
 	return audit.Add(ctx, tx, e)
 }
 
 // look reads something of a company for an actor who may.
-func (d *Directory) look(ctx context.Context, a Actor, companyID string, may rule, read func(tx *sqldb.Tx, s standing) error) error {
+func (d *Directory) look(ctx context.Context, a principal.Principal, companyID string, may rule, read func(tx *sqldb.Tx, s standing) error) error {
 	return d.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		s, err := inCompany(ctx, tx, a, companyID, may)
 		if err != nil {
@@ -82,13 +65,13 @@ func (d *Directory) look(ctx context.Context, a Actor, companyID string, may rul
 }
 
 // change does something to a company for an actor who may, and records it.
-func (d *Directory) change(ctx context.Context, a Actor, companyID string, may rule, act func(tx *sqldb.Tx, s standing) (audit.Entry, error)) error {
+func (d *Directory) change(ctx context.Context, a principal.Principal, companyID string, may rule, act func(tx *sqldb.Tx, s standing) (audit.Entry, error)) error {
 	return d.changeOf(ctx, a, companyID, "", may, act)
 }
 
 // changeOf is change for what takes a person in, "" for nobody: they are locked
 // before the company, as whoever deletes them does.
-func (d *Directory) changeOf(ctx context.Context, a Actor, companyID, personID string, may rule, act func(tx *sqldb.Tx, s standing) (audit.Entry, error)) error {
+func (d *Directory) changeOf(ctx context.Context, a principal.Principal, companyID, personID string, may rule, act func(tx *sqldb.Tx, s standing) (audit.Entry, error)) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		// Strangers are turned away before they can keep anybody waiting.
 		if _, err := inCompany(ctx, tx, a, companyID, may); err != nil {
@@ -108,26 +91,26 @@ func (d *Directory) changeOf(ctx context.Context, a Actor, companyID, personID s
 		if err != nil {
 			return err
 		}
-		return a.record(ctx, tx, companyID, e)
+		return record(ctx, tx, a, companyID, e)
 	})
 }
 
 // CreateCompany makes a company that nobody is in yet. Only the operator can.
-func (d *Directory) CreateCompany(ctx context.Context, a Actor, name string, plan company.Plan) (c company.Company, err error) {
-	if !a.operator() {
+func (d *Directory) CreateCompany(ctx context.Context, a principal.Principal, name string, plan company.Plan) (c company.Company, err error) {
+	if !a.Operator {
 		return c, errPermission
 	}
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if c, err = company.Create(ctx, tx, name, plan); err != nil {
 			return err
 		}
-		return a.record(ctx, tx, c.ID, audit.Entry{Act: audit.CompanyCreated, Details: map[string]string{"name": name, "plan": string(plan)}})
+		return record(ctx, tx, a, c.ID, audit.Entry{Act: audit.CompanyCreated, Details: map[string]string{"name": name, "plan": string(plan)}})
 	})
 	return c, err
 }
 
 // Companies gives the companies that the actor is in, by name.
-func (d *Directory) Companies(ctx context.Context, a Actor) (all []company.Membership, err error) {
+func (d *Directory) Companies(ctx context.Context, a principal.Principal) (all []company.Membership, err error) {
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all, err = company.OfPerson(ctx, tx, a.PersonID)
 		return err
@@ -136,7 +119,7 @@ func (d *Directory) Companies(ctx context.Context, a Actor) (all []company.Membe
 }
 
 // Company gives a company and what the actor is in it.
-func (d *Directory) Company(ctx context.Context, a Actor, companyID string) (m company.Membership, err error) {
+func (d *Directory) Company(ctx context.Context, a principal.Principal, companyID string) (m company.Membership, err error) {
 	err = d.look(ctx, a, companyID, anyMember, func(_ *sqldb.Tx, s standing) error {
 		m = s.Membership
 		return nil
@@ -145,7 +128,7 @@ func (d *Directory) Company(ctx context.Context, a Actor, companyID string) (m c
 }
 
 // Audit gives what was done in a company and the filter chooses, newest first.
-func (d *Directory) Audit(ctx context.Context, a Actor, companyID string, f audit.Filter) (all []audit.Record, err error) {
+func (d *Directory) Audit(ctx context.Context, a principal.Principal, companyID string, f audit.Filter) (all []audit.Record, err error) {
 	f.CompanyID = companyID
 	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
 		all, err = audit.List(ctx, tx, f)
@@ -181,8 +164,8 @@ func known(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, e
 
 // byEmail finds a person for the operator. Nobody else may ask who has an
 // address.
-func (d *Directory) byEmail(ctx context.Context, a Actor, email string) (uid string, err error) {
-	if !a.operator() {
+func (d *Directory) byEmail(ctx context.Context, a principal.Principal, email string) (uid string, err error) {
+	if !a.Operator {
 		return "", errPermission
 	}
 	if err := person.CheckEmail(email); err != nil {

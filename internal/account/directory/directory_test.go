@@ -27,12 +27,13 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 const appURL = "https://atelier.example"
 
 // operator is who the admin command acts for.
-var operator = directory.Operator
+var operator = principal.Operator()
 
 // world is a directory on a database with a clock. What a test leaves in it
 // must pass the checks.
@@ -115,16 +116,16 @@ func (w world) refused(err error, code fault.Code, about string) {
 }
 
 // person makes somebody, who acts through an app.
-func (w world) person(email string) directory.Actor {
+func (w world) person(email string) principal.Principal {
 	w.Helper()
 	p := get(w, func(tx *sqldb.Tx) (person.Person, error) {
 		return person.Create(w.ctx(), tx, person.Draft{Email: email, EmailVerified: true, PasswordHash: "x"})
 	})
-	return directory.Actor{PersonID: p.ID, Address: "203.0.113.7", ByPlugin: true, PluginKind: "blender"}
+	return principal.Principal{PersonID: p.ID, Credential: principal.Credential{Kind: principal.IDToken}, Plugin: "blender", Address: "203.0.113.7"}
 }
 
 // fresh makes somebody whom no other part of the test knows.
-func (w world) fresh() directory.Actor {
+func (w world) fresh() principal.Principal {
 	return w.person(strings.ToLower(ids.New()) + "@example.com")
 }
 
@@ -143,7 +144,7 @@ func (w world) team(companyID string) string {
 }
 
 // role gives somebody exactly these permissions in a company.
-func (w world) role(companyID string, a directory.Actor, perms ...company.Permission) directory.Actor {
+func (w world) role(companyID string, a principal.Principal, perms ...company.Permission) principal.Principal {
 	w.Helper()
 	get(w, func(tx *sqldb.Tx) (bool, error) {
 		role, err := company.RoleWith(w.ctx(), tx, companyID, perms)
@@ -156,7 +157,7 @@ func (w world) role(companyID string, a directory.Actor, perms ...company.Permis
 }
 
 // teamRole gives somebody a role in a team that allows exactly these.
-func (w world) teamRole(teamID string, a directory.Actor, name string, perms ...company.Permission) directory.Actor {
+func (w world) teamRole(teamID string, a principal.Principal, name string, perms ...company.Permission) principal.Principal {
 	w.Helper()
 	w.makeTeamRole(teamID, name, perms...)
 	w.joinTeam(teamID, a, name)
@@ -169,7 +170,7 @@ func (w world) makeTeamRole(teamID, name string, perms ...company.Permission) {
 	w.ok(err)
 }
 
-func (w world) joinTeam(teamID string, a directory.Actor, role string) {
+func (w world) joinTeam(teamID string, a principal.Principal, role string) {
 	w.Helper()
 	_, err := w.dir.SetTeamMember(w.ctx(), operator, teamID, a.PersonID, role)
 	w.ok(err)

@@ -10,10 +10,11 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // Domains gives a company's mail domains by name.
-func (d *Directory) Domains(ctx context.Context, a Actor, companyID string) (all []company.Domain, err error) {
+func (d *Directory) Domains(ctx context.Context, a principal.Principal, companyID string) (all []company.Domain, err error) {
 	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
 		all, err = company.Domains(ctx, tx, companyID)
 		return err
@@ -23,7 +24,7 @@ func (d *Directory) Domains(ctx context.Context, a Actor, companyID string) (all
 
 // AddDomain notes a domain, to be verified. Its people will join the company,
 // and the team where teamID is not "".
-func (d *Directory) AddDomain(ctx context.Context, a Actor, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
+func (d *Directory) AddDomain(ctx context.Context, a principal.Principal, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
 	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
 		if err := s.coversRole(ctx, tx, company.RoleMember); err != nil {
 			return e, err
@@ -39,7 +40,7 @@ func (d *Directory) AddDomain(ctx context.Context, a Actor, companyID, name, tea
 
 // VerifyDomain looks whether the company owns a domain, and if so lets its
 // people in. With trust the operator says so, and nobody is asked.
-func (d *Directory) VerifyDomain(ctx context.Context, a Actor, companyID, name string, trust bool) (domain company.Domain, err error) {
+func (d *Directory) VerifyDomain(ctx context.Context, a principal.Principal, companyID, name string, trust bool) (domain company.Domain, err error) {
 	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
 		domain, err = company.DomainByName(ctx, tx, companyID, name)
 		return err
@@ -47,7 +48,7 @@ func (d *Directory) VerifyDomain(ctx context.Context, a Actor, companyID, name s
 	if err != nil || domain.Verified != nil {
 		return domain, err
 	}
-	if !(trust && a.operator()) {
+	if !(trust && a.Operator) {
 		proven, err := company.Proves(ctx, d.Resolver, domain)
 		if err != nil {
 			return domain, err
@@ -88,7 +89,7 @@ func errUnproven(d company.Domain) error {
 }
 
 // RemoveDomain forgets a domain. Who joined by it stays.
-func (d *Directory) RemoveDomain(ctx context.Context, a Actor, companyID, name string) error {
+func (d *Directory) RemoveDomain(ctx context.Context, a principal.Principal, companyID, name string) error {
 	return d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) (audit.Entry, error) {
 		return audit.Entry{Act: audit.DomainRemoved, Details: map[string]string{"domain": name}}, company.RemoveDomain(ctx, tx, companyID, name)
 	})

@@ -10,11 +10,11 @@ import (
 
 	"github.com/miekg/dns"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // nameServer gives a resolver that knows the TXT records that texts names.
@@ -61,7 +61,7 @@ func TestVerifyDomain(t *testing.T) {
 		var record, asked atomic.Value
 		record.Store("something else")
 		w.dir.Resolver = nameServer(t, func(name string) []string { asked.Store(name); return []string{record.Load().(string)} })
-		verify := func(a directory.Actor, trust bool) (company.Domain, error) {
+		verify := func(a principal.Principal, trust bool) (company.Domain, error) {
 			return w.dir.VerifyDomain(w.ctx(), a, c, "fox.example", trust)
 		}
 
@@ -125,25 +125,25 @@ func TestMuchHappensWhileTheNameServerThinks(t *testing.T) {
 	each(t, func(w world) {
 		for _, test := range []struct {
 			name      string
-			meanwhile func(c string, admin directory.Actor)
+			meanwhile func(c string, admin principal.Principal)
 			code      fault.Code
 			about     string
 			records   int // besides those of what happened
 		}{
-			{"the domain is added anew", func(c string, _ directory.Actor) {
+			{"the domain is added anew", func(c string, _ principal.Principal) {
 				w.ok(w.dir.RemoveDomain(w.ctx(), operator, c, "fox.example"))
 				_, err := w.dir.AddDomain(w.ctx(), operator, c, "fox.example", "", "")
 				w.ok(err)
 			}, fault.Invalid, "domain", 0},
-			{"the domain goes", func(c string, _ directory.Actor) {
+			{"the domain goes", func(c string, _ principal.Principal) {
 				w.ok(w.dir.RemoveDomain(w.ctx(), operator, c, "fox.example"))
 			}, fault.NotFound, "", 0},
-			{"the actor loses the permission", func(c string, admin directory.Actor) { w.role(c, admin) }, fault.Forbidden, "permission", 0},
-			{"somebody else is quicker", func(c string, _ directory.Actor) {
+			{"the actor loses the permission", func(c string, admin principal.Principal) { w.role(c, admin) }, fault.Forbidden, "permission", 0},
+			{"somebody else is quicker", func(c string, _ principal.Principal) {
 				_, err := w.dir.VerifyDomain(w.ctx(), operator, c, "fox.example", true)
 				w.ok(err)
 			}, "", "", 0},
-			{"nothing happens", func(string, directory.Actor) {}, "", "", 1},
+			{"nothing happens", func(string, principal.Principal) {}, "", "", 1},
 		} {
 			c := w.company("Fox")
 			admin := w.role(c, w.fresh(), company.ManageMembers)

@@ -16,6 +16,7 @@ import (
 	"atelier/internal/notify/mail"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // lifetime is how long an invitation lasts that does not say it.
@@ -31,7 +32,7 @@ var (
 // for an address goes there by mail, and nowhere else: whoever has its link
 // counts as the address's owner. Of any other the actor gets the link, this
 // once.
-func (d *Directory) Invite(ctx context.Context, a Actor, draft company.Draft) (inv company.Invitation, link string, err error) {
+func (d *Directory) Invite(ctx context.Context, a principal.Principal, draft company.Draft) (inv company.Invitation, link string, err error) {
 	draft.InvitedBy = a.PersonID
 	if draft.Lifetime == 0 {
 		draft.Lifetime = lifetime
@@ -75,7 +76,7 @@ func orMember(role string) string {
 
 func (d *Directory) mailInvitation(ctx context.Context, tx *sqldb.Tx, s standing, inv company.Invitation, link string) error {
 	by := "You are invited"
-	if !s.actor.operator() {
+	if !s.actor.Operator {
 		if err := countMail(ctx, tx, inv); err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func printable(s string) string {
 }
 
 // Invitations gives a company's live invitations, newest first, from after on.
-func (d *Directory) Invitations(ctx context.Context, a Actor, companyID string, after *company.After, limit int) (all []company.Invitation, err error) {
+func (d *Directory) Invitations(ctx context.Context, a principal.Principal, companyID string, after *company.After, limit int) (all []company.Invitation, err error) {
 	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
 		all, err = company.Invitations(ctx, tx, companyID, after, limit)
 		return err
@@ -135,7 +136,7 @@ func (d *Directory) Invitations(ctx context.Context, a Actor, companyID string, 
 }
 
 // RevokeInvitation ends a live invitation.
-func (d *Directory) RevokeInvitation(ctx context.Context, a Actor, id string) error {
+func (d *Directory) RevokeInvitation(ctx context.Context, a principal.Principal, id string) error {
 	var companyID string
 	err := d.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		inv, err := company.InvitationByID(ctx, tx, id)
@@ -162,7 +163,7 @@ type Offer struct {
 
 // Offers gives the live invitations for the actor's address, newest first.
 // There are none for one that is not verified: it may be somebody else's.
-func (d *Directory) Offers(ctx context.Context, a Actor) (all []Offer, err error) {
+func (d *Directory) Offers(ctx context.Context, a principal.Principal) (all []Offer, err error) {
 	err = d.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all = nil
 		p, err := person.ByID(ctx, tx, a.PersonID)

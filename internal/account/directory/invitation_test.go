@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // invitation finds what a link stands for.
@@ -53,7 +53,7 @@ func TestAnInvitationGoesToItsAddressAlone(t *testing.T) {
 	each(t, func(w world) {
 		c := w.company("Fox\u2028\u202eeliF")
 		admin := w.role(c, w.person("anna@example.com"), company.CompanyPermissions...)
-		for i, a := range []directory.Actor{admin, operator} {
+		for i, a := range []principal.Principal{admin, operator} {
 			inv, link, err := w.dir.Invite(w.ctx(), a, company.Draft{CompanyID: c, Email: "bert@example.com", Lifetime: time.Hour})
 			w.ok(err)
 			if link != "" {
@@ -86,7 +86,7 @@ func TestOnlyManagersLeadIntoATeam(t *testing.T) {
 		w.teamRole(team, chief, "chief", company.ManageTeam, company.UsePlugins) // who may not generate
 		w.makeTeamRole(team, "guest")
 		for _, test := range []struct {
-			who  directory.Actor
+			who  principal.Principal
 			role string
 			may  bool
 		}{
@@ -143,7 +143,7 @@ func TestMailIsLimited(t *testing.T) {
 		c, other := w.company("Fox"), w.company("Hound")
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		w.role(other, admin, company.CompanyPermissions...)
-		invite := func(a directory.Actor, companyID, email string) error {
+		invite := func(a principal.Principal, companyID, email string) error {
 			_, _, err := w.dir.Invite(w.ctx(), a, company.Draft{CompanyID: companyID, Email: email})
 			return err
 		}
@@ -209,7 +209,7 @@ func TestOffersAreForVerifiedAddresses(t *testing.T) {
 		doubtful := get(w, func(tx *sqldb.Tx) (person.Person, error) {
 			return person.Create(w.ctx(), tx, person.Draft{Email: "carl@example.com", PasswordHash: "x"})
 		})
-		if offers, err := w.dir.Offers(w.ctx(), directory.Actor{PersonID: doubtful.ID}); err != nil || len(offers) != 0 {
+		if offers, err := w.dir.Offers(w.ctx(), principal.Principal{PersonID: doubtful.ID}); err != nil || len(offers) != 0 {
 			w.Errorf("offers for an address that nobody has proven = %+v, %v", offers, err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"atelier/internal/money/budget"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // Ids of tools that no role knows of but those below.
@@ -198,7 +199,7 @@ func TestWhoManagesAllTeamsSetsTheirLimits(t *testing.T) {
 		w.ok(err)
 		admin := w.role(c, w.fresh(), company.ManageTeams)
 		w.joinTeam(team, admin, "chief")
-		for _, a := range []directory.Actor{admin, operator} {
+		for _, a := range []principal.Principal{admin, operator} {
 			r := limitedRole("chief")
 			r.Spend = nil
 			_, err = w.dir.SetTeamRole(w.ctx(), a, team, r)
@@ -218,7 +219,7 @@ func TestTheClockIsThePayersWhereABudgetIsHard(t *testing.T) {
 		team := w.team(c)
 		members := w.role(c, w.fresh(), company.ManageMembers)
 		both := w.role(c, w.fresh(), company.ManageMembers, company.ManageBilling)
-		change := func(a directory.Actor, draft directory.CompanyChange) error {
+		change := func(a principal.Principal, draft directory.CompanyChange) error {
 			_, err := w.dir.ChangeCompany(w.ctx(), a, c, draft)
 			return err
 		}

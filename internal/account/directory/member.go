@@ -10,10 +10,11 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
+	"atelier/internal/people/principal"
 )
 
 // Members gives a company's members by address, from after on.
-func (d *Directory) Members(ctx context.Context, a Actor, companyID string, after company.Key, limit int) (all []company.Member, err error) {
+func (d *Directory) Members(ctx context.Context, a principal.Principal, companyID string, after company.Key, limit int) (all []company.Member, err error) {
 	err = d.look(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) error {
 		all, err = company.Members(ctx, tx, companyID, after, limit)
 		return err
@@ -22,7 +23,7 @@ func (d *Directory) Members(ctx context.Context, a Actor, companyID string, afte
 }
 
 // SetMember gives a member of the company another role.
-func (d *Directory) SetMember(ctx context.Context, a Actor, companyID, personID, role string) (m company.Member, err error) {
+func (d *Directory) SetMember(ctx context.Context, a principal.Principal, companyID, personID, role string) (m company.Member, err error) {
 	err = d.changeOf(ctx, a, companyID, personID, managesMembers, func(tx *sqldb.Tx, s standing) (audit.Entry, error) {
 		if err := s.coversRole(ctx, tx, role); err != nil {
 			return audit.Entry{}, err
@@ -40,7 +41,7 @@ func (d *Directory) SetMember(ctx context.Context, a Actor, companyID, personID,
 
 // SetMemberPermissions takes a person into the company, or keeps them there,
 // with exactly these permissions. It is the operator's act.
-func (d *Directory) SetMemberPermissions(ctx context.Context, a Actor, companyID, email string, perms []company.Permission) (uid string, err error) {
+func (d *Directory) SetMemberPermissions(ctx context.Context, a principal.Principal, companyID, email string, perms []company.Permission) (uid string, err error) {
 	if uid, err = d.byEmail(ctx, a, email); err != nil {
 		return "", err
 	}
@@ -88,7 +89,7 @@ func (s standing) setMember(ctx context.Context, tx *sqldb.Tx, personID, role st
 
 // RemoveMember takes a person out of the company and its teams. The access
 // tokens that the company made for them die with it. Everybody may leave.
-func (d *Directory) RemoveMember(ctx context.Context, a Actor, companyID, personID string) error {
+func (d *Directory) RemoveMember(ctx context.Context, a principal.Principal, companyID, personID string) error {
 	may := managesMembers
 	if personID == a.PersonID {
 		may = anyMember
@@ -114,7 +115,7 @@ func (d *Directory) RemoveMember(ctx context.Context, a Actor, companyID, person
 		}
 		for _, t := range tokens {
 			e := audit.Entry{Act: audit.TokenDeleted, PersonID: personID, Details: map[string]string{"token": t.ID, "name": t.Name}}
-			if err := a.record(ctx, tx, companyID, e); err != nil {
+			if err := record(ctx, tx, a, companyID, e); err != nil {
 				return e, err
 			}
 		}
@@ -128,7 +129,7 @@ func (d *Directory) RemoveMember(ctx context.Context, a Actor, companyID, person
 }
 
 // RemoveMemberByEmail is RemoveMember for the operator, who has addresses.
-func (d *Directory) RemoveMemberByEmail(ctx context.Context, a Actor, companyID, email string) error {
+func (d *Directory) RemoveMemberByEmail(ctx context.Context, a principal.Principal, companyID, email string) error {
 	uid, err := d.byEmail(ctx, a, email)
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (d *Directory) RemoveMemberByEmail(ctx context.Context, a Actor, companyID,
 }
 
 // Roles gives a company's roles by name.
-func (d *Directory) Roles(ctx context.Context, a Actor, companyID string) (all []company.Role, err error) {
+func (d *Directory) Roles(ctx context.Context, a principal.Principal, companyID string) (all []company.Role, err error) {
 	err = d.look(ctx, a, companyID, anyMember, func(tx *sqldb.Tx, _ standing) error {
 		all, err = company.Roles(ctx, tx, companyID)
 		return err
@@ -146,7 +147,7 @@ func (d *Directory) Roles(ctx context.Context, a Actor, companyID string) (all [
 }
 
 // SetRole makes a role or replaces what it allows.
-func (d *Directory) SetRole(ctx context.Context, a Actor, companyID string, r company.Role) (stored company.Role, err error) {
+func (d *Directory) SetRole(ctx context.Context, a principal.Principal, companyID string, r company.Role) (stored company.Role, err error) {
 	err = d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
 		was, err := roleOf(ctx, tx, companyID, r.Name)
 		if err != nil {
@@ -184,7 +185,7 @@ func roleOf(ctx context.Context, tx *sqldb.Tx, companyID, name string) (company.
 }
 
 // DeleteRole takes a role away that nobody has.
-func (d *Directory) DeleteRole(ctx context.Context, a Actor, companyID, name string) error {
+func (d *Directory) DeleteRole(ctx context.Context, a principal.Principal, companyID, name string) error {
 	return d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
 		was, err := roleOf(ctx, tx, companyID, name)
 		if err != nil {

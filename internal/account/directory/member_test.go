@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -13,6 +12,7 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
+	"atelier/internal/people/principal"
 )
 
 func (w world) members(companyID string) map[string]string {
@@ -63,7 +63,7 @@ func TestNobodyHandsOnWhatTheyDoNotHave(t *testing.T) {
 		})
 		roles, members, before := w.roles(c), w.members(c), w.seq()
 		own := members[clerk.PersonID]
-		set := func(who directory.Actor, role string) error {
+		set := func(who principal.Principal, role string) error {
 			_, err := w.dir.SetMember(w.ctx(), clerk, c, who.PersonID, role)
 			return err
 		}
@@ -188,7 +188,7 @@ func TestAdminsWhoLeaveAtOnceLeaveOne(t *testing.T) {
 	each(t, func(w world) {
 		const n = 8
 		c := w.company("Fox")
-		var admins [n]directory.Actor
+		var admins [n]principal.Principal
 		for i := range admins {
 			admins[i] = w.role(c, w.fresh(), company.CompanyPermissions...)
 		}
@@ -243,7 +243,7 @@ func TestTwoWhoSetEachOtherBack(t *testing.T) {
 		c := w.company("Fox")
 		w.role(c, w.fresh(), company.CompanyPermissions...)
 		for range 10 {
-			pair := [2]directory.Actor{w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh(), company.ManageMembers)}
+			pair := [2]principal.Principal{w.role(c, w.fresh(), company.ManageMembers), w.role(c, w.fresh(), company.ManageMembers)}
 			var errs [2]error
 			dbtest.Together(2, func(i int) { _, errs[i] = w.dir.SetMember(w.ctx(), pair[i], c, pair[1-i].PersonID, "member") })
 			won := slices.Index(errs[:], nil)

@@ -8,6 +8,7 @@ import (
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // The answers to who may not. The first four are one each for what belongs to
@@ -28,7 +29,7 @@ var (
 // role that allows everything.
 type standing struct {
 	company.Membership
-	actor Actor
+	actor principal.Principal
 }
 
 // rule tells whether a standing is enough for something.
@@ -49,9 +50,9 @@ func (s standing) need(p company.Permission) error {
 
 // inCompany finds what an actor is in a company, and asks the rule. A company
 // that they are not in does not exist for them.
-func inCompany(ctx context.Context, tx *sqldb.Tx, a Actor, companyID string, may rule) (standing, error) {
+func inCompany(ctx context.Context, tx *sqldb.Tx, a principal.Principal, companyID string, may rule) (standing, error) {
 	s := standing{actor: a}
-	if a.operator() {
+	if a.Operator {
 		c, err := company.ByID(ctx, tx, companyID)
 		s.Company = c
 		s.Role.Permissions = company.CompanyPermissions
@@ -112,7 +113,7 @@ func (s standing) roleNameOf(ctx context.Context, tx *sqldb.Tx, personID string)
 // mayTakeIn refuses people from outside the company: they come in by invitation
 // or by their domain, which they agree to. The operator may put anybody in.
 func (s standing) mayTakeIn(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	if s.actor.operator() {
+	if s.actor.Operator {
 		return nil
 	}
 	m, err := membership(ctx, tx, personID, s.Company.ID)
@@ -134,7 +135,7 @@ func (s standing) coversMember(ctx context.Context, tx *sqldb.Tx, personID strin
 // keepsAdmin refuses a change, made already in tx, by which an actor who could
 // manage members leaves nobody who can. The operator may.
 func (s standing) keepsAdmin(ctx context.Context, tx *sqldb.Tx) error {
-	if s.actor.operator() || !s.Role.May(company.ManageMembers) {
+	if s.actor.Operator || !s.Role.May(company.ManageMembers) {
 		return nil
 	}
 	left, err := company.HasAdmin(ctx, tx, s.Company.ID)
@@ -198,7 +199,7 @@ func seesBudget(p place) error {
 
 // byPlugin refuses an app that the actor's role in the team does not let in.
 func (p place) byPlugin() error {
-	if p.actor.ByPlugin && !p.role.AllowsApp(p.actor.PluginKind) {
+	if p.actor.UsesPlugin() && !p.role.AllowsApp(p.actor.Plugin) {
 		return errPlugin
 	}
 	return nil
@@ -206,14 +207,14 @@ func (p place) byPlugin() error {
 
 // inTeam finds what an actor is in a team, and asks the rule. A team of a
 // company that they are not in does not exist for them.
-func inTeam(ctx context.Context, tx *sqldb.Tx, a Actor, teamID string, may teamRule) (p place, err error) {
+func inTeam(ctx context.Context, tx *sqldb.Tx, a principal.Principal, teamID string, may teamRule) (p place, err error) {
 	if p.team, err = company.TeamByID(ctx, tx, teamID); err == nil {
 		p.standing, err = inCompany(ctx, tx, a, p.team.CompanyID, anyMember)
 	}
 	if fault.Is(err, fault.NotFound) {
 		err = errNoTeam
 	}
-	if err != nil || a.operator() {
+	if err != nil || a.Operator {
 		return p, err
 	}
 	in, err := account(ctx, tx, a.PersonID, teamID)

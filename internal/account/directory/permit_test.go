@@ -12,16 +12,17 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/money/budget"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // scene is a company with a team, made anew whenever an act changed it.
 type scene struct {
 	world
 	company, team string
-	actor         directory.Actor
-	victim        directory.Actor // a plain member of both
-	member        directory.Actor // a plain member of the company alone
-	outsider      directory.Actor // somebody who is in neither
+	actor         principal.Principal
+	victim        principal.Principal // a plain member of both
+	member        principal.Principal // a plain member of the company alone
+	outsider      principal.Principal // somebody who is in neither
 }
 
 // people are who may try, and what they are in the company and in the team.
@@ -316,7 +317,7 @@ func TestWhatIsNoIDDoesNotExist(t *testing.T) {
 		c := w.company("Fox")
 		team := w.team(c)
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
-		for _, a := range []directory.Actor{operator, admin} {
+		for _, a := range []principal.Principal{operator, admin} {
 			for _, id := range []string{"", "x", "\x00", "../..", ids.New(), admin.PersonID + "\x00"} {
 				for _, try := range []func() error{
 					func() error { _, err := w.dir.Company(w.ctx(), a, id); return err },
@@ -385,20 +386,20 @@ func TestOnlyTheOperatorGoesByAddress(t *testing.T) {
 		w.person("here@example.com")
 		for _, act := range []struct {
 			done audit.Act
-			try  func(a directory.Actor, email string) error
+			try  func(a principal.Principal, email string) error
 		}{
-			{audit.CompanyMemberSet, func(a directory.Actor, email string) error {
+			{audit.CompanyMemberSet, func(a principal.Principal, email string) error {
 				_, err := w.dir.SetMemberPermissions(w.ctx(), a, c, email, nil)
 				return err
 			}},
-			{audit.TeamMemberSet, func(a directory.Actor, email string) error {
+			{audit.TeamMemberSet, func(a principal.Principal, email string) error {
 				_, err := w.dir.AddTeamMember(w.ctx(), a, team, email, "")
 				return err
 			}},
-			{audit.TeamMemberRemoved, func(a directory.Actor, email string) error {
+			{audit.TeamMemberRemoved, func(a principal.Principal, email string) error {
 				return w.dir.RemoveTeamMemberByEmail(w.ctx(), a, team, email)
 			}},
-			{audit.CompanyMemberRemoved, func(a directory.Actor, email string) error {
+			{audit.CompanyMemberRemoved, func(a principal.Principal, email string) error {
 				return w.dir.RemoveMemberByEmail(w.ctx(), a, c, email)
 			}},
 		} {

@@ -13,6 +13,7 @@ import (
 	"atelier/internal/money/budget"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // CompanyChange is what shall be different about a company. What is nil stays.
@@ -24,12 +25,12 @@ type CompanyChange struct {
 
 // ChangeCompany changes a company's settings, all of them or none. Another zone
 // has all its days counted anew.
-func (d *Directory) ChangeCompany(ctx context.Context, a Actor, companyID string, c CompanyChange) (m company.Membership, err error) {
+func (d *Directory) ChangeCompany(ctx context.Context, a principal.Principal, companyID string, c CompanyChange) (m company.Membership, err error) {
 	if c == (CompanyChange{}) {
 		const message = "Give what shall be different."
 		return m, fault.New(fault.Invalid, message).Field("name", message).Field("time_zone", message)
 	}
-	if c.Plan != nil && !a.operator() {
+	if c.Plan != nil && !a.Operator {
 		return m, errPermission
 	}
 	if c.Zone != nil {
@@ -86,7 +87,7 @@ func (s standing) setZone(ctx context.Context, tx *sqldb.Tx, zone string) error 
 			return errPermission
 		}
 	}
-	if !s.actor.operator() {
+	if !s.actor.Operator {
 		_, full, err := ratelimit.Take(ctx, tx, ratelimit.Daily+"zone/company/"+s.Company.ID, zonesPerDay)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 func TestChangesOfACompany(t *testing.T) {
@@ -17,7 +18,7 @@ func TestChangesOfACompany(t *testing.T) {
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		for _, x := range []struct {
 			name   string
-			actor  directory.Actor
+			actor  principal.Principal
 			change directory.CompanyChange
 			want   map[string]string
 			is     company.Company

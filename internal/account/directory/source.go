@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
+	"atelier/internal/people/principal"
 )
 
 // errPlan is for what a company has not bought.
@@ -31,7 +32,7 @@ func (s standing) bought() error {
 }
 
 // Connection tells how a company's directory is connected.
-func (d *Directory) Connection(ctx context.Context, a Actor, companyID string) (t credential.DirectoryToken, err error) {
+func (d *Directory) Connection(ctx context.Context, a principal.Principal, companyID string) (t credential.DirectoryToken, err error) {
 	err = d.look(ctx, a, companyID, enterprise, func(tx *sqldb.Tx, _ standing) error {
 		t, err = credential.DirectoryOf(ctx, tx, companyID)
 		return err
@@ -41,7 +42,7 @@ func (d *Directory) Connection(ctx context.Context, a Actor, companyID string) (
 
 // Connect makes the token that a company's directory presents. The one before is
 // dead.
-func (d *Directory) Connect(ctx context.Context, a Actor, companyID string) (t credential.DirectoryToken, secret string, err error) {
+func (d *Directory) Connect(ctx context.Context, a principal.Principal, companyID string) (t credential.DirectoryToken, secret string, err error) {
 	err = d.change(ctx, a, companyID, enterprise, func(tx *sqldb.Tx, s standing) (e audit.Entry, err error) {
 		if err := s.bought(); err != nil { // the operator is asked for nothing else
 			return e, err
@@ -58,7 +59,7 @@ func (d *Directory) Connect(ctx context.Context, a Actor, companyID string) (t c
 }
 
 // Disconnect ends the token. People and teams stay as they are.
-func (d *Directory) Disconnect(ctx context.Context, a Actor, companyID string) error {
+func (d *Directory) Disconnect(ctx context.Context, a principal.Principal, companyID string) error {
 	return d.change(ctx, a, companyID, managesMembers, func(tx *sqldb.Tx, _ standing) (audit.Entry, error) {
 		t, err := credential.DisconnectDirectory(ctx, tx, companyID)
 		return audit.Entry{Act: audit.ScimDisconnected, Details: map[string]string{"hint": t.Hint}}, err
@@ -66,7 +67,7 @@ func (d *Directory) Disconnect(ctx context.Context, a Actor, companyID string) e
 }
 
 // DisconnectAll ends the tokens of all companies' directories.
-func (d *Directory) DisconnectAll(ctx context.Context, a Actor) error {
+func (d *Directory) DisconnectAll(ctx context.Context, a principal.Principal) error {
 	var companyIDs []string
 	err := d.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		companyIDs, err = credential.Directories(ctx, tx)
@@ -154,7 +155,7 @@ func (d *Directory) act(ctx context.Context, s Source, do func(tx *sqldb.Tx) ([]
 				e.Details = map[string]string{}
 			}
 			e.Details["by"] = "scim"
-			if err := (Actor{Address: s.address}).record(ctx, tx, s.companyID, e); err != nil {
+			if err := record(ctx, tx, principal.Principal{Address: s.address}, s.companyID, e); err != nil {
 				return err
 			}
 		}

@@ -9,10 +9,11 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // lookTeam reads something of a team for an actor who may.
-func (d *Directory) lookTeam(ctx context.Context, a Actor, teamID string, may teamRule, read func(tx *sqldb.Tx, p place) error) error {
+func (d *Directory) lookTeam(ctx context.Context, a principal.Principal, teamID string, may teamRule, read func(tx *sqldb.Tx, p place) error) error {
 	return d.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		p, err := inTeam(ctx, tx, a, teamID, may)
 		if err != nil {
@@ -23,12 +24,12 @@ func (d *Directory) lookTeam(ctx context.Context, a Actor, teamID string, may te
 }
 
 // changeTeam does something to a team for an actor who may, and records it.
-func (d *Directory) changeTeam(ctx context.Context, a Actor, teamID string, may teamRule, act func(tx *sqldb.Tx, p place) (audit.Entry, error)) error {
+func (d *Directory) changeTeam(ctx context.Context, a principal.Principal, teamID string, may teamRule, act func(tx *sqldb.Tx, p place) (audit.Entry, error)) error {
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error { return changeTeamIn(ctx, tx, a, teamID, may, act) })
 }
 
 // changeTeamIn is changeTeam in a transaction that has begun.
-func changeTeamIn(ctx context.Context, tx *sqldb.Tx, a Actor, teamID string, may teamRule, act func(tx *sqldb.Tx, p place) (audit.Entry, error)) error {
+func changeTeamIn(ctx context.Context, tx *sqldb.Tx, a principal.Principal, teamID string, may teamRule, act func(tx *sqldb.Tx, p place) (audit.Entry, error)) error {
 	p, err := inTeam(ctx, tx, a, teamID, may)
 	if err != nil {
 		return err
@@ -43,11 +44,11 @@ func changeTeamIn(ctx context.Context, tx *sqldb.Tx, a Actor, teamID string, may
 	if err != nil {
 		return err
 	}
-	return a.record(ctx, tx, p.team.CompanyID, e)
+	return record(ctx, tx, a, p.team.CompanyID, e)
 }
 
 // Teams gives a company's teams by name, from after on.
-func (d *Directory) Teams(ctx context.Context, a Actor, companyID string, after company.Key, limit int) (all []company.Team, err error) {
+func (d *Directory) Teams(ctx context.Context, a principal.Principal, companyID string, after company.Key, limit int) (all []company.Team, err error) {
 	err = d.look(ctx, a, companyID, anyMember, func(tx *sqldb.Tx, _ standing) error {
 		all, err = company.Teams(ctx, tx, companyID, after, limit)
 		return err
@@ -56,7 +57,7 @@ func (d *Directory) Teams(ctx context.Context, a Actor, companyID string, after 
 }
 
 // CreateTeam makes a team that nobody is in yet.
-func (d *Directory) CreateTeam(ctx context.Context, a Actor, companyID, name string) (t company.Team, err error) {
+func (d *Directory) CreateTeam(ctx context.Context, a principal.Principal, companyID, name string) (t company.Team, err error) {
 	err = d.change(ctx, a, companyID, managesTeams, func(tx *sqldb.Tx, _ standing) (audit.Entry, error) {
 		t, err = company.CreateTeam(ctx, tx, companyID, name)
 		return audit.Entry{Act: audit.TeamCreated, Details: map[string]string{"team": t.ID, "name": name}}, err
@@ -65,7 +66,7 @@ func (d *Directory) CreateTeam(ctx context.Context, a Actor, companyID, name str
 }
 
 // Team gives a team.
-func (d *Directory) Team(ctx context.Context, a Actor, teamID string) (t company.Team, err error) {
+func (d *Directory) Team(ctx context.Context, a principal.Principal, teamID string) (t company.Team, err error) {
 	err = d.lookTeam(ctx, a, teamID, seesTeam, func(_ *sqldb.Tx, p place) error {
 		t = p.team
 		return nil
@@ -74,7 +75,7 @@ func (d *Directory) Team(ctx context.Context, a Actor, teamID string) (t company
 }
 
 // RenameTeam gives a team another name.
-func (d *Directory) RenameTeam(ctx context.Context, a Actor, teamID, name string) (t company.Team, err error) {
+func (d *Directory) RenameTeam(ctx context.Context, a principal.Principal, teamID, name string) (t company.Team, err error) {
 	err = d.changeTeam(ctx, a, teamID, managesTeam, func(tx *sqldb.Tx, p place) (audit.Entry, error) {
 		t = p.team
 		t.Name = name
@@ -85,7 +86,7 @@ func (d *Directory) RenameTeam(ctx context.Context, a Actor, teamID, name string
 }
 
 // RemoveTeam ends a team.
-func (d *Directory) RemoveTeam(ctx context.Context, a Actor, teamID string) error {
+func (d *Directory) RemoveTeam(ctx context.Context, a principal.Principal, teamID string) error {
 	return d.changeTeam(ctx, a, teamID, ownsTeam, func(tx *sqldb.Tx, p place) (audit.Entry, error) {
 		return audit.Entry{Act: audit.TeamRemoved, Details: map[string]string{"team": teamID, "name": p.team.Name}},
 			company.RemoveTeam(ctx, tx, teamID)
@@ -93,7 +94,7 @@ func (d *Directory) RemoveTeam(ctx context.Context, a Actor, teamID string) erro
 }
 
 // TeamMembers gives a team's members by address, from after on.
-func (d *Directory) TeamMembers(ctx context.Context, a Actor, teamID string, after company.Key, limit int) (all []company.TeamMember, err error) {
+func (d *Directory) TeamMembers(ctx context.Context, a principal.Principal, teamID string, after company.Key, limit int) (all []company.TeamMember, err error) {
 	err = d.lookTeam(ctx, a, teamID, knowsTeam, func(tx *sqldb.Tx, _ place) error {
 		all, err = company.TeamMembers(ctx, tx, teamID, after, limit)
 		return err
@@ -104,7 +105,7 @@ func (d *Directory) TeamMembers(ctx context.Context, a Actor, teamID string, aft
 // SetTeamMember takes a member of the company into the team or gives them
 // another role there. Somebody whom the operator takes in from outside becomes
 // a plain member of the company.
-func (d *Directory) SetTeamMember(ctx context.Context, a Actor, teamID, personID, role string) (m company.TeamMember, err error) {
+func (d *Directory) SetTeamMember(ctx context.Context, a principal.Principal, teamID, personID, role string) (m company.TeamMember, err error) {
 	act := func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
 		if err := p.mayTakeIn(ctx, tx, personID); err != nil {
 			return e, err
@@ -146,7 +147,7 @@ func (d *Directory) SetTeamMember(ctx context.Context, a Actor, teamID, personID
 
 // AddTeamMember is SetTeamMember by mail address, with the role member unless
 // it says another. It is the operator's act.
-func (d *Directory) AddTeamMember(ctx context.Context, a Actor, teamID, email, role string) (uid string, err error) {
+func (d *Directory) AddTeamMember(ctx context.Context, a principal.Principal, teamID, email, role string) (uid string, err error) {
 	if uid, err = d.byEmail(ctx, a, email); err != nil {
 		return "", err
 	}
@@ -155,7 +156,7 @@ func (d *Directory) AddTeamMember(ctx context.Context, a Actor, teamID, email, r
 }
 
 // RemoveTeamMember takes a person out of the team. Everybody may leave.
-func (d *Directory) RemoveTeamMember(ctx context.Context, a Actor, teamID, personID string) error {
+func (d *Directory) RemoveTeamMember(ctx context.Context, a principal.Principal, teamID, personID string) error {
 	may := managesTeam
 	if personID == a.PersonID {
 		may = seesTeam
@@ -181,7 +182,7 @@ func (d *Directory) RemoveTeamMember(ctx context.Context, a Actor, teamID, perso
 
 // RemoveTeamMemberByEmail is RemoveTeamMember by mail address. It is the
 // operator's act.
-func (d *Directory) RemoveTeamMemberByEmail(ctx context.Context, a Actor, teamID, email string) error {
+func (d *Directory) RemoveTeamMemberByEmail(ctx context.Context, a principal.Principal, teamID, email string) error {
 	uid, err := d.byEmail(ctx, a, email)
 	if err != nil {
 		return err
@@ -190,7 +191,7 @@ func (d *Directory) RemoveTeamMemberByEmail(ctx context.Context, a Actor, teamID
 }
 
 // TeamRoles gives a team's roles by name.
-func (d *Directory) TeamRoles(ctx context.Context, a Actor, teamID string) (all []company.TeamRole, err error) {
+func (d *Directory) TeamRoles(ctx context.Context, a principal.Principal, teamID string) (all []company.TeamRole, err error) {
 	err = d.lookTeam(ctx, a, teamID, knowsTeam, func(tx *sqldb.Tx, _ place) error {
 		all, err = company.TeamRoles(ctx, tx, teamID)
 		return err
@@ -199,7 +200,7 @@ func (d *Directory) TeamRoles(ctx context.Context, a Actor, teamID string) (all 
 }
 
 // SetTeamRole makes a role of a team or replaces all of it.
-func (d *Directory) SetTeamRole(ctx context.Context, a Actor, teamID string, r company.TeamRole) (stored company.TeamRole, err error) {
+func (d *Directory) SetTeamRole(ctx context.Context, a principal.Principal, teamID string, r company.TeamRole) (stored company.TeamRole, err error) {
 	err = d.changeTeam(ctx, a, teamID, managesTeam, func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
 		stored, e, err = p.setRole(ctx, tx, r)
 		return e, err
@@ -210,7 +211,7 @@ func (d *Directory) SetTeamRole(ctx context.Context, a Actor, teamID string, r c
 // SetTeamRolePermissions changes what a role of a team allows and leaves the
 // rest of it as it is. Where it is new it starts as one that may work with all
 // tools and plugins.
-func (d *Directory) SetTeamRolePermissions(ctx context.Context, a Actor, teamID, name string, changes map[company.Permission]bool) (stored company.TeamRole, err error) {
+func (d *Directory) SetTeamRolePermissions(ctx context.Context, a principal.Principal, teamID, name string, changes map[company.Permission]bool) (stored company.TeamRole, err error) {
 	err = d.changeTeam(ctx, a, teamID, managesTeam, func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
 		r, err := company.TeamRoleByName(ctx, tx, teamID, name)
 		if fault.Is(err, fault.NotFound) {
@@ -260,7 +261,7 @@ func (p place) setRole(ctx context.Context, tx *sqldb.Tx, r company.TeamRole) (s
 }
 
 // DeleteTeamRole takes a role of a team away that nobody has.
-func (d *Directory) DeleteTeamRole(ctx context.Context, a Actor, teamID, name string) error {
+func (d *Directory) DeleteTeamRole(ctx context.Context, a principal.Principal, teamID, name string) error {
 	return d.changeTeam(ctx, a, teamID, managesTeam, func(tx *sqldb.Tx, p place) (e audit.Entry, err error) {
 		was, err := p.roleNamed(ctx, tx, name)
 		if err != nil {

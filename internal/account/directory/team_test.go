@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 func (w world) teamMembers(teamID string) map[string]string {
@@ -56,7 +56,7 @@ func TestTeamManagersHandOnWhatTheyHave(t *testing.T) {
 		w.joinTeam(team, worker, "member") // who may generate
 		w.makeTeamRole(team, "idle", company.Generate)
 		before, members := w.seq(), w.teamMembers(team)
-		set := func(who directory.Actor, role string) error {
+		set := func(who principal.Principal, role string) error {
 			_, err := w.dir.SetTeamMember(w.ctx(), chief, team, who.PersonID, role)
 			return err
 		}
@@ -125,38 +125,41 @@ func TestTeamsAreManagedThroughAppsThatTheRoleLetsIn(t *testing.T) {
 		c := w.company("Fox")
 		team := w.team(c)
 		manager, admin := w.fresh(), w.role(c, w.fresh(), company.ManageTeams)
-		inBrowser := func(a directory.Actor) directory.Actor { a.ByPlugin, a.PluginKind = false, ""; return a }
+		inBrowser := func(a principal.Principal) principal.Principal {
+			a.Credential.Kind, a.Plugin = principal.BrowserSession, ""
+			return a
+		}
 		set := func(perms []company.Permission, kinds ...string) {
 			t.Helper()
 			_, err := w.dir.SetTeamRole(w.ctx(), operator, team, company.TeamRole{Name: "chief", Permissions: perms, PluginKinds: kinds})
 			w.ok(err)
 		}
-		rename := func(a directory.Actor) error {
+		rename := func(a principal.Principal) error {
 			_, err := w.dir.RenameTeam(w.ctx(), a, team, "Print")
 			return err
 		}
-		list := func(a directory.Actor) error {
+		list := func(a principal.Principal) error {
 			_, err := w.dir.TeamMembers(w.ctx(), a, team, company.Key{}, 10)
 			return err
 		}
 		set(company.TeamPermissions, "*")
 		w.joinTeam(team, manager, "chief")
 		silent := manager
-		silent.PluginKind = ""
+		silent.Plugin = ""
 		for _, c := range []struct {
 			name  string
 			perms []company.Permission
 			kinds []string
-			ok    []directory.Actor
-			no    []directory.Actor
+			ok    []principal.Principal
+			no    []principal.Principal
 		}{
-			{"all kinds", company.TeamPermissions, []string{"*"}, []directory.Actor{manager, silent}, nil},
-			{"its kind", company.TeamPermissions, []string{"blender", "krita"}, []directory.Actor{manager}, []directory.Actor{silent}},
-			{"another kind", company.TeamPermissions, []string{"krita"}, nil, []directory.Actor{manager, silent}},
-			{"no apps at all", []company.Permission{company.ManageTeam}, []string{"*"}, nil, []directory.Actor{manager, silent}},
+			{"all kinds", company.TeamPermissions, []string{"*"}, []principal.Principal{manager, silent}, nil},
+			{"its kind", company.TeamPermissions, []string{"blender", "krita"}, []principal.Principal{manager}, []principal.Principal{silent}},
+			{"another kind", company.TeamPermissions, []string{"krita"}, nil, []principal.Principal{manager, silent}},
+			{"no apps at all", []company.Permission{company.ManageTeam}, []string{"*"}, nil, []principal.Principal{manager, silent}},
 		} {
 			set(c.perms, c.kinds...)
-			for _, act := range []func(directory.Actor) error{rename, list} {
+			for _, act := range []func(principal.Principal) error{rename, list} {
 				for _, a := range append(c.ok, inBrowser(manager), admin) {
 					if err := act(a); err != nil {
 						w.Errorf("%s: %+v: %v", c.name, a, err)
@@ -196,7 +199,7 @@ func TestARemovedTeamDoesNotExist(t *testing.T) {
 		admin := w.role(c, w.fresh(), company.CompanyPermissions...)
 		w.joinTeam(team, admin, "manager")
 		w.ok(w.dir.RemoveTeam(w.ctx(), admin, team))
-		for _, a := range []directory.Actor{admin, operator} {
+		for _, a := range []principal.Principal{admin, operator} {
 			_, err := w.dir.Team(w.ctx(), a, team)
 			w.refused(err, fault.NotFound, "")
 			_, err = w.dir.SetTeamMember(w.ctx(), a, team, admin.PersonID, "member")

@@ -24,6 +24,7 @@ import (
 	"atelier/internal/people/credential"
 	"atelier/internal/people/device"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/run/run"
 )
@@ -40,8 +41,8 @@ var (
 //
 // Locks are taken in the order person, companies by id, rate keys, the account's
 // storage, the account of the ledger.
-func (d *Dossier) Delete(ctx context.Context, a Actor, personID, email string) error {
-	if err := a.may(personID); err != nil {
+func (d *Dossier) Delete(ctx context.Context, a principal.Principal, personID, email string) error {
+	if err := checkOwner(a, personID); err != nil {
 		return err
 	}
 	err := d.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -59,7 +60,7 @@ func (d *Dossier) Delete(ctx context.Context, a Actor, personID, email string) e
 		if n, err := run.Active(ctx, tx, p.ID); err != nil || n > 0 {
 			return cmp.Or(err, error(errActive))
 		}
-		left, err := a.leave(ctx, tx, p.ID)
+		left, err := leaveCompanies(ctx, tx, a, p.ID)
 		if err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func (d *Dossier) Delete(ctx context.Context, a Actor, personID, email string) e
 		if err := d.end(ctx, tx, p); err != nil {
 			return err
 		}
-		return a.record(ctx, tx, p.ID, left, tokens)
+		return recordDeletion(ctx, tx, a, p.ID, left, tokens)
 	})
 	if err == nil {
 		failpoint.Hit("revoke.after_commit_before_reply")
@@ -84,8 +85,8 @@ type departure struct {
 	teams []string
 }
 
-// leave takes a person out of all companies, and gives what they were by company.
-func (a Actor) leave(ctx context.Context, tx *sqldb.Tx, personID string) (map[string]departure, error) {
+// leaveCompanies takes a person out of all companies, and gives what they were by company.
+func leaveCompanies(ctx context.Context, tx *sqldb.Tx, a principal.Principal, personID string) (map[string]departure, error) {
 	in, err := company.OfPerson(ctx, tx, personID)
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func (a Actor) leave(ctx context.Context, tx *sqldb.Tx, personID string) (map[st
 			return nil, err
 		}
 		left[id] = departure{role: m.Role.Name, teams: teams}
-		if a.trusted || !had {
+		if a.Operator || !had {
 			continue
 		}
 		managed, err := company.HasAdmin(ctx, tx, id)
@@ -194,8 +195,8 @@ func forget(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	return quota.Forget(ctx, tx, personID)
 }
 
-// record writes down what ended: the log keeps ids and no address of mail.
-func (a Actor) record(ctx context.Context, tx *sqldb.Tx, personID string, left map[string]departure, tokens []credential.Token) error {
+// recordDeletion writes down what ended: the log keeps ids and no address of mail.
+func recordDeletion(ctx context.Context, tx *sqldb.Tx, a principal.Principal, personID string, left map[string]departure, tokens []credential.Token) error {
 	entry := audit.Entry{ActorID: a.PersonID, PersonID: personID, Address: a.Address}
 	for _, t := range tokens {
 		e := entry

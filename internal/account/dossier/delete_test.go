@@ -7,10 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
-	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
+	"atelier/internal/account/signup"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -21,6 +19,7 @@ import (
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
@@ -96,26 +95,26 @@ func TestNothingIsLeft(t *testing.T) {
 // TestNoWayIn tries everything that let the person in.
 func TestNoWayIn(t *testing.T) {
 	worlds(t, func(h *house) {
-		l, ctx, v := h.live(), h.Context(), h.site.Visitor()
+		l, ctx, v := h.live(), h.Context(), h.site.Client()
 		h.OK(h.leave(l.id))
 		admit := func(token string, p access.Presented) error {
 			p.Authorization = []string{"Bearer " + token}
-			_, _, err := h.site.Gate.Admit(ctx, access.Identity, p)
+			_, err := h.site.Gate.Admit(ctx, access.Identity, p)
 			return err
 		}
-		_, err := h.site.Desk.Session(ctx, l.cookie, "")
+		_, err := h.site.Accounts.SignIn.FindSession(ctx, l.cookie, "")
 		h.refused(err, fault.Unauthenticated, "")
 		h.refused(admit(l.device.Tokens.ID, access.Presented{DeviceID: []string{l.device.DeviceID}}), fault.Unauthenticated, "")
 		h.refused(admit(l.token, access.Presented{}), fault.Unauthenticated, "")
 		h.refused(admit(l.company2, access.Presented{}), fault.Unauthenticated, "")
-		_, err = h.site.Desk.Refresh(ctx, l.device.Tokens.Refresh, v)
+		_, err = h.site.Accounts.Devices.RefreshTokens(ctx, l.device.Tokens.Refresh, v)
 		h.refused(err, fault.TokenInvalid, "")
-		if _, err = h.site.Desk.Poll(ctx, l.codes.DeviceCode, v); err == nil {
+		if _, err = h.site.Accounts.Devices.Poll(ctx, l.codes.DeviceCode, v); err == nil {
 			h.Error("a device fetched its tokens")
 		}
-		_, err = h.site.Desk.SignIn(ctx, email, identitytest.Password, v)
+		_, err = h.site.Accounts.SignIn.SignIn(ctx, email, accounttest.Password, v)
 		h.refused(err, fault.Unauthenticated, "")
-		h.OK(h.site.Desk.RequestReset(ctx, email, v))
+		h.OK(h.site.Accounts.SignIn.RequestPasswordReset(ctx, email, v))
 		h.Do(func(tx *sqldb.Tx) error {
 			_, err := person.ByIdentity(ctx, tx, "https://id.example", name)
 			h.refused(err, fault.NotFound, "")
@@ -131,17 +130,17 @@ func TestNoWayIn(t *testing.T) {
 		_, err = h.Library.AddUpload(ctx, mine, l.id, "x", h.Take(generationtest.PNG(1)))
 		h.refused(err, fault.Unauthenticated, "")
 		h.refused(h.Library.SetFavorite(ctx, mine, l.item.ID, true), fault.Unauthenticated, "")
-		_, _, err = h.site.Desk.CreateAccessToken(ctx, identity.Actor{PersonID: l.id}, l.id, "x")
+		_, _, err = h.site.Accounts.AccessTokens.CreateAccessToken(ctx, principal.Principal{PersonID: l.id}, l.id, "x")
 		h.refused(err, fault.Unauthenticated, "")
-		_, err = h.site.Directory.SetTeamMember(ctx, directory.Operator, l.team, l.id, "maker")
+		_, err = h.site.Directory.SetTeamMember(ctx, principal.Operator(), l.team, l.id, "maker")
 		h.refused(err, fault.NotFound, "")
 		if _, err := h.boards.Create(ctx, board.Viewer{PersonID: l.id, AccountID: l.id}, "x"); err == nil {
 			h.Error("a board was made")
 		}
 		h.refused(h.leave(l.id), fault.Unauthenticated, "")
-		_, err = h.dossier.Export(ctx, dossier.Actor{PersonID: l.id}, l.id)
+		_, err = h.dossier.Export(ctx, principal.Principal{PersonID: l.id}, l.id)
 		h.refused(err, fault.Unauthenticated, "")
-		if _, was, err := h.Runs.Cancel(ctx, generation.Caller{PersonID: ids.New(), AccountID: l.team, MayManage: true}, l.work.ID); err != nil || !was {
+		if _, was, err := h.Runs.Cancel(ctx, principal.Principal{PersonID: ids.New(), AccountID: l.team, TeamID: l.team, Role: company.TeamRole{Permissions: []company.Permission{company.ManageTeam}}}, l.work.ID); err != nil || !was {
 			h.Errorf("cancel by a manager: %v, %v", was, err)
 		}
 		// The address of a file that is not erased yet is dead.
@@ -151,12 +150,12 @@ func TestNoWayIn(t *testing.T) {
 		}
 
 		// Somebody new has the address, and nothing of what was.
-		in, err := h.site.Desk.SignUp(ctx, identity.Application{Email: email, Password: identitytest.Password, Visitor: v})
+		in, err := h.site.Accounts.SignUp.SignUp(ctx, signup.Application{Email: email, Password: accounttest.Password, Client: v})
 		h.OK(err)
 		if in.Person.ID == l.id {
 			h.Error("they are the same person")
 		}
-		record, err := h.site.Desk.Record(ctx, in.Person.ID, "", identity.Everything)
+		record, err := h.site.Accounts.Profiles.GetProfile(ctx, principal.ForSession(in.Person.ID, "", "", ""))
 		if err != nil || len(record.Accounts) != 1 || record.Accounts[0].Balance.Tokens != 0 {
 			h.Errorf("the new person: %+v, %v", record, err)
 		}
@@ -175,16 +174,16 @@ func TestRefusals(t *testing.T) {
 		ctx := h.Context()
 		id := h.site.Person(email)
 		h.site.Person("bert@example.com")
-		as := dossier.Actor{PersonID: id}
+		as := principal.Principal{PersonID: id}
 		h.refused(h.dossier.Delete(ctx, as, id, "bert@example.com"), fault.Invalid, "")
 		h.refused(h.dossier.Delete(ctx, as, id, ""), fault.Invalid, "")
-		h.refused(h.dossier.Delete(ctx, dossier.Actor{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
-		h.refused(h.dossier.Delete(ctx, dossier.Actor{}, "", ""), fault.Forbidden, "permission")
+		h.refused(h.dossier.Delete(ctx, principal.Principal{PersonID: ids.New()}, id, email), fault.Forbidden, "permission")
+		h.refused(h.dossier.Delete(ctx, principal.Principal{}, "", ""), fault.Forbidden, "permission")
 
 		h.Give(id, 10)
 		h.Create(h.Draft(generationtest.Own(id), "cost"))
 		h.refused(h.leave(id), fault.Forbidden, "runs_active")
-		h.refused(h.dossier.Delete(ctx, dossier.Operator, id, email), fault.Forbidden, "runs_active")
+		h.refused(h.dossier.Delete(ctx, principal.Operator(), id, email), fault.Forbidden, "runs_active")
 		h.OK(h.Runs.End(ctx, h.Claim("w"), generation.Ending{State: run.Succeeded, Results: h.Results(1), Took: time.Second}))
 
 		c := h.site.Company("Studio", company.TeamPlan)
@@ -212,7 +211,7 @@ func TestOperatorMayLeaveNobody(t *testing.T) {
 		c := h.site.Company("Studio", company.TeamPlan)
 		h.site.Admit(c, email, company.CompanyPermissions...)
 		h.site.Admit(c, "bert@example.com")
-		h.OK(h.dossier.Delete(h.Context(), dossier.Operator, id, email))
+		h.OK(h.dossier.Delete(h.Context(), principal.Operator(), id, email))
 		h.OK(h.dossier.Erase(h.Context(), id))
 	})
 }
@@ -253,27 +252,30 @@ func TestAtOnce(t *testing.T) {
 			acts := []func() error{
 				func() error { _, err := h.Runs.Create(ctx, draft, generationtest.Render); return err },
 				func() error {
-					_, err := h.site.Desk.SignIn(ctx, email, identitytest.Password, h.site.Visitor())
+					_, err := h.site.Accounts.SignIn.SignIn(ctx, email, accounttest.Password, h.site.Client())
 					return err
 				},
 				func() error { return h.site.Decide(in, waiting, true) },
-				func() error { _, err := h.site.Desk.Poll(ctx, approved.DeviceCode, h.site.Visitor()); return err },
 				func() error {
-					_, _, err := h.site.Desk.CreateAccessToken(ctx, identity.Actor{PersonID: id}, id, "x")
+					_, err := h.site.Accounts.Devices.Poll(ctx, approved.DeviceCode, h.site.Client())
+					return err
+				},
+				func() error {
+					_, _, err := h.site.Accounts.AccessTokens.CreateAccessToken(ctx, principal.Principal{PersonID: id}, id, "x")
 					return err
 				},
 				func() error { _, err := h.Library.AddUpload(ctx, u, id, "x", taken[0].Taken); return err },
 				func() error {
-					_, err := h.site.Directory.SetTeamMember(ctx, directory.Operator, team, id, "maker")
+					_, err := h.site.Directory.SetTeamMember(ctx, principal.Operator(), team, id, "maker")
 					return err
 				},
-				func() error { return h.site.Desk.RequestReset(ctx, email, h.site.Visitor()) },
+				func() error { return h.site.Accounts.SignIn.RequestPasswordReset(ctx, email, h.site.Client()) },
 				func() error {
 					_, err := h.boards.Create(ctx, board.Viewer{PersonID: id, AccountID: id}, "x")
 					return err
 				},
-				func() error { return h.site.Desk.Suspend(ctx, email, false) },
-				func() error { _, err := h.site.Desk.Grant(ctx, email, "", 5, ""); return err },
+				func() error { return h.site.Accounts.SignIn.SetSuspended(ctx, email, false) },
+				func() error { _, err := h.site.Accounts.Grants.GrantByOperator(ctx, email, "", 5, ""); return err },
 			}
 			dbtest.Together(len(acts)+2, func(i int) {
 				if i < len(acts) {
@@ -311,7 +313,7 @@ func TestChecksFind(t *testing.T) {
 		l := h.live()
 		h.Create(h.Draft(generationtest.Own(l.id), "free"))
 		dead := h.site.Person("dead@example.com")
-		h.OK(h.dossier.Delete(h.Context(), dossier.Operator, dead, "dead@example.com"))
+		h.OK(h.dossier.Delete(h.Context(), principal.Operator(), dead, "dead@example.com"))
 		for want, damage := range map[string]string{
 			"a deleted person has no pending run":                  `UPDATE run SET person_id = $1 WHERE status = 'pending'`,
 			"no directory knows a deleted person":                  `UPDATE scim_user SET person_id = $1`,
@@ -390,19 +392,19 @@ func TestNobodyHoldsACompanyAndWaitsForAPerson(t *testing.T) {
 		team := h.site.Team(c, "Design", "maker", email)
 		for name, act := range map[string]func() error{
 			"company": func() error {
-				_, err := h.site.Directory.SetMember(ctx, directory.Operator, c, id, company.RoleMember)
+				_, err := h.site.Directory.SetMember(ctx, principal.Operator(), c, id, company.RoleMember)
 				return err
 			},
 			"permissions": func() error {
-				_, err := h.site.Directory.SetMemberPermissions(ctx, directory.Operator, c, email, nil)
+				_, err := h.site.Directory.SetMemberPermissions(ctx, principal.Operator(), c, email, nil)
 				return err
 			},
 			"token": func() error {
-				_, _, err := h.site.Desk.CreateCompanyToken(ctx, identity.Actor{PersonID: boss}, c, id, "x")
+				_, _, err := h.site.Accounts.AccessTokens.CreateCompanyToken(ctx, principal.Principal{PersonID: boss}, c, id, "x")
 				return err
 			},
 			"team": func() error {
-				_, err := h.site.Directory.SetTeamMember(ctx, directory.Operator, team, id, "maker")
+				_, err := h.site.Directory.SetTeamMember(ctx, principal.Operator(), team, id, "maker")
 				return err
 			},
 		} {
@@ -433,12 +435,12 @@ func TestNoSecretForWhoIsGone(t *testing.T) {
 		ctx, id := h.Context(), h.site.Person(email)
 		h.OK(h.leave(id))
 		secrets := webhook.NewSecrets(h.site.Keys.Box("webhook"), time.Hour)
-		by, of := identity.Actor{PersonID: id}, identity.Owner{ID: id}
-		_, err := h.site.Desk.WebhookSecret(ctx, by, secrets, of)
+		by := principal.Principal{PersonID: id, AccountID: id}
+		_, err := secrets.GetFor(ctx, h.site.DB, by)
 		h.refused(err, fault.Unauthenticated, "")
-		_, err = h.site.Desk.RotateWebhookSecret(ctx, by, secrets, of)
+		_, err = secrets.RotateFor(ctx, h.site.DB, by)
 		h.refused(err, fault.Unauthenticated, "")
-		h.refused(h.DB.Write(ctx, func(tx *sqldb.Tx) error { return identity.SecretMade(ctx, tx, id) }), fault.Unauthenticated, "")
+		h.refused(h.DB.Write(ctx, func(tx *sqldb.Tx) error { return webhook.RecordFirstSecret(ctx, tx, id) }), fault.Unauthenticated, "")
 		if n := h.Count(`SELECT count(*) FROM webhook_secret`); n != 0 {
 			h.Errorf("%d secrets", n)
 		}

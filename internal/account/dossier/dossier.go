@@ -20,6 +20,7 @@ import (
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/blob"
+	"atelier/internal/people/principal"
 )
 
 // Dossier joins what knows about people. It is safe for concurrent use.
@@ -30,20 +31,9 @@ type Dossier struct {
 	Queue queue.Queue
 }
 
-// Actor is who asks.
-type Actor struct {
-	PersonID string
-	Address  string
-
-	trusted bool
-}
-
-// Operator may do everything. It is for the admin command alone.
-var Operator = Actor{trusted: true}
-
-// may refuses everybody but the person and the operator.
-func (a Actor) may(personID string) error {
-	if a.trusted || personID != "" && a.PersonID == personID {
+// checkOwner refuses everybody but the person and the operator.
+func checkOwner(p principal.Principal, personID string) error {
+	if p.Operator || personID != "" && p.PersonID == personID {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "Only the person can do this.").With("reason", "permission")

@@ -12,6 +12,7 @@ import (
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // perDay is how many archives a person gets, on all nodes together.
@@ -31,8 +32,8 @@ func (a *Archive) Name() string { return "atelier-" + a.made.Format("2006-01-02"
 
 // Export gives the archive of a person, five times a day to themselves, and
 // notes that it was handed over.
-func (d *Dossier) Export(ctx context.Context, a Actor, personID string) (*Archive, error) {
-	if err := a.may(personID); err != nil {
+func (d *Dossier) Export(ctx context.Context, a principal.Principal, personID string) (*Archive, error) {
+	if err := checkOwner(a, personID); err != nil {
 		return nil, err
 	}
 	archive := &Archive{d: d, personID: personID}
@@ -40,7 +41,7 @@ func (d *Dossier) Export(ctx context.Context, a Actor, personID string) (*Archiv
 		if err := person.Lock(ctx, tx, personID); err != nil {
 			return err
 		}
-		if !a.trusted {
+		if !a.Operator {
 			_, full, err := ratelimit.Take(ctx, tx, exportKey(personID), perDay)
 			if err != nil {
 				return err

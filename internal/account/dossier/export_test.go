@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/file/library"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation/generationtest"
 )
 
@@ -65,7 +65,7 @@ func TestExportHasEverything(t *testing.T) {
 		if n := len(files); n != 16 {
 			h.Errorf("%d files", n)
 		}
-		secrets := []string{l.token, l.company2, l.cookie, l.device.Tokens.Refresh, l.device.Tokens.ID, identitytest.Password, "argon2", ids.Hash(l.token), ids.Hash(l.cookie), "old " + filename}
+		secrets := []string{l.token, l.company2, l.cookie, l.device.Tokens.Refresh, l.device.Tokens.ID, accounttest.Password, "argon2", ids.Hash(l.token), ids.Hash(l.cookie), "old " + filename}
 		for name, text := range files {
 			for _, secret := range secrets {
 				if strings.Contains(text, secret) {
@@ -135,7 +135,7 @@ func TestExportNotesWhatIsMissing(t *testing.T) {
 func TestExportStops(t *testing.T) {
 	worlds(t, func(h *house) {
 		l := h.live()
-		archive, err := h.dossier.Export(h.Context(), dossier.Actor{PersonID: l.id}, l.id)
+		archive, err := h.dossier.Export(h.Context(), principal.Principal{PersonID: l.id}, l.id)
 		h.OK(err)
 		asked, ended := 0, errors.New("ended")
 		err = archive.Write(h.Context(), io.Discard, func(context.Context) error {
@@ -154,7 +154,7 @@ func TestExportStops(t *testing.T) {
 func TestFiveADay(t *testing.T) {
 	worlds(t, func(h *house) {
 		id := h.site.Person(email)
-		as := dossier.Actor{PersonID: id}
+		as := principal.Principal{PersonID: id}
 		for range 5 {
 			archive, err := h.dossier.Export(h.Context(), as, id)
 			h.OK(err)
@@ -167,9 +167,9 @@ func TestFiveADay(t *testing.T) {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.RetryAfter != 19*time.Hour {
 			h.Errorf("wait = %v, want 19h", f.RetryAfter)
 		}
-		_, err = h.dossier.Export(h.Context(), dossier.Operator, id)
+		_, err = h.dossier.Export(h.Context(), principal.Operator(), id)
 		h.OK(err)
-		_, err = h.dossier.Export(h.Context(), dossier.Actor{PersonID: ids.New()}, id)
+		_, err = h.dossier.Export(h.Context(), principal.Principal{PersonID: ids.New()}, id)
 		h.refused(err, fault.Forbidden, "permission")
 		h.Pass(19 * time.Hour)
 		_, err = h.dossier.Export(h.Context(), as, id)

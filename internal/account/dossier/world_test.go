@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account"
+	"atelier/internal/account/accounttest"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/signin"
+	"atelier/internal/account/signup"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/queue"
@@ -29,6 +31,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
@@ -42,7 +45,7 @@ var checks = slices.Concat(generationtest.Checks, dossier.Checks, person.Checks,
 // house is an installation with all that can be kept about somebody.
 type house struct {
 	*generationtest.House
-	site    *identitytest.Site
+	site    *accounttest.Site
 	boards  *board.Boards
 	dossier *dossier.Dossier
 }
@@ -52,7 +55,7 @@ func worlds(t *testing.T, fn func(h *house)) {
 	t.Helper()
 	dbtest.Worlds(t, checks, func(w dbtest.World) {
 		h := &house{House: generationtest.New(w, generationtest.Unlimited)}
-		h.site = identitytest.New(w, w.DB, identitytest.Options{Now: w.Now})
+		h.site = accounttest.New(w, w.DB, accounttest.Options{Now: w.Now})
 		h.boards = &board.Boards{DB: w.DB, Hub: h.Hub}
 		h.dossier = &dossier.Dossier{DB: w.DB, Blobs: h.Blobs, Queue: h.site.Queue}
 		fn(h)
@@ -84,9 +87,9 @@ type life struct {
 	id       string
 	company  string
 	team     string
-	session  identity.Session
+	session  signin.Session
 	cookie   string
-	device   identity.SignedIn
+	device   devicelogin.Login
 	codes    device.Codes // approved, not fetched
 	token    string       // personal
 	company2 string       // token of the company
@@ -103,8 +106,8 @@ type life struct {
 func (h *house) live() (l life) {
 	h.Helper()
 	ctx := h.Context()
-	v := identity.Visitor{Agent: agent, Address: "192.0.2.7"}
-	up, err := h.site.Desk.SignUp(ctx, identity.Application{Email: email, Password: identitytest.Password, Visitor: v})
+	v := session.Client{UserAgent: agent, Address: "192.0.2.7"}
+	up, err := h.site.Accounts.SignUp.SignUp(ctx, signup.Application{Email: email, Password: accounttest.Password, Client: v})
 	h.OK(err)
 	l.id = up.Person.ID
 	h.Do(func(tx *sqldb.Tx) error { _, err := person.SetVerified(ctx, tx, l.id, email); return err })
@@ -116,23 +119,23 @@ func (h *house) live() (l life) {
 	l.team = h.site.Team(l.company, "Design", "maker", email)
 	h.Give(l.team, 100)
 
-	in, err := h.site.Desk.SignIn(ctx, email, identitytest.Password, v)
+	in, err := h.site.Accounts.SignIn.SignIn(ctx, email, accounttest.Password, v)
 	h.OK(err)
-	_, err = h.site.Desk.SignIn(ctx, strings.ToUpper(email), "a wrong one", v)
+	_, err = h.site.Accounts.SignIn.SignIn(ctx, strings.ToUpper(email), "a wrong one", v)
 	if !fault.Is(err, fault.Unauthenticated) {
 		h.Fatalf("wrong password: %v", err)
 	}
 	l.cookie = in.Cookie
-	l.session, err = h.site.Desk.Session(ctx, in.Cookie, v.Address)
+	l.session, err = h.site.Accounts.SignIn.FindSession(ctx, in.Cookie, v.Address)
 	h.OK(err)
-	fetch := func(claim bool) (device.Codes, identity.SignedIn) {
-		codes, err := h.site.Desk.StartDevice(ctx, "figma", v)
+	fetch := func(claim bool) (device.Codes, devicelogin.Login) {
+		codes, err := h.site.Accounts.Devices.Start(ctx, "figma", v)
 		h.OK(err)
 		h.OK(h.site.Decide(l.session, codes, true))
 		if !claim {
-			return codes, identity.SignedIn{}
+			return codes, devicelogin.Login{}
 		}
-		signed, err := h.site.Desk.Poll(ctx, codes.DeviceCode, v)
+		signed, err := h.site.Accounts.Devices.Poll(ctx, codes.DeviceCode, v)
 		h.OK(err)
 		return codes, signed
 	}
@@ -140,11 +143,11 @@ func (h *house) live() (l life) {
 	l.codes, _ = fetch(false)
 	_, l.token = h.site.Token(email, "")
 	_, l.company2 = h.site.Token(email, l.company)
-	h.OK(h.site.Desk.RequestReset(ctx, email, v))
+	h.OK(h.site.Accounts.SignIn.RequestPasswordReset(ctx, email, v))
 	h.Exec(`INSERT INTO person_identity (issuer, subject, person_id, provider, refresh, checked, created) VALUES ('https://id.example', $1, $2, 'corp', '', 1, 1)`, name, l.id)
 	h.Exec(`INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated) VALUES ($1, $2, $3, TRUE, '', '{}', 1, 1)`, l.company, l.id, name)
 	other := h.site.Company("Other", company.TeamPlan)
-	_, _, err = h.site.Directory.Invite(ctx, directory.Operator, company.Draft{CompanyID: other, Email: email})
+	_, _, err = h.site.Directory.Invite(ctx, principal.Operator(), company.Draft{CompanyID: other, Email: email})
 	h.OK(err)
 
 	// What they made, for themselves and for the team.
@@ -185,7 +188,7 @@ func (h *house) live() (l life) {
 }
 
 // make has a run succeed.
-func (h *house) make(who generation.Caller, change func(*generation.Draft)) run.Run {
+func (h *house) make(who principal.Principal, change func(*generation.Draft)) run.Run {
 	h.Helper()
 	d := h.Draft(who, "cost")
 	change(&d)
@@ -199,7 +202,7 @@ func (h *house) make(who generation.Caller, change func(*generation.Draft)) run.
 
 // leave deletes somebody by their own wish.
 func (h *house) leave(id string) error {
-	return h.dossier.Delete(h.Context(), dossier.Actor{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
+	return h.dossier.Delete(h.Context(), principal.Principal{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
 }
 
 // finish does the job that a deletion leaves, as a worker would.
@@ -293,7 +296,7 @@ func (h *house) refused(err error, code fault.Code, reason string) {
 // export gives the files of a person's archive.
 func (h *house) export(id string) map[string]string {
 	h.Helper()
-	archive, err := h.dossier.Export(h.Context(), dossier.Actor{PersonID: id}, id)
+	archive, err := h.dossier.Export(h.Context(), principal.Principal{PersonID: id}, id)
 	h.OK(err)
 	var b bytes.Buffer
 	h.OK(archive.Write(h.Context(), &b, nil))
@@ -312,5 +315,5 @@ func (h *house) export(id string) map[string]string {
 
 // sweep is what a node does now and then.
 func (h *house) sweep() error {
-	return identity.Sweep(h.Context(), h.DB, h.site.Devices, h.site.Tokens)
+	return account.DeleteExpired(h.Context(), h.DB, h.site.Devices, h.site.Tokens)
 }

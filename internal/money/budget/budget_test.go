@@ -15,6 +15,7 @@ import (
 	"atelier/internal/money/budget"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
@@ -127,7 +128,7 @@ func TestOthersDoNotCount(t *testing.T) {
 		})
 		w.Give(other.ID, 1000)
 		w.Give(w.worker, 1000)
-		for _, who := range []generation.Caller{generationtest.In(w.worker, other.ID), generationtest.Own(w.worker)} {
+		for _, who := range []principal.Principal{generationtest.In(w.worker, other.ID), generationtest.Own(w.worker)} {
 			w.Create(w.Draft(who, "t100"))
 			w.succeed(w.Claim("worker"))
 		}

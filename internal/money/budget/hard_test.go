@@ -23,7 +23,7 @@ func TestHardBudgetForThree(t *testing.T) {
 		var accepted atomic.Int64
 		dbtest.Together(32, func(i int) {
 			d := d
-			d.Caller = generationtest.In(people[i%len(people)], w.team)
+			d.Principal = generationtest.In(people[i%len(people)], w.team)
 			switch _, err := w.Runs.Create(w.Context(), d, generationtest.Render); {
 			case err == nil:
 				accepted.Add(1)

@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/money/report"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
 )
@@ -216,7 +217,7 @@ func TestRunsOfACompany(t *testing.T) {
 			}
 		}
 		laptop := generationtest.In(anna, teams[0])
-		laptop.Credential, laptop.CredentialID = "id_token", "laptop"
+		laptop.Credential = principal.Credential{Kind: principal.IDToken, ID: "laptop"}
 		r := w.begin(laptop, "free", "", 1)
 		w.begin(laptop, "free", "", 1)
 		w.cancel(r)

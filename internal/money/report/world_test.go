@@ -13,6 +13,7 @@ import (
 	"atelier/internal/file/asset"
 	"atelier/internal/file/ingest"
 	"atelier/internal/money/report"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
@@ -33,7 +34,7 @@ func worlds(t *testing.T, begin time.Time, fn func(w world)) {
 }
 
 // begin asks for a run of a tool that makes at most n results.
-func (w world) begin(who generation.Caller, slug, plugin string, n int64) run.Run {
+func (w world) begin(who principal.Principal, slug, plugin string, n int64) run.Run {
 	w.Helper()
 	d := w.Draft(who, slug)
 	d.Plugin = plugin
@@ -207,20 +208,20 @@ func count(all []report.Ended, q report.Query, by []report.Dimension, loc *time.
 var credentials = map[string]string{"laptop": "blender", "desk": "", "ci": "Build server", "forgotten": ""}
 
 // caller is somebody in a team with some credential.
-func (w world) caller(rnd *rand.Rand, personID, teamID string) generation.Caller {
+func (w world) caller(rnd *rand.Rand, personID, teamID string) principal.Principal {
 	who := generationtest.In(personID, teamID)
 	if teamID == "" {
 		who = generationtest.Own(personID)
 	}
 	switch rnd.IntN(4) {
 	case 0:
-		who.Credential, who.CredentialID = "id_token", "laptop"
+		who.Credential = principal.Credential{Kind: principal.IDToken, ID: "laptop"}
 	case 1:
-		who.Credential, who.CredentialID = "id_token", "desk"
+		who.Credential = principal.Credential{Kind: principal.IDToken, ID: "desk"}
 	case 2:
-		who.Credential, who.CredentialID = "personal_token", "ci"
+		who.Credential = principal.Credential{Kind: principal.PersonalToken, ID: "ci"}
 	default:
-		who.Credential, who.CredentialID = "company_token", "forgotten"
+		who.Credential = principal.Credential{Kind: principal.CompanyToken, ID: "forgotten"}
 	}
 	return who
 }

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"atelier/internal/account"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -46,7 +46,9 @@ func Handlers(p Parts) []queue.Handler {
 		},
 		{
 			Kind: "identity-sweep", Every: 10 * time.Minute, Timeout: 5 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error { return identity.Sweep(ctx, p.DB, p.Devices, p.Tokens) },
+			Do: func(ctx context.Context, _ queue.Work) error {
+				return account.DeleteExpired(ctx, p.DB, p.Devices, p.Tokens)
+			},
 		},
 		{
 			Kind: "blob-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,

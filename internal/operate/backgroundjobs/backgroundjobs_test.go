@@ -8,8 +8,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"atelier/internal/account/accounttest"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
@@ -17,6 +17,7 @@ import (
 	"atelier/internal/file/blob"
 	"atelier/internal/notify/mail"
 	"atelier/internal/operate/backgroundjobs"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 )
 
@@ -48,14 +49,14 @@ func TestHousekeeping(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		site := identitytest.New(t, db, identitytest.Options{})
+		site := accounttest.New(t, db, accounttest.Options{})
 		site.Person("anna@example.com")
-		if err := site.Desk.RequestReset(ctx, "anna@example.com", site.Visitor()); err != nil {
+		if err := site.Accounts.SignIn.RequestPasswordReset(ctx, "anna@example.com", site.Client()); err != nil {
 			t.Fatal(err)
 		}
 		bert := site.Person("bert@example.com")
 		leaving := dossier.Dossier{DB: db, Blobs: blobs, Queue: site.Queue}
-		if err := leaving.Delete(ctx, dossier.Operator, bert, "bert@example.com"); err != nil {
+		if err := leaving.Delete(ctx, principal.Operator(), bert, "bert@example.com"); err != nil {
 			t.Fatal(err)
 		}
 		var sent watch.Log

@@ -10,14 +10,6 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Standing is what somebody is in a team at this moment.
-type Standing struct {
-	Team      Team
-	CompanyID string
-	Plan      Plan
-	Role      TeamRole
-}
-
 // ErrNotMember is one answer for teams of others, for those that were removed
 // and for those that never were.
 var ErrNotMember = fault.New(fault.Forbidden, "You are not a member of this team.").With("reason", "not_a_member")
@@ -25,15 +17,15 @@ var ErrNotMember = fault.New(fault.Forbidden, "You are not a member of this team
 // StandingOf reads what a person is in a team. It is asked at every request
 // that names a team, and so is one statement. In a transaction the membership,
 // the team and the role are locked.
-func StandingOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (Standing, error) {
+func StandingOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (Account, error) {
 	if !ids.Valid(teamID) {
-		return Standing{}, ErrNotMember
+		return Account{}, ErrNotMember
 	}
 	a, err := standing(ctx, q, personID, teamID)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return Standing{}, ErrNotMember
+		return Account{}, ErrNotMember
 	}
-	return Standing{Team: a.Team, CompanyID: a.Team.CompanyID, Plan: a.Plan, Role: a.Role}, err
+	return a, err
 }
 
 // CompanyStanding reads what a person is in a company, in one statement. In a

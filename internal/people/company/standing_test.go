@@ -26,8 +26,8 @@ func TestStandingOf(t *testing.T) {
 		w.OK(w.setTeamRole(team.ID, role))
 		w.joinTeam(team.ID, anna, "intern")
 		w.join(c.ID, bert, "admin")
-		want := company.Standing{Team: team, CompanyID: c.ID, Plan: company.TeamPlan, Role: role}
-		if got, err := company.StandingOf(w.Context(), w.DB, anna, team.ID); err != nil || !reflect.DeepEqual(got, want) {
+		want := company.Account{Team: team, Plan: company.TeamPlan, Role: role}
+		if got, err := company.StandingOf(w.Context(), w.DB, anna, team.ID); err != nil || got.Joined.IsZero() || !reflect.DeepEqual(company.Account{Team: got.Team, Plan: got.Plan, Role: got.Role}, want) {
 			w.Errorf("standing = %+v, %v, want %+v", got, err, want)
 		}
 		w.joinTeam(team.ID, anna, "manager")

@@ -35,7 +35,7 @@ type accepted struct {
 // check holds a draft against the tool that it is for. A draft that is only to
 // be priced may lack what is required.
 func (s *Service) check(ctx context.Context, d Draft, pricing bool) (accepted, error) {
-	tool, ok := s.Catalog.Snapshot().View(d.Caller.Audience).Tool(d.ToolID)
+	tool, ok := s.Catalog.Snapshot().View(AudienceOf(d.Principal)).Tool(d.ToolID)
 	if !ok {
 		return accepted{}, errNoTool
 	}
@@ -137,7 +137,7 @@ func (s *Service) resolve(ctx context.Context, d Draft, refs []catalog.Ref) (inp
 				a = d.Files[ref.FileIndex].Asset
 			} else {
 				var err error
-				a, err = library.Resolve(ctx, tx, d.Caller.AccountID, string(ref.Kind), ref.ID)
+				a, err = library.Resolve(ctx, tx, d.Principal.AccountID, string(ref.Kind), ref.ID)
 				if f := missing(err); f != nil {
 					problems = append(problems, fault.Field{Path: ref.Path, Message: f.Message})
 					continue

@@ -7,6 +7,8 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/money/ledger"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/run"
 )
 
@@ -29,37 +31,37 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 	}
 	c := Cost{PerResult: a.tool.Cost(1), Estimated: estimate(a.tool, a.n)}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		hold, enough, available, err := ledger.Quote(ctx, tx, d.Caller.AccountID, a.price, s.Settings.MonthlyAllowance)
+		hold, enough, available, err := ledger.Quote(ctx, tx, d.Principal.AccountID, a.price, s.Settings.MonthlyAllowance)
 		if err != nil {
 			return err
 		}
 		c.Tokens = hold.Tokens
 		c.FreeAllowance = hold.Allowance
-		active, err := run.Active(ctx, tx, d.Caller.PersonID)
+		active, err := run.Active(ctx, tx, d.Principal.PersonID)
 		if err != nil {
 			return err
 		}
-		left, limited, err := spendLeft(ctx, tx, d.Caller)
+		left, limited, err := spendLeft(ctx, tx, d.Principal)
 		if err != nil {
 			return err
 		}
-		_, full := s.Settings.Storage.Fits(ctx, tx, d.Caller.AccountID, 1)
+		_, full := s.Settings.Storage.Fits(ctx, tx, d.Principal.AccountID, 1)
 		if full != nil && !fault.Is(full, fault.StorageQuotaExceeded) {
 			return full
 		}
-		planned, hard, err := budgetLeft(ctx, tx, d.Caller, hold, tx.Now)
+		planned, hard, err := budgetLeft(ctx, tx, d.Principal, hold, tx.Now)
 		switch {
 		case err != nil:
-		case d.Caller.Blocked != "":
-			c.Blocked = d.Caller.Blocked
-		case !d.Caller.MayGenerate:
+		case d.Principal.Unverified:
+			c.Blocked = principal.ErrUnverified.Message
+		case !d.Principal.May(company.Generate):
 			c.Blocked = "Your role in this team does not allow running tools."
 		case active >= int64(s.Settings.ActiveRuns):
 			c.Blocked = activeCap(active, s.Settings.ActiveRuns).Message
 		case full != nil:
 			c.Blocked = "The account has no room for results. Delete files first."
 		case !enough:
-			c.Blocked = s.tooFewTokens(d.Caller, hold.Tokens, available).Message
+			c.Blocked = s.tooFewTokens(d.Principal, hold.Tokens, available).Message
 		case limited && hold.Tokens > left:
 			c.Blocked = overspent(hold.Tokens, left).Message
 		case hard && hold.Tokens > planned:

@@ -19,6 +19,7 @@ import (
 	"atelier/internal/money/budget"
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/run"
 )
 
@@ -78,7 +79,7 @@ var errInFlight = errors.New("the key is in use")
 
 // create is the one transaction of a create.
 func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted, render func(run.Run) ([]byte, error)) (Created, error) {
-	who := d.Caller
+	who := d.Principal
 	if err := person.Lock(ctx, tx, who.PersonID); err != nil {
 		return Created{}, err
 	}
@@ -126,8 +127,8 @@ func (s *Service) create(ctx context.Context, tx *sqldb.Tx, d Draft, a accepted,
 		PersonID:       who.PersonID,
 		AccountID:      who.AccountID,
 		TeamID:         who.TeamID,
-		Credential:     who.Credential,
-		CredentialID:   who.CredentialID,
+		Credential:     string(who.Credential.Kind),
+		CredentialID:   who.Credential.ID,
 		Plugin:         d.Plugin,
 		ToolID:         a.tool.ID,
 		ToolHash:       a.tool.Hash,
@@ -249,7 +250,7 @@ func tooFast(full ratelimit.Refusal) error {
 }
 
 // admit counts a create: in the rate windows, and against the runs that go on.
-func (s *Service) admit(ctx context.Context, tx *sqldb.Tx, who Caller, active int64) ([]ratelimit.Room, error) {
+func (s *Service) admit(ctx context.Context, tx *sqldb.Tx, who principal.Principal, active int64) ([]ratelimit.Room, error) {
 	rooms, full, err := ratelimit.Admit(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
 		return nil, err
@@ -270,7 +271,7 @@ func activeCap(active int64, most int) *fault.Error {
 
 // reserve holds what the run may cost, within what the role may spend and what
 // the team planned to.
-func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accepted) (ledger.Hold, error) {
+func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a accepted) (ledger.Hold, error) {
 	hold, err := ledger.Reserve(ctx, tx, who.AccountID, a.price, s.Settings.MonthlyAllowance)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.InsufficientBalance {
 		required, _ := f.Details["required"].(int64)
@@ -297,7 +298,7 @@ func (s *Service) reserve(ctx context.Context, tx *sqldb.Tx, who Caller, a accep
 
 // tooFewTokens refuses a run that the account cannot pay, and says what to do
 // about it.
-func (s *Service) tooFewTokens(who Caller, required, available int64) *fault.Error {
+func (s *Service) tooFewTokens(who principal.Principal, required, available int64) *fault.Error {
 	has := "your account has"
 	then := `Ask the operator of this installation for more, who has "atelier admin grant" for it.`
 	switch {
@@ -317,7 +318,7 @@ func (s *Service) tooFewTokens(who Caller, required, available int64) *fault.Err
 
 // budgetLeft is what a hard budget of the team leaves at a moment. A run that is
 // free asks for nothing of it.
-func budgetLeft(ctx context.Context, tx *sqldb.Tx, who Caller, h ledger.Hold, at time.Time) (left int64, limited bool, err error) {
+func budgetLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal, h ledger.Hold, at time.Time) (left int64, limited bool, err error) {
 	if who.TeamID == "" || h.Tokens == 0 {
 		return 0, false, nil
 	}
@@ -330,12 +331,12 @@ func overBudget(required, left int64) *fault.Error {
 }
 
 // spendLeft is what the person's role lets them spend of the team's tokens now.
-func spendLeft(ctx context.Context, tx *sqldb.Tx, who Caller) (left int64, limited bool, err error) {
-	if who.Spend == nil {
+func spendLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal) (left int64, limited bool, err error) {
+	if who.Role.Spend == nil {
 		return 0, false, nil
 	}
-	spent, err := run.Spent(ctx, tx, who.AccountID, who.PersonID, tx.Now.Add(-who.Spend.Window))
-	return max(who.Spend.Tokens-spent, 0), true, err
+	spent, err := run.Spent(ctx, tx, who.AccountID, who.PersonID, tx.Now.Add(-who.Role.Spend.Window))
+	return max(who.Role.Spend.Tokens-spent, 0), true, err
 }
 
 func overspent(required, left int64) *fault.Error {

@@ -214,7 +214,7 @@ func TestPriceIsWhatIsHeld(t *testing.T) {
 		}
 		_, err := create(h, d)
 		refused(h, "without a required input", err, fault.Invalid)
-		d.Caller.MayGenerate = false
+		d.Principal.TeamID = h.Team(0) // with a role that allows nothing
 		if c, err := h.Runs.Price(h.Context(), d); err != nil || c.Blocked == "" || c.FreeAllowance != 3 {
 			h.Errorf("for who may not: %+v, %v", c, err)
 		}

@@ -25,7 +25,7 @@ import (
 	"atelier/internal/file/quota"
 	"atelier/internal/money/budget"
 	"atelier/internal/notify/webhook"
-	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/policy"
 	"atelier/internal/run/run"
 )
@@ -128,26 +128,21 @@ func (s *Service) isAway(engine string) bool {
 	return is
 }
 
-// Caller is for whom a run is.
-type Caller struct {
-	PersonID     string
-	AccountID    string // who pays
-	TeamID       string // "" for the personal account
-	Credential   string // its kind
-	CredentialID string
-	Audience     catalog.Audience
-	// MayGenerate is whether the role in the team allows it.
-	MayGenerate bool
-	// MayManage is whether others' runs in the team are theirs to end.
-	MayManage bool
-	Spend     *company.Spend // nil: no limit
-	// Blocked is why they may only ask for prices, "" for those who may run tools.
-	Blocked string
+// AudienceOf returns the part of a principal that decides about the visibility
+// of tools.
+func AudienceOf(p principal.Principal) catalog.Audience {
+	return catalog.Audience{
+		CompanyID: p.CompanyID,
+		TeamID:    p.TeamID,
+		Role:      p.Role.Name,
+		Allowed:   catalog.IDs(p.Role.ToolsAllowed),
+		Blocked:   catalog.IDs(p.Role.ToolsBlocked),
+	}
 }
 
 // Draft is a run that somebody asks for.
 type Draft struct {
-	Caller     Caller
+	Principal  principal.Principal
 	ToolID     string
 	ToolHash   string
 	Inputs     map[string]any // as catalog.Tool.Fill takes them

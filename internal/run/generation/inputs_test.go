@@ -13,6 +13,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
@@ -34,7 +35,7 @@ func jpegOf(h *house) []byte {
 }
 
 // result makes a library item of an account.
-func result(h *house, who generation.Caller) string {
+func result(h *house, who principal.Principal) string {
 	h.Helper()
 	r := h.Create(h.Draft(who, "free"))
 	h.OK(h.Runs.End(h.Context(), h.Claim("worker"), generation.Ending{State: run.Succeeded, Results: h.Results(1)}))
@@ -48,12 +49,12 @@ func result(h *house, who generation.Caller) string {
 func TestReferencesOfOthers(t *testing.T) {
 	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
 		anna, bert, team := h.Person(0), h.Person(0), h.Team(0)
-		callers := []generation.Caller{own(anna), own(bert), in(anna, team)}
+		callers := []principal.Principal{own(anna), own(bert), in(anna, team)}
 		upload, item := map[string]string{}, map[string]string{}
 		for _, c := range callers {
 			upload[c.AccountID], item[c.AccountID] = h.Upload(c.PersonID, c.AccountID, generationtest.PNG(1)), result(h, c)
 		}
-		problem := func(c generation.Caller, value map[string]any) string {
+		problem := func(c principal.Principal, value map[string]any) string {
 			h.Helper()
 			d := h.Draft(c, "media")
 			d.Inputs["picture"] = value

@@ -66,7 +66,7 @@ func TestOneKeyIsOneRun(t *testing.T) {
 			h.Errorf("another's key: %v, %v", found, err)
 		}
 		his := d
-		his.Caller = own(bert)
+		his.Principal = own(bert)
 		if r := h.Create(his); r.PersonID != bert {
 			h.Errorf("his run is %s's", r.PersonID)
 		}

@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/money/ledger"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/policy"
 	"atelier/internal/run/run"
 )
@@ -98,7 +99,7 @@ func (m *moderations) join(personID string) (one *moderated, leave func()) {
 // creates the run and then calls done. replayed is whether the draft's key has an
 // answer already: then nobody was asked.
 func (s *Service) moderate(ctx context.Context, d Draft, a accepted, said []policy.Text) (c Created, replayed bool, done func(), err error) {
-	one, leave := s.moderations.join(d.Caller.PersonID)
+	one, leave := s.moderations.join(d.Principal.PersonID)
 	c, replayed, err = s.enter(ctx, one, d, a)
 	if err != nil || replayed {
 		leave()
@@ -132,11 +133,11 @@ func (s *Service) enter(ctx context.Context, one *moderated, d Draft, a accepted
 		var room int64
 		err = s.DB.Read(waiting, func(tx *sqldb.Tx) (err error) {
 			if d.Key != "" {
-				if c, replayed, err = s.replay(waiting, tx, d.Caller.PersonID, d.Key, d.Fingerprint); err != nil || replayed {
+				if c, replayed, err = s.replay(waiting, tx, d.Principal.PersonID, d.Key, d.Fingerprint); err != nil || replayed {
 					return err
 				}
 			}
-			room, err = s.room(waiting, tx, d.Caller, a)
+			room, err = s.room(waiting, tx, d.Principal, a)
 			return err
 		})
 		if err != nil || replayed {
@@ -165,7 +166,7 @@ func tooManyModerated(ctx context.Context) error {
 // room tells how many runs like this one could be accepted now, or why none
 // could: what the transaction of a create decides, in the same order, without
 // taking or locking anything.
-func (s *Service) room(ctx context.Context, tx *sqldb.Tx, who Caller, a accepted) (int64, error) {
+func (s *Service) room(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a accepted) (int64, error) {
 	left, full, err := ratelimit.Left(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
 		return 0, err

@@ -13,6 +13,7 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/policy"
@@ -39,7 +40,7 @@ func moderator(h *house) *atomic.Int64 {
 	return asked
 }
 
-func asking(h *house, who generation.Caller, slug, prompt string) generation.Draft {
+func asking(h *house, who principal.Principal, slug, prompt string) generation.Draft {
 	h.Helper()
 	d := h.Draft(who, slug)
 	d.Inputs = map[string]any{"prompt": prompt}

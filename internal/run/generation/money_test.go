@@ -8,6 +8,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
@@ -62,7 +63,7 @@ func TestSpendingWindow(t *testing.T) {
 	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
 		anna, bert, team := h.Person(0), h.Person(0), h.Team(100)
 		who := in(anna, team)
-		who.Spend = &company.Spend{Tokens: 8, Window: time.Hour}
+		who.Role.Spend = &company.Spend{Tokens: 8, Window: time.Hour}
 		d := h.Draft(who, "cost")
 		blocked := func(left int64) {
 			h.Helper()
@@ -117,7 +118,7 @@ func TestTooFewTokensSaysWhatToDo(t *testing.T) {
 		claims := h.Service(func(s *generation.Settings) { s.TopUp = 5 })
 		for _, c := range []struct {
 			runs *generation.Service
-			who  generation.Caller
+			who  principal.Principal
 			want string
 		}{
 			{h.Runs, own(anna), `your account has 0. Ask the operator of this installation for more, who has "atelier admin grant" for it.`},

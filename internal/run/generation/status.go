@@ -9,7 +9,9 @@ import (
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/webhook"
+	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/run"
 )
 
@@ -103,7 +105,7 @@ func (s *Service) records(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]
 // first early poll is answered all the same, for clients that ask once right
 // after the create and give the run up at an error; others are refused. Nor does
 // that first one take the room of a create that is arriving.
-func (s *Service) Poll(ctx context.Context, who Caller, id string) (Record, error) {
+func (s *Service) Poll(ctx context.Context, who principal.Principal, id string) (Record, error) {
 	rec, err := s.Status(ctx, who.AccountID, id)
 	if err != nil || rec.State.Ended() {
 		return rec, err
@@ -111,8 +113,8 @@ func (s *Service) Poll(ctx context.Context, who Caller, id string) (Record, erro
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		early, err := run.Answer(ctx, tx, rec.Run, run.Poller{
 			PersonID:     who.PersonID,
-			Credential:   who.Credential,
-			CredentialID: who.CredentialID,
+			Credential:   string(who.Credential.Kind),
+			CredentialID: who.Credential.ID,
 		})
 		if err != nil || early == 0 {
 			return err
@@ -161,13 +163,13 @@ func (s *Service) List(ctx context.Context, accountID string, f run.Filter, afte
 
 // Cancel ends a run, or asks whoever works on it to. was is whether it had
 // ended before.
-func (s *Service) Cancel(ctx context.Context, who Caller, id string) (rec Record, was bool, err error) {
+func (s *Service) Cancel(ctx context.Context, who principal.Principal, id string) (rec Record, was bool, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		r, err := run.ByID(ctx, tx, who.AccountID, id)
 		if err != nil {
 			return err
 		}
-		if r.PersonID != who.PersonID && !who.MayManage {
+		if r.PersonID != who.PersonID && !who.May(company.ManageTeam) {
 			return fault.New(fault.Forbidden, "Only whoever started a run, or a manager of the team, can cancel it.").With("reason", "permission")
 		}
 		err = person.Lock(ctx, tx, r.PersonID) // always before the run

@@ -14,6 +14,8 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/catalog/catalog"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
@@ -31,7 +33,7 @@ func TestPolls(t *testing.T) {
 		if r.PollAfter != 2*time.Second {
 			h.Fatalf("poll after %v", r.PollAfter)
 		}
-		poll := func(who generation.Caller, what string, wantAnna, wantBert int64) {
+		poll := func(who principal.Principal, what string, wantAnna, wantBert int64) {
 			h.Helper()
 			rec, err := h.Runs.Poll(h.Context(), who, r.ID)
 			if err != nil || rec.ID != r.ID {
@@ -50,7 +52,7 @@ func TestPolls(t *testing.T) {
 		poll(in(bert, team), "his own account of polls", 3, 1)
 
 		before := h.Rows()
-		for _, who := range []generation.Caller{own(anna), own(bert), in(bert, "other")} {
+		for _, who := range []principal.Principal{own(anna), own(bert), in(bert, "other")} {
 			_, err := h.Runs.Poll(h.Context(), who, r.ID)
 			refused(h, "another account", err, fault.NotFound)
 		}
@@ -78,7 +80,7 @@ func TestPolls(t *testing.T) {
 		poll(in(bert, team), "another has all of his", 10, 1)
 
 		phone := in(anna, team)
-		phone.CredentialID = "phone"
+		phone.Credential.ID = "phone"
 		poll(phone, "the first of another device", 10, 1)
 		poll(phone, "the first early one of another device, though all is used up", 10, 1)
 		_, err = h.Runs.Poll(h.Context(), phone, r.ID)
@@ -104,12 +106,12 @@ func TestDevicesPollPolitely(t *testing.T) {
 	generationtest.Worlds(t, nil, func(h *house) {
 		anna := h.Person(0)
 		desk, phone, script := own(anna), own(anna), own(anna)
-		phone.CredentialID = "phone"
-		script.Credential = "personal_token"
+		phone.Credential.ID = "phone"
+		script.Credential.Kind = principal.PersonalToken
 		r := h.Create(h.Draft(desk, "free"))
 		for range 5 {
 			h.Pass(r.PollAfter / 2)
-			for _, who := range []generation.Caller{phone, script} {
+			for _, who := range []principal.Principal{phone, script} {
 				_, err := h.Runs.Poll(h.Context(), who, r.ID)
 				h.OK(err)
 			}
@@ -229,8 +231,8 @@ func TestCancel(t *testing.T) {
 	generationtest.Worlds(t, generationtest.Unlimited, func(h *house) {
 		anna, bert, team := h.Person(0), h.Person(0), h.Team(100)
 		manager := in(bert, team)
-		manager.MayManage = true
-		cancel := func(who generation.Caller, id string) (generation.Record, bool) {
+		manager.Role.Permissions = []company.Permission{company.Generate, company.ManageTeam}
+		cancel := func(who principal.Principal, id string) (generation.Record, bool) {
 			h.Helper()
 			rec, was, err := h.Runs.Cancel(h.Context(), who, id)
 			h.OK(err)
@@ -244,7 +246,7 @@ func TestCancel(t *testing.T) {
 		if f := refused(h, "another member", err, fault.Forbidden); f.Details["reason"] != "permission" {
 			h.Errorf("details = %v", f.Details)
 		}
-		for _, who := range []generation.Caller{own(bert), own(anna)} {
+		for _, who := range []principal.Principal{own(bert), own(anna)} {
 			_, _, err = h.Runs.Cancel(h.Context(), who, r.ID)
 			refused(h, "another account", err, fault.NotFound)
 		}

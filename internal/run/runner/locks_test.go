@@ -11,6 +11,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/engine"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
@@ -27,7 +28,7 @@ func TestTransactionsNeverDeadlock(t *testing.T) {
 		}
 		ctx := h.Context()
 		team := h.Team(1_000_000)
-		var callers []generation.Caller
+		var callers []principal.Principal
 		for range 8 {
 			personID := h.Person(1_000_000)
 			callers = append(callers, generationtest.Own(personID), generationtest.In(personID, team))
@@ -78,7 +79,7 @@ func TestTransactionsNeverDeadlock(t *testing.T) {
 						break
 					}
 					r := own[random.IntN(len(own))]
-					who := generation.Caller{PersonID: r.PersonID, AccountID: r.AccountID}
+					who := principal.Principal{PersonID: r.PersonID, AccountID: r.AccountID}
 					if random.IntN(2) == 0 {
 						_, err = h.Runs.Poll(ctx, who, r.ID)
 					} else {

@@ -41,30 +41,8 @@ import (
 	"atelier/internal/people/credential"
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
+	"atelier/internal/people/principal"
 )
-
-// Kind is what sort of credential speaks.
-type Kind string
-
-// The kinds of credentials.
-const (
-	IDToken       Kind = "id_token"
-	PersonalToken Kind = "personal_token"
-	CompanyToken  Kind = "company_token"
-)
-
-// Caller is who is asking.
-type Caller struct {
-	PersonID string
-	Kind     Kind
-
-	DeviceID   string // of an ID token
-	PluginKind string // of its device, "" where it did not say
-	Provider   string // how the person signed in there
-
-	TokenID   string // of an access token
-	CompanyID string // of a company token
-}
 
 // Presented is what a request shows of itself. Headers come with all their
 // values: two of one are no credential, as nobody could say which one counts.
@@ -91,118 +69,120 @@ type Gate struct {
 	Now                func() time.Time
 }
 
-// Admit decides about a request. The caller is known even when the request is
-// refused for another reason, so that it can be counted as theirs.
-func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (Caller, Account, error) {
-	id, err := g.authenticate(ctx, r, p)
+// Admit decides about a request. The principal's person and credential are known
+// even when the request is refused for another reason, so that it can be counted
+// as theirs.
+func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (principal.Principal, error) {
+	who, err := g.authenticate(ctx, r, p)
 	if err != nil {
-		return Caller{}, Account{}, err
+		return principal.Principal{}, err
 	}
-	a, err := g.authorize(ctx, g.DB, r, id, p)
-	return id.Caller, a, err
+	return g.authorize(ctx, g.DB, r, who, p)
 }
 
-// identity is what the rows of a credential and its person say.
-type identity struct {
-	Caller
+// authenticated is the principal of a credential before an account is selected,
+// with the facts from its rows that the decision needs.
+type authenticated struct {
+	principal.Principal
 	verified bool // the mail address
 	used     time.Time
 }
 
-// authorize decides what an authenticated caller may: the rule against the kind
-// of the credential, the person and the account. It reads through q.
-func (g *Gate) authorize(ctx context.Context, q sqldb.Querier, r Rule, id identity, p Presented) (Account, error) {
-	if !g.takes(r, id.Kind) {
-		return Account{}, fault.New(fault.Forbidden, r.instead(id.Kind)).With("reason", "credential")
+// authorize decides whether an authenticated principal is allowed: it checks the
+// rule against the kind of the credential, the person and the account. It reads
+// through q. The principal has no account where it is refused.
+func (g *Gate) authorize(ctx context.Context, q sqldb.Querier, r Rule, who authenticated, p Presented) (principal.Principal, error) {
+	if !g.takes(r, who.Credential.Kind) {
+		return who.Principal, fault.New(fault.Forbidden, r.instead(who.Credential.Kind)).With("reason", "credential")
 	}
-	unverified := g.RequireVerified && !id.verified
+	unverified := g.RequireVerified && !who.verified
 	if unverified && !r.takesUnverified(p.Reads) {
-		return Account{}, ErrUnverified
+		return who.Principal, principal.ErrUnverified
 	}
 
-	var a Account
+	var admitted principal.Principal
 	var err error
 	if r.Account == CompanyAccount {
-		a, err = companyAccount(ctx, q, r, id.Caller, p)
+		admitted, err = companyAccount(ctx, q, r, who.Principal, p)
 	} else {
-		a, err = account(ctx, q, r, id.Caller, p.TeamID)
+		admitted, err = account(ctx, q, r, who.Principal, p.TeamID)
 	}
 	if err != nil {
-		return Account{}, err
+		return who.Principal, err
 	}
-	a.Unverified = unverified
-	return a, nil
+	admitted.Unverified = unverified
+	for i := range admitted.Others {
+		admitted.Others[i].Unverified = unverified
+	}
+	return admitted, nil
 }
 
-// ErrUnverified refuses people whose address has to be verified first.
-var ErrUnverified = fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
-
 // takes tells whether a rule lets a kind of credential in here.
-func (g *Gate) takes(r Rule, k Kind) bool {
-	if r.Account == CompanyAccount && k == IDToken && g.RefuseOAuthReports {
+func (g *Gate) takes(r Rule, k principal.Kind) bool {
+	if r.Account == CompanyAccount && k == principal.IDToken && g.RefuseOAuthReports {
 		return false
 	}
 	return slices.Contains(r.Kinds, k)
 }
 
-// authenticate finds who presents a credential, and notes that it is in use.
-func (g *Gate) authenticate(ctx context.Context, r Rule, p Presented) (identity, error) {
+// authenticate finds the person of a credential, and records that it is in use.
+func (g *Gate) authenticate(ctx context.Context, r Rule, p Presented) (authenticated, error) {
 	token, ok := bearer(p.Authorization)
 	if !ok {
-		return identity{}, credential.ErrNone
+		return authenticated{}, credential.ErrNone
 	}
 	if credential.WellFormed(token) {
-		id, err := identifyToken(ctx, g.DB, token)
-		if err == nil && g.stale(id.used) {
-			err = g.touchToken(ctx, id.Caller)
+		who, err := identifyToken(ctx, g.DB, token, p.Address)
+		if err == nil && g.stale(who.used) {
+			err = g.touchToken(ctx, who.Principal)
 		}
-		return id, err
+		return who, err
 	}
 
 	claims, err := g.Tokens.Verify(ctx, token)
 	if err != nil {
-		return identity{}, err
+		return authenticated{}, err
 	}
 	if !r.NamesDevice && !sameDevice(p.DeviceID, claims.DeviceID) {
-		return identity{}, credential.ErrNone
+		return authenticated{}, credential.ErrNone
 	}
-	id, err := g.identifyDevice(ctx, g.DB, claims.PersonID, claims.DeviceID)
-	if err == nil && g.stale(id.used) {
+	who, err := g.identifyDevice(ctx, g.DB, claims.PersonID, claims.DeviceID, p.Address)
+	if err == nil && g.stale(who.used) {
 		err = g.DB.Write(ctx, func(tx *sqldb.Tx) error { return g.Devices.Touch(ctx, tx, claims.DeviceID, p.Address) })
 	}
-	return id, err
+	return who, err
 }
 
 // identifyDevice reads the rows behind an ID token.
-func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, deviceID string) (identity, error) {
+func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, deviceID, address string) (authenticated, error) {
 	d, err := g.Devices.Check(ctx, q, deviceID)
 	if err != nil {
-		return identity{}, err
+		return authenticated{}, err
 	}
 	if d.PersonID != personID || d.Suspended {
-		return identity{}, credential.ErrNone
+		return authenticated{}, credential.ErrNone
 	}
-	c := Caller{
+	who := principal.Principal{
 		PersonID:   d.PersonID,
-		Kind:       IDToken,
-		DeviceID:   deviceID,
-		PluginKind: d.PluginKind,
-		Provider:   d.Provider,
+		Credential: principal.Credential{Kind: principal.IDToken, ID: deviceID, Provider: d.Provider},
+		Plugin:     d.PluginKind,
+		Address:    address,
 	}
-	return identity{Caller: c, verified: d.Verified, used: d.LastUsed}, nil
+	return authenticated{Principal: who, verified: d.Verified, used: d.LastUsed}, nil
 }
 
 // identifyToken reads the rows behind an access token.
-func identifyToken(ctx context.Context, q sqldb.Querier, token string) (identity, error) {
+func identifyToken(ctx context.Context, q sqldb.Querier, token, address string) (authenticated, error) {
 	h, err := credential.Check(ctx, q, token)
 	if err != nil {
-		return identity{}, err
+		return authenticated{}, err
 	}
-	c := Caller{PersonID: h.PersonID, Kind: PersonalToken, TokenID: h.ID, CompanyID: h.CompanyID}
+	c := principal.Credential{Kind: principal.PersonalToken, ID: h.ID, CompanyID: h.CompanyID}
 	if h.CompanyID != "" {
-		c.Kind = CompanyToken
+		c.Kind = principal.CompanyToken
 	}
-	return identity{Caller: c, verified: h.EmailVerified, used: h.LastUsed}, nil
+	who := principal.Principal{PersonID: h.PersonID, Credential: c, Address: address}
+	return authenticated{Principal: who, verified: h.EmailVerified, used: h.LastUsed}, nil
 }
 
 // usedEvery is how exact "last used" is: a write for every call would cost more
@@ -211,18 +191,18 @@ const usedEvery = time.Minute
 
 func (g *Gate) stale(used time.Time) bool { return g.Now().Sub(used) >= usedEvery }
 
-func (g *Gate) touchToken(ctx context.Context, c Caller) error {
+func (g *Gate) touchToken(ctx context.Context, who principal.Principal) error {
 	return g.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		first, err := credential.Touch(ctx, tx, c.TokenID)
+		first, err := credential.Touch(ctx, tx, who.Credential.ID)
 		if err != nil || !first {
 			return err
 		}
 		return audit.Add(ctx, tx, audit.Entry{
 			Act:       audit.TokenFirstUsed,
-			ActorID:   c.PersonID,
-			PersonID:  c.PersonID,
-			CompanyID: c.CompanyID,
-			Details:   map[string]string{"token": c.TokenID},
+			ActorID:   who.PersonID,
+			PersonID:  who.PersonID,
+			CompanyID: who.Credential.CompanyID,
+			Details:   map[string]string{"token": who.Credential.ID},
 		})
 	})
 }
@@ -242,114 +222,70 @@ func sameDevice(header []string, deviceID string) bool {
 	return len(header) == 0 || len(header) == 1 && header[0] == deviceID
 }
 
-// Account is for whom a request acts, and who pays.
-type Account struct {
-	// ID is the person's id for the personal account, else the team's. It is ""
-	// where a company token reads the catalog without naming a team, and where a
-	// call is about a company as a whole.
-	ID        string
-	TeamID    string
-	CompanyID string
-	Role      company.TeamRole // in the team
-	// Also are the others, where a call takes several.
-	Also []Account
-	// Unverified says that the operator demands a verified address, which the
-	// person does not have yet: nothing may be run.
-	Unverified bool
-}
-
-// May tells whether the account lets the caller do p: a person everything with
-// what is theirs, a member what the role allows.
-func (a Account) May(p company.Permission) bool { return a.TeamID == "" || a.Role.May(p) }
-
 // account selects the account that the request names with team_id.
-func account(ctx context.Context, q sqldb.Querier, r Rule, c Caller, team []string) (Account, error) {
+func account(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
 	if r.Account == NoAccount {
-		return Account{}, nil
+		return who, nil
 	}
 	if r.Account == ManyAccounts {
-		return accounts(ctx, q, r, c, team)
+		return accounts(ctx, q, r, who, team)
 	}
 	id, err := oneTeam(team)
 	if err != nil {
-		return Account{}, err
+		return who, err
 	}
-	return oneAccount(ctx, q, r, c, id)
+	return oneAccount(ctx, q, r, who, id)
 }
 
 // accounts selects all that a list names. One that is refused refuses the whole.
-func accounts(ctx context.Context, q sqldb.Querier, r Rule, c Caller, team []string) (Account, error) {
+func accounts(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
 	ids, err := manyTeams(team)
 	if err != nil {
-		return Account{}, err
+		return who, err
 	}
-	var all []Account
+	var all []principal.Principal
 	for _, id := range ids {
-		a, err := oneAccount(ctx, q, r, c, id)
+		one, err := oneAccount(ctx, q, r, who, id)
 		if err != nil {
-			return Account{}, err
+			return who, err
 		}
-		all = append(all, a)
+		all = append(all, one)
 	}
 	first := all[0]
-	first.Also = all[1:]
+	first.Others = all[1:]
 	return first, nil
 }
 
-func oneAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, id string) (Account, error) {
+// oneAccount selects the personal account for an empty teamID, else the team.
+func oneAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, teamID string) (principal.Principal, error) {
+	isCompanyToken := who.Credential.Kind == principal.CompanyToken
 	switch {
-	case c.Kind == PersonalToken && id != "":
-		return Account{}, errNoTeams
-	case c.Kind == CompanyToken && id == "" && r.Account == CatalogAccount:
-		return Account{CompanyID: c.CompanyID}, nil
-	case c.Kind == CompanyToken && id == "":
-		return Account{}, selectionInvalid("team_required", "A company access token acts on a team. Name it with team_id.")
-	case id == "":
-		return Account{ID: c.PersonID}, nil
+	case teamID == "" && isCompanyToken && r.Account == CatalogAccount:
+		who.CompanyID = who.Credential.CompanyID
+		return who, nil
+	case teamID == "" && isCompanyToken:
+		return who, selectionInvalid("team_required", "A company access token acts on a team. Name it with team_id.")
+	case teamID == "":
+		who.AccountID = who.PersonID
+		return who, nil
+	case who.Credential.Kind == principal.PersonalToken:
+		return who, who.CheckTeam("", company.TeamRole{}) // before the membership is read
 	}
-	s, err := company.StandingOf(ctx, q, c.PersonID, id)
+	in, err := company.StandingOf(ctx, q, who.PersonID, teamID)
 	if err != nil {
-		return Account{}, err
+		return who, err
 	}
-	if err := c.refuseTeam(s.CompanyID, s.Role); err != nil {
-		return Account{}, err
+	if err := who.CheckTeam(in.Team.CompanyID, in.Role); err != nil {
+		return who, err
 	}
-	if r.Needs != "" && !s.Role.May(r.Needs) {
-		return Account{}, fault.New(fault.Forbidden, "Your role in this team does not allow this. Ask an admin of the team.").With("reason", "permission")
+	if r.Needs != "" && !in.Role.May(r.Needs) {
+		return who, fault.New(fault.Forbidden, "Your role in this team does not allow this. Ask an admin of the team.").With("reason", "permission")
 	}
-	return Account{ID: id, TeamID: id, CompanyID: s.CompanyID, Role: s.Role}, nil
-}
-
-// errNoTeams refuses a team to a credential that reaches none.
-var errNoTeams = selectionInvalid("team_not_allowed", "A personal access token reaches the personal account only. Leave team_id out.")
-
-// refuseTeam is why the credential cannot act for a team of a company in which
-// the person has a role, nil where it can.
-func (c Caller) refuseTeam(companyID string, role company.TeamRole) error {
-	switch {
-	case c.Kind == PersonalToken:
-		return errNoTeams
-	case c.Kind == CompanyToken && companyID != c.CompanyID:
-		return company.ErrNotMember
-	case c.Kind == IDToken && !role.AllowsApp(c.PluginKind):
-		return fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
-	}
-	return nil
-}
-
-// ReachesTeam tells whether the credential can act for a team of a company in
-// which the person has a role.
-func (c Caller) ReachesTeam(companyID string, role company.TeamRole) bool {
-	return c.refuseTeam(companyID, role) == nil
-}
-
-// ReachesPersonal tells whether the credential can act for the personal account.
-func (c Caller) ReachesPersonal() bool { return c.Kind != CompanyToken }
-
-// ReachesCompany tells whether the credential can make use of the person's
-// permissions in a company: to manage it, or to read its reports.
-func (c Caller) ReachesCompany(id string) bool {
-	return c.Kind == IDToken || c.Kind == CompanyToken && c.CompanyID == id
+	who.AccountID = teamID
+	who.TeamID = teamID
+	who.CompanyID = in.Team.CompanyID
+	who.Role = in.Role
+	return who, nil
 }
 
 // errNotYours is one answer for companies of others and for those that never
@@ -358,37 +294,39 @@ var errNotYours = fault.New(fault.Forbidden, "You are not a member of this compa
 
 // companyAccount selects the company that the request names with company_id.
 // One statement tells what the person is in it at this moment.
-func companyAccount(ctx context.Context, q sqldb.Querier, r Rule, c Caller, p Presented) (Account, error) {
+func companyAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, p Presented) (principal.Principal, error) {
+	isCompanyToken := who.Credential.Kind == principal.CompanyToken
 	id, err := oneCompany(p.CompanyID)
 	switch {
 	case err != nil:
-		return Account{}, err
-	case c.Kind == CompanyToken && id == "":
-		id = c.CompanyID
-	case c.Kind == CompanyToken && id != c.CompanyID:
-		return Account{}, errNotYours
+		return who, err
+	case isCompanyToken && id == "":
+		id = who.Credential.CompanyID
+	case isCompanyToken && id != who.Credential.CompanyID:
+		return who, errNotYours
 	case id == "":
-		return Account{}, fault.New(fault.Forbidden, "Name the company with company_id.").With("reason", "company")
+		return who, fault.New(fault.Forbidden, "Name the company with company_id.").With("reason", "company")
 	}
-	role, of, err := company.CompanyStanding(ctx, q, c.PersonID, id)
+	role, of, err := company.CompanyStanding(ctx, q, who.PersonID, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return Account{}, errNotYours
+		return who, errNotYours
 	case err != nil:
-		return Account{}, err
+		return who, err
 	case r.Plan != "" && of.Plan != r.Plan:
-		return Account{}, fault.New(fault.Forbidden, "The plan of this company does not have this.").With("reason", "plan")
+		return who, fault.New(fault.Forbidden, "The plan of this company does not have this.").With("reason", "plan")
 	case r.Needs != "" && !role.May(r.Needs):
-		return Account{}, fault.New(fault.Forbidden, "Your role in this company does not allow this. Ask an admin of the company.").With("reason", "permission")
+		return who, fault.New(fault.Forbidden, "Your role in this company does not allow this. Ask an admin of the company.").With("reason", "permission")
 	}
 
 	// The team is a filter here. Any id is as good as one of a team without runs.
 	team, err := oneTeam(p.TeamID)
 	if err != nil {
-		return Account{}, err
+		return who, err
 	}
 	if team != "" && !ids.Valid(team) {
-		return Account{}, errMalformedTeam
+		return who, errMalformedTeam
 	}
-	return Account{CompanyID: of.ID}, nil
+	who.CompanyID = of.ID
+	return who, nil
 }

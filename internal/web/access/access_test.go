@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/identity"
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
@@ -20,6 +20,7 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/access"
 )
 
@@ -29,12 +30,12 @@ const anna = "anna@example.com"
 // every kind.
 type world struct {
 	t     testing.TB
-	site  *identitytest.Site
+	site  *accounttest.Site
 	clock atomic.Int64 // since begin
 
 	anna, company, team string
-	device              identity.SignedIn
-	tokens              map[access.Kind]string
+	device              devicelogin.Login
+	tokens              map[principal.Kind]string
 	tokenID             string // of the personal token
 }
 
@@ -44,12 +45,12 @@ func (w *world) now() time.Time       { return begin.Add(time.Duration(w.clock.L
 func (w *world) pass(d time.Duration) { w.clock.Add(int64(d)) }
 
 // build makes a world where Anna's address is verified or not.
-func build(t testing.TB, engine string, verified bool, o identitytest.Options) *world {
+func build(t testing.TB, engine string, verified bool, o accounttest.Options) *world {
 	t.Helper()
 	w := &world{t: t}
 	o.Now = w.now
-	w.site = identitytest.New(t, dbtest.OpenAt(t, dbtest.URL(t, engine), w.now), o)
-	p, err := w.site.Desk.CreatePerson(t.Context(), anna, identitytest.Password, verified)
+	w.site = accounttest.New(t, dbtest.OpenAt(t, dbtest.URL(t, engine), w.now), o)
+	p, err := w.site.Accounts.SignUp.CreatePerson(t.Context(), anna, accounttest.Password, verified)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +59,9 @@ func build(t testing.TB, engine string, verified bool, o identitytest.Options) *
 	w.site.Admit(w.company, anna, company.ViewCompanyReports)
 	w.team = w.site.Team(w.company, "Team", "member", anna)
 	w.device = w.site.Device(w.anna, "blender")
-	w.tokens = map[access.Kind]string{access.IDToken: w.device.Tokens.ID}
-	w.tokenID, w.tokens[access.PersonalToken] = w.site.Token(anna, "")
-	_, w.tokens[access.CompanyToken] = w.site.Token(anna, w.company)
+	w.tokens = map[principal.Kind]string{principal.IDToken: w.device.Tokens.ID}
+	w.tokenID, w.tokens[principal.PersonalToken] = w.site.Token(anna, "")
+	_, w.tokens[principal.CompanyToken] = w.site.Token(anna, w.company)
 	return w
 }
 
@@ -69,13 +70,13 @@ func each(t *testing.T, fn func(t *testing.T, w *world)) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			fn(t, build(t, engine, true, identitytest.Options{}))
+			fn(t, build(t, engine, true, accounttest.Options{}))
 		})
 	}
 }
 
 // admit presents a token, and the teams that team_id names.
-func (w *world) admit(r access.Rule, token string, team ...string) (access.Caller, access.Account, error) {
+func (w *world) admit(r access.Rule, token string, team ...string) (principal.Principal, error) {
 	return w.site.Gate.Admit(w.t.Context(), r, access.Presented{Authorization: []string{"Bearer " + token}, TeamID: team, Address: "192.0.2.1"})
 }
 
@@ -93,46 +94,51 @@ func word(err error) string {
 }
 
 // oneAccount is the rule of routes that act for an account.
-var oneAccount = access.Rule{Kinds: []access.Kind{access.IDToken, access.PersonalToken, access.CompanyToken}, Account: access.OneAccount}
+var oneAccount = access.Rule{Kinds: []principal.Kind{principal.IDToken, principal.PersonalToken, principal.CompanyToken}, Account: access.OneAccount}
+
+// accountOf is the account alone that a principal acts for.
+func accountOf(p principal.Principal) principal.Principal {
+	return principal.Principal{AccountID: p.AccountID, TeamID: p.TeamID, CompanyID: p.CompanyID, Others: p.Others}
+}
 
 func TestAccounts(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		mine, theirs := access.Account{ID: w.anna}, access.Account{ID: w.team, TeamID: w.team, CompanyID: w.company}
-		var none access.Account
+		mine, theirs := principal.Principal{AccountID: w.anna}, principal.Principal{AccountID: w.team, TeamID: w.team, CompanyID: w.company}
+		var none principal.Principal
 		for _, x := range []struct {
 			name    string
 			rule    access.Rule
-			kind    access.Kind
+			kind    principal.Kind
 			team    []string
-			account access.Account
+			account principal.Principal
 			err     string
 		}{
-			{"an ID token and nothing", oneAccount, access.IDToken, nil, mine, ""},
-			{"an ID token and empty", oneAccount, access.IDToken, []string{""}, mine, ""},
-			{"an ID token and a team", oneAccount, access.IDToken, []string{w.team}, theirs, ""},
-			{"a personal token and nothing", oneAccount, access.PersonalToken, nil, mine, ""},
-			{"a personal token and empty", oneAccount, access.PersonalToken, []string{""}, mine, ""},
-			{"a personal token and a team", oneAccount, access.PersonalToken, []string{w.team}, none, "ACCOUNT_SELECTION_INVALID team_not_allowed"},
-			{"a company token and nothing", oneAccount, access.CompanyToken, nil, none, "ACCOUNT_SELECTION_INVALID team_required"},
-			{"a company token and empty", oneAccount, access.CompanyToken, []string{""}, none, "ACCOUNT_SELECTION_INVALID team_required"},
-			{"a company token and a team", oneAccount, access.CompanyToken, []string{w.team}, theirs, ""},
-			{"a company token and another team", oneAccount, access.CompanyToken, []string{ids.New()}, none, "FORBIDDEN not_a_member"},
-			{"two empty ones", oneAccount, access.IDToken, []string{"", ""}, none, "ACCOUNT_SELECTION_INVALID several"},
-			{"the catalog, a company token and nothing", access.Catalog, access.CompanyToken, nil, access.Account{CompanyID: w.company}, ""},
-			{"the catalog, a company token and a team", access.Catalog, access.CompanyToken, []string{w.team}, theirs, ""},
-			{"the catalog and an ID token", access.Catalog, access.IDToken, nil, mine, ""},
-			{"no account and nonsense", access.Identity, access.IDToken, []string{"a,b", "\x00"}, none, ""},
-			{"no account and somebody's team", access.Identity, access.CompanyToken, []string{ids.New()}, none, ""},
+			{"an ID token and nothing", oneAccount, principal.IDToken, nil, mine, ""},
+			{"an ID token and empty", oneAccount, principal.IDToken, []string{""}, mine, ""},
+			{"an ID token and a team", oneAccount, principal.IDToken, []string{w.team}, theirs, ""},
+			{"a personal token and nothing", oneAccount, principal.PersonalToken, nil, mine, ""},
+			{"a personal token and empty", oneAccount, principal.PersonalToken, []string{""}, mine, ""},
+			{"a personal token and a team", oneAccount, principal.PersonalToken, []string{w.team}, none, "ACCOUNT_SELECTION_INVALID team_not_allowed"},
+			{"a company token and nothing", oneAccount, principal.CompanyToken, nil, none, "ACCOUNT_SELECTION_INVALID team_required"},
+			{"a company token and empty", oneAccount, principal.CompanyToken, []string{""}, none, "ACCOUNT_SELECTION_INVALID team_required"},
+			{"a company token and a team", oneAccount, principal.CompanyToken, []string{w.team}, theirs, ""},
+			{"a company token and another team", oneAccount, principal.CompanyToken, []string{ids.New()}, none, "FORBIDDEN not_a_member"},
+			{"two empty ones", oneAccount, principal.IDToken, []string{"", ""}, none, "ACCOUNT_SELECTION_INVALID several"},
+			{"the catalog, a company token and nothing", access.Catalog, principal.CompanyToken, nil, principal.Principal{CompanyID: w.company}, ""},
+			{"the catalog, a company token and a team", access.Catalog, principal.CompanyToken, []string{w.team}, theirs, ""},
+			{"the catalog and an ID token", access.Catalog, principal.IDToken, nil, mine, ""},
+			{"no account and nonsense", access.Identity, principal.IDToken, []string{"a,b", "\x00"}, none, ""},
+			{"no account and somebody's team", access.Identity, principal.CompanyToken, []string{ids.New()}, none, ""},
 		} {
-			c, a, err := w.admit(x.rule, w.tokens[x.kind], x.team...)
-			if x.account.TeamID != "" && (a.Role.Name != "member" || !a.Role.May(company.Generate)) {
-				t.Errorf("%s: role = %+v, want member", x.name, a.Role)
+			c, err := w.admit(x.rule, w.tokens[x.kind], x.team...)
+			if x.account.TeamID != "" && (c.Role.Name != "member" || !c.Role.May(company.Generate)) {
+				t.Errorf("%s: role = %+v, want member", x.name, c.Role)
 			}
-			a.Role = company.TeamRole{}
+			a := accountOf(c)
 			if word(err) != x.err || !reflect.DeepEqual(a, x.account) {
 				t.Errorf("%s = %+v, %q, want %+v, %q", x.name, a, word(err), x.account, x.err)
 			}
-			if c.PersonID != w.anna || c.Kind != x.kind { // so that the request counts as theirs
+			if c.PersonID != w.anna || c.Credential.Kind != x.kind { // so that the request counts as theirs
 				t.Errorf("%s: caller = %+v", x.name, c)
 			}
 		}
@@ -154,23 +160,23 @@ func TestCompanies(t *testing.T) {
 			}
 		}
 		teams := []string{ids.New()}
-		check := func(what string, strict bool, kind access.Kind, want string, companies ...string) {
+		check := func(what string, strict bool, kind principal.Kind, want string, companies ...string) {
 			t.Helper()
 			gate := *w.site.Gate
 			gate.RefuseOAuthReports = strict
-			c, a, err := gate.Admit(t.Context(), access.Reporting, access.Presented{
+			c, err := gate.Admit(t.Context(), access.Reporting, access.Presented{
 				Authorization: []string{"Bearer " + w.tokens[kind]}, CompanyID: companies, TeamID: teams, Address: "192.0.2.1",
 			})
-			account := access.Account{}
+			a, account := accountOf(c), principal.Principal{}
 			if want == "" {
 				account.CompanyID = w.company
 			}
-			if word(err) != want || !reflect.DeepEqual(a, account) || c.PersonID != w.anna || c.Kind != kind {
+			if word(err) != want || !reflect.DeepEqual(a, account) || c.PersonID != w.anna || c.Credential.Kind != kind {
 				t.Errorf("%s with %s = %+v, %+v, %q, want %q", what, kind, c, a, word(err), want)
 			}
 		}
 		set(company.TeamPlan)
-		for _, kind := range []access.Kind{access.IDToken, access.CompanyToken} {
+		for _, kind := range []principal.Kind{principal.IDToken, principal.CompanyToken} {
 			check("another company", false, kind, "FORBIDDEN company", foreign)
 			check("no company", false, kind, "FORBIDDEN company", ids.New())
 			check("an id too long", false, kind, "FORBIDDEN company", w.company+"x")
@@ -185,15 +191,15 @@ func TestCompanies(t *testing.T) {
 			check("the permission without the plan", false, kind, "FORBIDDEN plan", w.company)
 		}
 		set(company.EnterprisePlan, company.ViewCompanyReports)
-		check("none named", false, access.CompanyToken, "")
-		check("an empty one", false, access.CompanyToken, "", "")
-		check("none named", false, access.IDToken, "FORBIDDEN company")
-		check("an empty one", false, access.IDToken, "FORBIDDEN company", "")
-		check("where it is refused", true, access.IDToken, "FORBIDDEN credential", w.company)
-		check("where it is refused, no id", true, access.IDToken, "FORBIDDEN credential", "a-b")
-		check("where ID tokens are refused", true, access.CompanyToken, "", w.company)
-		check("the company", false, access.PersonalToken, "FORBIDDEN credential", w.company)
-		check("no id", false, access.PersonalToken, "FORBIDDEN credential", "a-b")
+		check("none named", false, principal.CompanyToken, "")
+		check("an empty one", false, principal.CompanyToken, "", "")
+		check("none named", false, principal.IDToken, "FORBIDDEN company")
+		check("an empty one", false, principal.IDToken, "FORBIDDEN company", "")
+		check("where it is refused", true, principal.IDToken, "FORBIDDEN credential", w.company)
+		check("where it is refused, no id", true, principal.IDToken, "FORBIDDEN credential", "a-b")
+		check("where ID tokens are refused", true, principal.CompanyToken, "", w.company)
+		check("the company", false, principal.PersonalToken, "FORBIDDEN credential", w.company)
+		check("no id", false, principal.PersonalToken, "FORBIDDEN credential", "a-b")
 
 		for _, x := range []struct {
 			teams []string
@@ -208,29 +214,29 @@ func TestCompanies(t *testing.T) {
 			{[]string{w.team, ids.New()}, "ACCOUNT_SELECTION_INVALID several"},
 		} {
 			teams = x.teams
-			check(fmt.Sprint("teams ", x.teams), false, access.IDToken, x.want, w.company)
-			check(fmt.Sprint("teams ", x.teams), false, access.CompanyToken, x.want)
-			check(fmt.Sprint("teams ", x.teams), false, access.PersonalToken, "FORBIDDEN credential", w.company)
+			check(fmt.Sprint("teams ", x.teams), false, principal.IDToken, x.want, w.company)
+			check(fmt.Sprint("teams ", x.teams), false, principal.CompanyToken, x.want)
+			check(fmt.Sprint("teams ", x.teams), false, principal.PersonalToken, "FORBIDDEN credential", w.company)
 		}
 	})
 }
 
 func TestCallers(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		for kind, want := range map[access.Kind]access.Caller{
-			access.IDToken:       {DeviceID: w.device.DeviceID, PluginKind: "blender", Provider: "password"},
-			access.PersonalToken: {TokenID: w.tokenID},
-			access.CompanyToken:  {CompanyID: w.company},
+		for kind, want := range map[principal.Kind]principal.Principal{
+			principal.IDToken:       {Credential: principal.Credential{ID: w.device.DeviceID, Provider: "password"}, Plugin: "blender"},
+			principal.PersonalToken: {Credential: principal.Credential{ID: w.tokenID}},
+			principal.CompanyToken:  {Credential: principal.Credential{CompanyID: w.company}},
 		} {
-			c, _, err := w.admit(access.Identity, w.tokens[kind])
-			want.PersonID, want.Kind = w.anna, kind
-			if kind == access.CompanyToken {
-				want.TokenID = c.TokenID
+			c, err := w.admit(access.Identity, w.tokens[kind])
+			want.PersonID, want.Credential.Kind, want.Address = w.anna, kind, "192.0.2.1"
+			if kind == principal.CompanyToken {
+				want.Credential.ID = c.Credential.ID
 			}
-			if err != nil || c != want {
+			if err != nil || !reflect.DeepEqual(c, want) {
 				t.Errorf("%s = %+v, %v, want %+v", kind, c, err, want)
 			}
-			if c, _, err := w.admit(access.Rule{}, w.tokens[kind]); word(err) != "FORBIDDEN credential" || c != want {
+			if c, err := w.admit(access.Rule{}, w.tokens[kind]); word(err) != "FORBIDDEN credential" || !reflect.DeepEqual(c, want) {
 				t.Errorf("%s at the zero rule = %+v, %v, want refused and known", kind, c, err)
 			}
 		}
@@ -248,15 +254,15 @@ func TestDeviceIDs(t *testing.T) {
 			{"none", nil, true}, {"its own", []string{own}, true}, {"its own twice", []string{own, own}, false}, {"empty", []string{""}, false},
 			{"another of the person", []string{other}, false}, {"nobody's", []string{ids.New()}, false}, {"lower case", []string{strings.ToLower(own)}, strings.ToLower(own) == own},
 		} {
-			p := access.Presented{Authorization: []string{"Bearer " + w.tokens[access.IDToken]}, DeviceID: x.ids}
+			p := access.Presented{Authorization: []string{"Bearer " + w.tokens[principal.IDToken]}, DeviceID: x.ids}
 			want := "UNAUTHENTICATED"
 			if x.proves {
 				want = ""
 			}
-			if _, _, err := w.site.Gate.Admit(t.Context(), access.SignedIn, p); word(err) != want {
+			if _, err := w.site.Gate.Admit(t.Context(), access.SignedIn, p); word(err) != want {
 				t.Errorf("%s: %q, want %q", x.name, word(err), want)
 			}
-			if _, _, err := w.site.Gate.Admit(t.Context(), access.LeavingDevice, p); err != nil {
+			if _, err := w.site.Gate.Admit(t.Context(), access.LeavingDevice, p); err != nil {
 				t.Errorf("%s, where it names a device: %v", x.name, err)
 			}
 		}
@@ -274,11 +280,11 @@ func TestRecordsDecide(t *testing.T) {
 		}
 		for kind, token := range w.tokens {
 			suspend(true)
-			if c, _, err := w.admit(access.Identity, token); word(err) != "UNAUTHENTICATED" || c != (access.Caller{}) {
+			if c, err := w.admit(access.Identity, token); word(err) != "UNAUTHENTICATED" || !reflect.DeepEqual(c, principal.Principal{}) {
 				t.Errorf("%s of somebody suspended = %+v, %v", kind, c, err)
 			}
 			suspend(false)
-			if _, _, err := w.admit(access.Identity, token); err != nil {
+			if _, err := w.admit(access.Identity, token); err != nil {
 				t.Errorf("%s of somebody restored = %v", kind, err)
 			}
 		}
@@ -291,7 +297,7 @@ func TestRecordsDecide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, _, err := w.admit(access.Identity, token); word(err) != "UNAUTHENTICATED" || c != (access.Caller{}) {
+		if c, err := w.admit(access.Identity, token); word(err) != "UNAUTHENTICATED" || !reflect.DeepEqual(c, principal.Principal{}) {
 			t.Errorf("Bert on Anna's device = %+v, %v", c, err)
 		}
 	})
@@ -299,11 +305,11 @@ func TestRecordsDecide(t *testing.T) {
 
 func TestVerifiedAddresses(t *testing.T) {
 	t.Parallel()
-	all := []access.Kind{access.IDToken, access.PersonalToken, access.CompanyToken}
+	all := []principal.Kind{principal.IDToken, principal.PersonalToken, principal.CompanyToken}
 	rules := []struct {
 		name  string
 		rule  access.Rule
-		kinds []access.Kind
+		kinds []principal.Kind
 		// What waits for the address to be verified.
 		reading, writing bool
 	}{
@@ -330,12 +336,12 @@ func TestVerifiedAddresses(t *testing.T) {
 						want = "EMAIL_NOT_VERIFIED"
 					}
 					p := access.Presented{Authorization: []string{"Bearer " + w.tokens[kind]}, Address: "192.0.2.1", Reads: reads}
-					if kind == access.CompanyToken {
+					if kind == principal.CompanyToken {
 						p.TeamID = []string{w.team}
 					}
-					c, a, err := w.site.Gate.Admit(w.t.Context(), r.rule, p)
-					if word(err) != want || c.PersonID != w.anna || err != nil && a.ID != "" || a.Unverified != (demanded && want == "") {
-						w.t.Errorf("%s with %s, reads %t = %+v, %+v, %q, want %q", r.name, kind, reads, c, a, word(err), want)
+					c, err := w.site.Gate.Admit(w.t.Context(), r.rule, p)
+					if word(err) != want || c.PersonID != w.anna || err != nil && c.AccountID != "" || c.Unverified != (demanded && want == "") {
+						w.t.Errorf("%s with %s, reads %t = %+v, %q, want %q", r.name, kind, reads, c, word(err), want)
 					}
 				}
 			}
@@ -344,14 +350,14 @@ func TestVerifiedAddresses(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			w := build(t, engine, false, identitytest.Options{Verified: true})
+			w := build(t, engine, false, accounttest.Options{Verified: true})
 			check(w, true)
 			err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) error { _, err := person.SetVerified(t.Context(), tx, w.anna, anna); return err })
 			if err != nil {
 				t.Fatal(err)
 			}
 			check(w, false)
-			check(build(t, engine, false, identitytest.Options{}), false) // where the operator does not ask for it
+			check(build(t, engine, false, accounttest.Options{}), false) // where the operator does not ask for it
 		})
 	}
 }
@@ -359,7 +365,7 @@ func TestVerifiedAddresses(t *testing.T) {
 func TestLastUsed(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		personal := func() time.Time {
-			all, err := w.site.Desk.AccessTokens(t.Context(), w.anna, nil, 10)
+			all, err := w.site.Accounts.AccessTokens.ListTokens(t.Context(), w.anna, nil, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -372,15 +378,15 @@ func TestLastUsed(t *testing.T) {
 			return time.Time{}
 		}
 		device := func() (at time.Time, address string) {
-			all, err := w.site.Desk.DevicesOf(t.Context(), anna)
+			all, err := w.site.Accounts.Devices.ListDevicesOf(t.Context(), anna)
 			if err != nil || len(all) != 1 {
 				t.Fatalf("devices = %v, %v", all, err)
 			}
 			return all[0].LastUsed, all[0].Address
 		}
 		use := func() {
-			for _, kind := range []access.Kind{access.PersonalToken, access.IDToken} {
-				if _, _, err := w.admit(access.Identity, w.tokens[kind]); err != nil {
+			for _, kind := range []principal.Kind{principal.PersonalToken, principal.IDToken} {
+				if _, err := w.admit(access.Identity, w.tokens[kind]); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -435,7 +441,7 @@ func TestFirstUseIsRecordedOnce(t *testing.T) {
 		var group sync.WaitGroup
 		for range 32 {
 			group.Go(func() {
-				if _, _, err := w.admit(access.Identity, w.tokens[access.PersonalToken]); err != nil {
+				if _, err := w.admit(access.Identity, w.tokens[principal.PersonalToken]); err != nil {
 					t.Error(err)
 				}
 			})
@@ -445,11 +451,11 @@ func TestFirstUseIsRecordedOnce(t *testing.T) {
 			t.Errorf("first uses = %q, want one of %s", got, w.tokenID)
 		}
 		w.pass(time.Hour)
-		if _, _, err := w.admit(access.Identity, w.tokens[access.PersonalToken]); err != nil || len(used()) != 1 {
+		if _, err := w.admit(access.Identity, w.tokens[principal.PersonalToken]); err != nil || len(used()) != 1 {
 			t.Errorf("after a later use = %v, %q, want one still", err, used())
 		}
-		c, _, err := w.admit(access.Identity, w.tokens[access.CompanyToken])
-		if got := used(); err != nil || len(got) != 2 || got[0] != c.TokenID+" "+w.company {
+		c, err := w.admit(access.Identity, w.tokens[principal.CompanyToken])
+		if got := used(); err != nil || len(got) != 2 || got[0] != c.Credential.ID+" "+w.company {
 			t.Errorf("after the first use of a company's token = %v, %q, want it with the company", err, got)
 		}
 	})
@@ -460,14 +466,14 @@ func TestFirstUseIsRecordedOnce(t *testing.T) {
 func TestUncheckedIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for _, token := range w.tokens {
-			if _, _, err := w.admit(access.Identity, token); err != nil {
+			if _, err := w.admit(access.Identity, token); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w.site.DB.Close()
 		for kind, token := range w.tokens {
-			c, _, err := w.admit(access.Identity, token)
-			if err == nil || word(err) == "UNAUTHENTICATED" || c != (access.Caller{}) {
+			c, err := w.admit(access.Identity, token)
+			if err == nil || word(err) == "UNAUTHENTICATED" || !reflect.DeepEqual(c, principal.Principal{}) {
 				t.Errorf("%s without a database = %+v, %v, want an accident", kind, c, err)
 			}
 		}
@@ -477,10 +483,10 @@ func TestUncheckedIsRefused(t *testing.T) {
 // FuzzBearer looks for a header that lets somebody in and is none of those that
 // we gave out.
 func FuzzBearer(f *testing.F) {
-	w := build(f, "sqlite", true, identitytest.Options{})
+	w := build(f, "sqlite", true, accounttest.Options{})
 	good := map[string]bool{}
 	for kind, token := range w.tokens {
-		if _, _, err := w.admit(access.Identity, token); err != nil {
+		if _, err := w.admit(access.Identity, token); err != nil {
 			f.Fatalf("%s: %v", kind, err)
 		}
 		good[token] = true
@@ -502,8 +508,8 @@ func FuzzBearer(f *testing.F) {
 		if scheme, token, _ := strings.Cut(header, " "); strings.EqualFold(scheme, "bearer") && good[token] {
 			return
 		}
-		c, a, err := w.site.Gate.Admit(context.Background(), access.Identity, p)
-		if word(err) != "UNAUTHENTICATED" || c != (access.Caller{}) || !reflect.DeepEqual(a, access.Account{}) {
+		c, err := w.site.Gate.Admit(context.Background(), access.Identity, p)
+		if word(err) != "UNAUTHENTICATED" || !reflect.DeepEqual(c, principal.Principal{}) {
 			t.Fatalf("%q = %+v, %s", header, c, fmt.Sprint(err))
 		}
 	})

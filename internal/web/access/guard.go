@@ -8,14 +8,14 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/credential"
+	"atelier/internal/people/principal"
 )
 
-// Admitted is a request that Admit let in, with what was decided about it.
+// Admitted is a request that Admit allowed, with the decision about it.
 type Admitted struct {
 	Rule      Rule
 	Presented Presented
-	Caller    Caller
-	Account   Account
+	Principal principal.Principal
 	// HasBody says that the request has a body, which may take long to arrive.
 	HasBody bool
 }
@@ -54,28 +54,28 @@ var errRoleChanged = fault.New(fault.Unavailable, "Your role in this team change
 
 // reauthorize makes the decision of Admit again on the rows as tx has them.
 func (g *Gate) reauthorize(ctx context.Context, tx *sqldb.Tx, a Admitted) error {
-	id, err := g.identify(ctx, tx, a)
+	who, err := g.identify(ctx, tx, a)
 	if err != nil {
 		return err
 	}
-	if id.Caller != a.Caller {
+	if who.PersonID != a.Principal.PersonID || who.Credential != a.Principal.Credential || who.Plugin != a.Principal.Plugin {
 		return credential.ErrNone
 	}
-	now, err := g.authorize(ctx, tx, a.Rule, id, a.Presented)
+	now, err := g.authorize(ctx, tx, a.Rule, who, a.Presented)
 	if err != nil {
 		return err
 	}
-	if !reflect.DeepEqual(now.Role, a.Account.Role) {
+	if !reflect.DeepEqual(now.Role, a.Principal.Role) {
 		return errRoleChanged
 	}
 	return nil
 }
 
 // identify reads the credential's rows again.
-func (g *Gate) identify(ctx context.Context, tx *sqldb.Tx, a Admitted) (identity, error) {
-	if a.Caller.Kind == IDToken {
-		return g.identifyDevice(ctx, tx, a.Caller.PersonID, a.Caller.DeviceID)
+func (g *Gate) identify(ctx context.Context, tx *sqldb.Tx, a Admitted) (authenticated, error) {
+	if a.Principal.Credential.Kind == principal.IDToken {
+		return g.identifyDevice(ctx, tx, a.Principal.PersonID, a.Principal.Credential.ID, a.Presented.Address)
 	}
 	token, _ := bearer(a.Presented.Authorization)
-	return identifyToken(ctx, tx, token)
+	return identifyToken(ctx, tx, token, a.Presented.Address)
 }

@@ -7,6 +7,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // Selection is how a route picks the account that it acts for.
@@ -31,7 +32,7 @@ const (
 type Rule struct {
 	// Open routes need no credential, and Admit is not asked.
 	Open    bool
-	Kinds   []Kind
+	Kinds   []principal.Kind
 	Account Selection
 	// Needs is what the role in the team, or of CompanyAccount in the company,
 	// must allow; the personal account allows everything.
@@ -48,46 +49,49 @@ type Rule struct {
 	NamesDevice bool
 }
 
+// everyKind accepts all credentials of the API.
+var everyKind = []principal.Kind{principal.IDToken, principal.PersonalToken, principal.CompanyToken}
+
 // The rules that routes choose from.
 var (
 	// Open is for strangers.
 	Open = Rule{Open: true}
 	// Catalog is for reading what there is.
-	Catalog = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: CatalogAccount}
+	Catalog = Rule{Kinds: everyKind, Account: CatalogAccount}
 	// ForAccount is for acting for an account and seeing what it has.
-	ForAccount = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount}
+	ForAccount = Rule{Kinds: everyKind, Account: OneAccount}
 	// ForAccounts is for looking at what several accounts have.
-	ForAccounts = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: ManyAccounts}
+	ForAccounts = Rule{Kinds: everyKind, Account: ManyAccounts}
 	// Generating is for starting runs that an account pays for.
-	Generating = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Needs: company.Generate}
+	Generating = Rule{Kinds: everyKind, Account: OneAccount, Needs: company.Generate}
 	// Pricing is for asking what a run would cost, and whether it could be started.
-	Pricing = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Unverified: true}
+	Pricing = Rule{Kinds: everyKind, Account: OneAccount, Unverified: true}
 	// Managing is for the secrets that belong to an account as a whole.
-	Managing = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Account: OneAccount, Needs: company.ManageTeam, Secret: true}
+	Managing = Rule{Kinds: everyKind, Account: OneAccount, Needs: company.ManageTeam, Secret: true}
 	// Reporting is for reading what a company uses.
-	Reporting = Rule{Kinds: []Kind{IDToken, CompanyToken}, Account: CompanyAccount, Plan: company.EnterprisePlan, Needs: company.ViewCompanyReports}
+	Reporting = Rule{Kinds: []principal.Kind{principal.IDToken, principal.CompanyToken}, Account: CompanyAccount, Plan: company.EnterprisePlan, Needs: company.ViewCompanyReports}
 	// Identity is for asking who one is.
-	Identity = Rule{Kinds: []Kind{IDToken, PersonalToken, CompanyToken}, Unverified: true}
+	Identity = Rule{Kinds: everyKind, Unverified: true}
 	// Personal is for what only the person's own credentials may do.
-	Personal = Rule{Kinds: []Kind{IDToken, PersonalToken}}
+	Personal = Rule{Kinds: []principal.Kind{principal.IDToken, principal.PersonalToken}}
 	// SignedIn is for managing people and credentials: an access token, which
 	// may lie in a script, must not be able to make others.
-	SignedIn = Rule{Kinds: []Kind{IDToken}}
+	SignedIn = Rule{Kinds: []principal.Kind{principal.IDToken}}
 	// Leaving is for ending what one is signed in with.
-	Leaving = Rule{Kinds: []Kind{IDToken}, Unverified: true}
+	Leaving = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true}
 	// LeavingDevice is Leaving for a device that the request names.
-	LeavingDevice = Rule{Kinds: []Kind{IDToken}, Unverified: true, NamesDevice: true}
+	LeavingDevice = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true, NamesDevice: true}
 )
 
 // takesUnverified tells whether people come in whose address has to be verified.
 func (r Rule) takesUnverified(reads bool) bool { return r.Unverified || reads && !r.Secret }
 
 // instead tells a caller with the wrong kind of credential what is needed.
-func (r Rule) instead(k Kind) string {
+func (r Rule) instead(k principal.Kind) string {
 	if r.Account == CompanyAccount {
 		return "This call needs an access token of the company."
 	}
-	if k == CompanyToken && len(r.Kinds) > 1 {
+	if k == principal.CompanyToken && len(r.Kinds) > 1 {
 		return "A company access token reaches its company's teams only."
 	}
 	return "This call needs a signed-in person: an access token cannot make it."

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"atelier/internal/account"
 	"atelier/internal/account/directory"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
@@ -31,7 +31,7 @@ import (
 // Parts are what the API is made of.
 type Parts struct {
 	Gate      *access.Gate
-	Desk      *identity.Desk
+	Accounts  *account.Services
 	Directory *directory.Directory
 	Runs      *generation.Service
 	Hub       *pubsub.Hub // of runs

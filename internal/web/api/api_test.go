@@ -23,9 +23,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/accounttest"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
@@ -34,6 +33,7 @@ import (
 	"atelier/internal/catalog/toolsync"
 	"atelier/internal/file/blob"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/runner"
 	"atelier/internal/web/api"
 	"atelier/internal/web/api/apitest"
@@ -45,7 +45,7 @@ import (
 type service struct {
 	t      *testing.T
 	db     *sqldb.DB
-	site   *identitytest.Site
+	site   *accounttest.Site
 	url    string
 	token  string
 	client *http.Client
@@ -72,11 +72,11 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, db: db, folder: folder, arrived: new(atomic.Int64), full: new(atomic.Bool), client: apitest.Client(t), site: identitytest.New(t, db, identitytest.Options{})}
+	s := &service{t: t, db: db, folder: folder, arrived: new(atomic.Int64), full: new(atomic.Bool), client: apitest.Client(t), site: accounttest.New(t, db, accounttest.Options{})}
 	cat := catalog.New(db, log)
 	s.keeper = &toolsync.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	s.parts = api.Parts{
-		Gate: s.site.Gate, Desk: s.site.Desk, Directory: s.site.Directory, Dossier: &dossier.Dossier{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
+		Gate: s.site.Gate, Accounts: s.site.Accounts, Directory: s.site.Directory, Dossier: &dossier.Dossier{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	}
 	s.parts.Space = func() error {
 		if s.full.Load() {
@@ -689,7 +689,7 @@ func TestRolesLimitTools(t *testing.T) {
 			{"blocked beats allowed", names[:2], names[:1], names[1:2]},
 		} {
 			role := roleWith(ids, test.allowed, test.blocked)
-			if _, err := s.site.Directory.SetTeamRole(t.Context(), directory.Operator, team, role); err != nil {
+			if _, err := s.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, role); err != nil {
 				t.Fatal(err)
 			}
 			var got []string

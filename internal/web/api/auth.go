@@ -4,9 +4,10 @@ import (
 	"errors"
 	"net/http"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/device"
+	"atelier/internal/people/session"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
 )
@@ -18,12 +19,9 @@ const guessesPerMinute = 60
 // maxStart bounds the body of a start, which strangers send.
 const maxStart = 1 << 10
 
-func visitor(r *http.Request) identity.Visitor {
-	return identity.Visitor{Agent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
-}
-
-func actor(r *http.Request) identity.Actor {
-	return identity.Actor{PersonID: callOf(r).caller.PersonID, Address: httpd.RecordOf(r.Context()).Addr.String()}
+// clientOf returns where a request comes from.
+func clientOf(r *http.Request) session.Client {
+	return session.Client{UserAgent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
 }
 
 func (s *Server) startDevice(w http.ResponseWriter, r *http.Request) error {
@@ -37,14 +35,14 @@ func (s *Server) startDevice(w http.ResponseWriter, r *http.Request) error {
 			return fault.New(fault.Invalid, "Some fields are not valid.").Field("plugin_kind", "Must be 1 to 32 of a-z, 0-9, _ and -.")
 		}
 	}
-	codes, err := s.Desk.StartDevice(r.Context(), kind, visitor(r))
+	codes, err := s.Accounts.Devices.Start(r.Context(), kind, clientOf(r))
 	if err != nil {
 		return err
 	}
 	return reply(w, http.StatusOK, wire.DeviceCodes{
 		DeviceCode:      codes.DeviceCode,
 		UserCode:        codes.UserCode,
-		VerificationURL: s.Desk.VerificationURL(codes.UserCode),
+		VerificationURL: s.Accounts.Devices.VerificationURL(codes.UserCode),
 		ExpiresIn:       int(codes.ExpiresIn.Seconds()),
 		Interval:        int(codes.Interval.Seconds()),
 	})
@@ -74,7 +72,7 @@ func (s *Server) pollDeviceByBody(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (s *Server) poll(w http.ResponseWriter, r *http.Request, code string) error {
-	in, err := s.Desk.Poll(r.Context(), code, visitor(r))
+	in, err := s.Accounts.Devices.Poll(r.Context(), code, clientOf(r))
 	if errors.Is(err, device.ErrUnknownCode) {
 		if limited := takeRequest(s.guesses, httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)); limited != nil {
 			return limited
@@ -83,7 +81,7 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, code string) error
 	if err != nil {
 		return err
 	}
-	who := asIdentity(in.Record)
+	who := asIdentity(in.Profile)
 	return reply(w, http.StatusOK, wire.SignedIn{
 		Tokens:           asTokens(in.Tokens),
 		DeviceID:         in.DeviceID,
@@ -101,7 +99,7 @@ func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) error {
 	if req.RefreshToken == "" {
 		return missing("refresh_token")
 	}
-	tokens, err := s.Desk.Refresh(r.Context(), req.RefreshToken, visitor(r))
+	tokens, err := s.Accounts.Devices.RefreshTokens(r.Context(), req.RefreshToken, clientOf(r))
 	if err != nil {
 		return err
 	}
@@ -109,30 +107,30 @@ func (s *Server) refreshToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) revokeDevice(w http.ResponseWriter, r *http.Request) error {
-	id := callOf(r).caller.DeviceID
+	id := callOf(r).caller.DeviceID()
 	if named := r.Header["X-Device-Id"]; len(named) > 0 {
 		id = named[0]
 		if len(named) > 1 {
 			id = "" // nobody could say which one is meant
 		}
 	}
-	a := actor(r)
-	if err := s.Desk.RevokeDevice(r.Context(), a, a.PersonID, id); err != nil {
+	a := principalOf(r)
+	if err := s.Accounts.Devices.RevokeDevice(r.Context(), a, a.PersonID, id); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) signOutEverywhere(w http.ResponseWriter, r *http.Request) error {
-	a := actor(r)
-	if err := s.Desk.SignOutEverywhere(r.Context(), a, a.PersonID); err != nil {
+	a := principalOf(r)
+	if err := s.Accounts.SignIn.SignOutEverywhere(r.Context(), a, a.PersonID); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) getKeys(w http.ResponseWriter, r *http.Request) error {
-	body, err := s.Desk.Tokens.JWKS(r.Context())
+	body, err := s.Accounts.Devices.Tokens.JWKS(r.Context())
 	if err != nil {
 		return err
 	}
@@ -141,7 +139,7 @@ func (s *Server) getKeys(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func asTokens(t identity.Tokens) wire.Tokens {
+func asTokens(t devicelogin.Tokens) wire.Tokens {
 	return wire.Tokens{IDToken: t.ID, RefreshToken: t.Refresh, ExpiresAt: t.Expires.Unix()}
 }
 

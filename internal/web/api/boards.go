@@ -44,7 +44,7 @@ type boardCall struct {
 func boardCallOf(r *http.Request) (boardCall, error) {
 	c := callOf(r)
 	b := boardCall{call: c, id: r.PathValue("board_id"), viewer: board.Viewer{
-		PersonID: c.caller.PersonID, AccountID: c.account.ID, Manager: c.account.May(company.ManageTeam),
+		PersonID: c.caller.PersonID, AccountID: c.caller.AccountID, Manager: c.caller.May(company.ManageTeam),
 	}}
 	var err error
 	if b.match, err = ifMatch(r.Header); err != nil {
@@ -124,7 +124,7 @@ func (s *Server) listBoards(w http.ResponseWriter, r *http.Request) error {
 	}
 	trash := c.params.yesNo("deleted")
 	deleted := trash != nil && *trash
-	pg, err := s.page(c.params, cursor.Scope("boards", c.caller.PersonID, c.account.ID, strconv.FormatBool(deleted)))
+	pg, err := s.page(c.params, cursor.Scope("boards", c.caller.PersonID, c.caller.AccountID, strconv.FormatBool(deleted)))
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *Server) createBoard(w http.ResponseWriter, r *http.Request) error {
 
 // scope is that of cursors within a board.
 func (c boardCall) scope(boardID string) string {
-	return cursor.Scope("board", c.caller.PersonID, c.account.ID, boardID)
+	return cursor.Scope("board", c.caller.PersonID, c.caller.AccountID, boardID)
 }
 
 // replyBoard answers with a board and a page of its nodes.

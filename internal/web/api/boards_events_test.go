@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/board"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api/wire"
 )
@@ -222,10 +222,10 @@ func TestBoardStreamsEndWithAccess(t *testing.T) {
 		alone.must("board", 1)
 		member.must("board", 1)
 		begin := time.Now()
-		if _, err := m.site.Desk.DeleteTokenValue(t.Context(), token); err != nil {
+		if _, err := m.site.Accounts.AccessTokens.DeleteTokenValue(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.site.Directory.RemoveTeam(t.Context(), directory.Operator, team); err != nil {
+		if err := m.site.Directory.RemoveTeam(t.Context(), principal.Operator(), team); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range []*stream{alone, member} {

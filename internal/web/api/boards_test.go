@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api/wire"
 )
 
@@ -365,7 +365,7 @@ func TestBoardsOfOthers(t *testing.T) {
 		bertID, chiefID := m.site.Person("bert@example.com"), m.site.Person("chief@example.com")
 		look, _ := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
 		foreign, _ := m.team("Foreign", "bert@example.com")
-		if _, err := m.site.Directory.SetTeamRole(t.Context(), directory.Operator, look, company.TeamRole{
+		if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), look, company.TeamRole{
 			Name: "chief", Permissions: []company.Permission{company.ManageTeam, company.UsePlugins}, PluginKinds: []string{company.AnyKind},
 		}); err != nil {
 			t.Fatal(err)

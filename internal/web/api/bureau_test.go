@@ -15,7 +15,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
-	"atelier/internal/web/access"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api/wire"
 )
 
@@ -92,8 +92,8 @@ type past struct {
 	team, tool int // of the bureau's
 	person     string
 	plugin     string
-	credential access.Kind // "" for the company's token
-	status     string      // "" for succeeded
+	credential principal.Kind // "" for the company's token
+	status     string         // "" for succeeded
 	tokens     int64
 	took       time.Duration
 	finished   time.Time
@@ -116,8 +116,8 @@ func (b *bureau) ran(runs ...past) {
 }
 
 func (b *bureau) insert(tx *sqldb.Tx, p past) error {
-	kind, credential, status, code := string(access.CompanyToken), b.tokenID, "succeeded", ""
-	if p.credential == access.IDToken {
+	kind, credential, status, code := string(principal.CompanyToken), b.tokenID, "succeeded", ""
+	if p.credential == principal.IDToken {
 		kind, credential = string(p.credential), b.device
 	}
 	if p.status != "" {
@@ -161,7 +161,7 @@ func someRuns() (all []past) {
 			p.status, p.tokens = "cancelled", 0
 		}
 		if i%4 == 0 {
-			p.credential = access.IDToken
+			p.credential = principal.IDToken
 		}
 		all = append(all, p)
 	}

@@ -11,13 +11,13 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/blob"
-	"atelier/internal/web/access"
+	"atelier/internal/run/generation"
 )
 
 func (s *Server) listTools(w http.ResponseWriter, r *http.Request) error {
 	c := callOf(r)
 	p := c.params
-	audience := audienceOf(c.account)
+	audience := generation.AudienceOf(c.caller)
 	limit := p.limit(s.Limits.ToolsPageDefault, s.Limits.PageSize)
 	tag := p.id("tool_tag")
 	sealed := p.one("cursor")
@@ -63,18 +63,7 @@ func (s *Server) openToolKey(scope, sealed string) (*catalog.Key, error) {
 // only parameter is the account.
 func (s *Server) viewFor(r *http.Request) (*catalog.View, error) {
 	c := callOf(r)
-	return s.Catalog.Snapshot().View(audienceOf(c.account)), c.params.failed()
-}
-
-// audienceOf is the audience that an account's tools are shown to.
-func audienceOf(a access.Account) catalog.Audience {
-	return catalog.Audience{
-		CompanyID: a.CompanyID,
-		TeamID:    a.TeamID,
-		Role:      a.Role.Name,
-		Allowed:   catalog.IDs(a.Role.ToolsAllowed),
-		Blocked:   catalog.IDs(a.Role.ToolsBlocked),
-	}
+	return s.Catalog.Snapshot().View(generation.AudienceOf(c.caller)), c.params.failed()
 }
 
 func (s *Server) getTool(w http.ResponseWriter, r *http.Request) error {

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"testing"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // visit is a credential that works on a path, and how it ends there after a
@@ -29,7 +29,7 @@ func TestChangesCountAtOnce(t *testing.T) {
 		team := site.Team(x, "Team", "member", annasEmail)
 		const tools = "/api/v2/tools"
 		inTeam := tools + "?team_id=" + team
-		operator := directory.Operator
+		operator := principal.Operator()
 
 		const carl, eve, fred, gus = "carl@example.com", "eve@example.com", "fred@example.com", "gus@example.com"
 		uid := map[string]string{}
@@ -90,9 +90,9 @@ func TestChangesCountAtOnce(t *testing.T) {
 					func() { m.must(nil, site.Directory.RemoveMemberByEmail(ctx, operator, x, gus)) }
 			}},
 			{"somebody is suspended", func() ([]visit, func()) {
-				m.must(nil, site.Desk.Suspend(ctx, fred, false))
+				m.must(nil, site.Accounts.SignIn.SetSuspended(ctx, fred, false))
 				return []visit{{site.Device(uid[fred], "").Tokens.ID, tools, noCredential}, {fredsOwn, tools, noCredential}},
-					func() { m.must(nil, site.Desk.Suspend(ctx, fred, true)) }
+					func() { m.must(nil, site.Accounts.SignIn.SetSuspended(ctx, fred, true)) }
 			}},
 		} {
 			for round := range 50 {

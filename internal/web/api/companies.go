@@ -10,7 +10,6 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/wire"
-	"atelier/internal/web/httpd"
 )
 
 // companyRoutes are those about companies, teams and invitations.
@@ -52,16 +51,6 @@ func (s *Server) companyRoutes() []route {
 	}
 }
 
-// manager is the caller as the directory knows them. Whoever speaks here does
-// so through an app.
-func manager(r *http.Request) directory.Actor {
-	c := callOf(r).caller
-	return directory.Actor{
-		PersonID: c.PersonID, Address: httpd.RecordOf(r.Context()).Addr.String(),
-		ByPlugin: true, PluginKind: c.PluginKind,
-	}
-}
-
 // named reads the page of a list of a company or team that is ordered by text.
 func (s *Server) named(r *http.Request, list, of string) (listing, company.Key, error) {
 	c := callOf(r)
@@ -78,7 +67,7 @@ func key[T interface{ Key() company.Key }](item T) (string, string) {
 }
 
 func (s *Server) listCompanies(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.Directory.Companies(r.Context(), manager(r))
+	all, err := s.Directory.Companies(r.Context(), principalOf(r))
 	if err != nil {
 		return err
 	}
@@ -86,7 +75,7 @@ func (s *Server) listCompanies(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) getCompany(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.Directory.Company(r.Context(), manager(r), r.PathValue("company_id"))
+	m, err := s.Directory.Company(r.Context(), principalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -98,7 +87,7 @@ func (s *Server) changeCompany(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.Directory.ChangeCompany(r.Context(), manager(r), r.PathValue("company_id"), directory.CompanyChange{Name: req.Name, Zone: req.TimeZone})
+	m, err := s.Directory.ChangeCompany(r.Context(), principalOf(r), r.PathValue("company_id"), directory.CompanyChange{Name: req.Name, Zone: req.TimeZone})
 	if err != nil {
 		return err
 	}
@@ -111,7 +100,7 @@ func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.Directory.Members(r.Context(), manager(r), id, after, pg.limit+1)
+	all, err := s.Directory.Members(r.Context(), principalOf(r), id, after, pg.limit+1)
 	if err != nil {
 		return err
 	}
@@ -126,7 +115,7 @@ func (s *Server) setMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.Directory.SetMember(r.Context(), manager(r), r.PathValue("company_id"), r.PathValue("uid"), req.Role)
+	m, err := s.Directory.SetMember(r.Context(), principalOf(r), r.PathValue("company_id"), r.PathValue("uid"), req.Role)
 	if err != nil {
 		return err
 	}
@@ -134,14 +123,14 @@ func (s *Server) setMember(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.RemoveMember(r.Context(), manager(r), r.PathValue("company_id"), r.PathValue("uid")); err != nil {
+	if err := s.Directory.RemoveMember(r.Context(), principalOf(r), r.PathValue("company_id"), r.PathValue("uid")); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) listRoles(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.Directory.Roles(r.Context(), manager(r), r.PathValue("company_id"))
+	all, err := s.Directory.Roles(r.Context(), principalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -157,21 +146,21 @@ func (s *Server) setRole(w http.ResponseWriter, r *http.Request) error {
 		return missing("permissions")
 	}
 	role := company.Role{Name: r.PathValue("role"), Permissions: every(req.Permissions, fromText[company.Permission])}
-	if role, err = s.Directory.SetRole(r.Context(), manager(r), r.PathValue("company_id"), role); err != nil {
+	if role, err = s.Directory.SetRole(r.Context(), principalOf(r), r.PathValue("company_id"), role); err != nil {
 		return err
 	}
 	return reply(w, http.StatusOK, asCompanyRole(role))
 }
 
 func (s *Server) deleteRole(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.DeleteRole(r.Context(), manager(r), r.PathValue("company_id"), r.PathValue("role")); err != nil {
+	if err := s.Directory.DeleteRole(r.Context(), principalOf(r), r.PathValue("company_id"), r.PathValue("role")); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) listDomains(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.Directory.Domains(r.Context(), manager(r), r.PathValue("company_id"))
+	all, err := s.Directory.Domains(r.Context(), principalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -183,7 +172,7 @@ func (s *Server) addDomain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.Directory.AddDomain(r.Context(), manager(r), r.PathValue("company_id"), req.Domain, orNone(req.TeamID), orNone(req.TeamRole))
+	d, err := s.Directory.AddDomain(r.Context(), principalOf(r), r.PathValue("company_id"), req.Domain, orNone(req.TeamID), orNone(req.TeamRole))
 	if err != nil {
 		return err
 	}
@@ -191,7 +180,7 @@ func (s *Server) addDomain(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) verifyDomain(w http.ResponseWriter, r *http.Request) error {
-	d, err := s.Directory.VerifyDomain(r.Context(), manager(r), r.PathValue("company_id"), r.PathValue("domain"), false)
+	d, err := s.Directory.VerifyDomain(r.Context(), principalOf(r), r.PathValue("company_id"), r.PathValue("domain"), false)
 	if err != nil {
 		return err
 	}
@@ -199,7 +188,7 @@ func (s *Server) verifyDomain(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) removeDomain(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.RemoveDomain(r.Context(), manager(r), r.PathValue("company_id"), r.PathValue("domain")); err != nil {
+	if err := s.Directory.RemoveDomain(r.Context(), principalOf(r), r.PathValue("company_id"), r.PathValue("domain")); err != nil {
 		return err
 	}
 	return done(w)
@@ -224,7 +213,7 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	f.Limit = pg.limit + 1
-	all, err := s.Directory.Audit(r.Context(), manager(r), id, f)
+	all, err := s.Directory.Audit(r.Context(), principalOf(r), id, f)
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api/wire"
 )
 
@@ -156,7 +156,7 @@ func TestCompaniesOverHTTP(t *testing.T) {
 		if d.Domain != "fox.example" || d.Record != "_atelier.fox.example" || d.Proof == "" || d.Verified != nil || *d.TeamID != team.ID || *d.TeamRole != "member" {
 			t.Errorf("domain = %+v", d)
 		}
-		if _, err := s.site.Directory.VerifyDomain(t.Context(), directory.Operator, id, "fox.example", true); err != nil {
+		if _, err := s.site.Directory.VerifyDomain(t.Context(), principal.Operator(), id, "fox.example", true); err != nil {
 			t.Fatal(err)
 		}
 		if d := as[wire.Domain](boss, 200, "POST", at+"/domains/fox.example/verify", ""); d.Verified == nil {

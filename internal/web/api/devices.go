@@ -25,14 +25,14 @@ func (s *Server) listDevices(w http.ResponseWriter, r *http.Request) error {
 		after = &device.After{Created: at, ID: pg.after[1]}
 	}
 
-	devices, err := s.Desk.ListDevices(r.Context(), c.caller.PersonID, after, pg.limit+1)
+	devices, err := s.Accounts.Devices.ListDevices(r.Context(), c.caller.PersonID, after, pg.limit+1)
 	if err != nil {
 		return err
 	}
 	answer := wire.DeviceList{Data: []wire.Device{}}
 	devices, answer.HasMore, answer.NextCursor = cut(s, pg, devices, func(d device.Device) (string, string) { return micros(d.Created), d.ID })
 	for _, d := range devices {
-		answer.Data = append(answer.Data, asDevice(d, c.caller.DeviceID))
+		answer.Data = append(answer.Data, asDevice(d, c.caller.DeviceID()))
 	}
 	return reply(w, http.StatusOK, answer)
 }

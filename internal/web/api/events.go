@@ -130,7 +130,7 @@ func (s *Server) streamGeneration(w http.ResponseWriter, r *http.Request) error 
 	defer leave()
 	news, stop := s.Hub.Follow(id)
 	defer stop()
-	rec, err := s.Runs.Status(r.Context(), c.account.ID, id)
+	rec, err := s.Runs.Status(r.Context(), c.caller.AccountID, id)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *Server) streamGeneration(w http.ResponseWriter, r *http.Request) error 
 	}
 	return s.stream(w, r, news, func(e *events) (ended bool, err error) {
 		if t.begun {
-			if rec, err = s.Runs.Status(r.Context(), c.account.ID, id); err != nil {
+			if rec, err = s.Runs.Status(r.Context(), c.caller.AccountID, id); err != nil {
 				return false, err
 			}
 		}

@@ -256,7 +256,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 		s := m.as(token).follow(id, "", "")
 		s.next()
 		begin := time.Now()
-		if _, err := m.site.Desk.DeleteTokenValue(t.Context(), token); err != nil {
+		if _, err := m.site.Accounts.AccessTokens.DeleteTokenValue(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
 		if e, ok := s.next(); ok {

@@ -18,11 +18,6 @@ func (s *Server) farewellRoutes() []route {
 	}
 }
 
-// leaver is who asks about themselves.
-func leaver(r *http.Request) dossier.Actor {
-	return dossier.Actor{PersonID: callOf(r).caller.PersonID, Address: visitor(r).Address}
-}
-
 // exportMe sends the archive while it is written. Whoever only asks what it
 // would be is not counted.
 func (s *Server) exportMe(w http.ResponseWriter, r *http.Request) error {
@@ -32,7 +27,7 @@ func (s *Server) exportMe(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	who := leaver(r)
+	who := principalOf(r)
 	archive, err := s.Dossier.Export(r.Context(), who, who.PersonID)
 	if err != nil {
 		return err
@@ -48,7 +43,7 @@ func (s *Server) deleteMe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who := leaver(r)
+	who := principalOf(r)
 	if err := s.Dossier.Delete(r.Context(), who, who.PersonID, req.Email); err != nil {
 		return err
 	}

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 )
 
 // as asks with the ID token of a device.
-func (s *service) as(in identity.SignedIn, method, path, body string) (status int, header http.Header, text string) {
+func (s *service) as(in devicelogin.Login, method, path, body string) (status int, header http.Header, text string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -74,7 +74,7 @@ func TestDeletionOfMe(t *testing.T) {
 		if status, _, text := s.as(in, "DELETE", "/api/v2/me", `{"email":"BERT@example.com"}`); status != 204 || text != "" {
 			t.Fatalf("%d %s", status, text)
 		}
-		for what, in := range map[string]identity.SignedIn{"the device": in, "the token": {Tokens: identity.Tokens{ID: token}}} {
+		for what, in := range map[string]devicelogin.Login{"the device": in, "the token": {Tokens: devicelogin.Tokens{ID: token}}} {
 			for _, call := range []string{"GET /api/v2/me", "DELETE /api/v2/me", "GET /api/v2/me/export", "GET /api/v2/tools"} {
 				method, path, _ := strings.Cut(call, " ")
 				body := ""

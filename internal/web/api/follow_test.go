@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/web/api/wire"
 )
@@ -102,7 +102,7 @@ func TestCancel(t *testing.T) {
 		m.site.Person("bert@example.com")
 		m.site.Person("chief@example.com")
 		team, tokens := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
-		if _, err := m.site.Directory.SetTeamRole(t.Context(), directory.Operator, team, company.TeamRole{
+		if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
 			Name: "chief", Permissions: []company.Permission{company.Generate, company.ManageTeam, company.UsePlugins}, PluginKinds: []string{company.AnyKind},
 		}); err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestPreviewCost(t *testing.T) {
 		bert := m.as(m.person("bert@example.com"))
 		blocked("no tokens", bert, "", body)
 		team, tokens := m.team("Look", "bert@example.com")
-		if _, err := m.site.Directory.SetTeamRolePermissions(t.Context(), directory.Operator, team, "member", map[company.Permission]bool{company.Generate: false}); err != nil {
+		if _, err := m.site.Directory.SetTeamRolePermissions(t.Context(), principal.Operator(), team, "member", map[company.Permission]bool{company.Generate: false}); err != nil {
 			t.Fatal(err)
 		}
 		blocked("no permission", m.as(tokens[0]), "?team_id="+team, body)

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
@@ -120,7 +120,7 @@ func TestForgedCredentials(t *testing.T) {
 // forgeries are Authorization headers that must not count, by what is wrong with
 // them. They are right in every other way: signed with the real key wherever
 // the attack does not rule that out.
-func (m *matrix) forgeries(f forger, live identity.SignedIn) map[string]string {
+func (m *matrix) forgeries(f forger, live devicelogin.Login) map[string]string {
 	m.t.Helper()
 	all := map[string]string{}
 	raw := func(name, value string) {

@@ -15,10 +15,8 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ratelimit"
-	"atelier/internal/people/company"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
-	"atelier/internal/web/access"
 	"atelier/internal/web/api/wire"
 	"atelier/internal/web/httpd"
 )
@@ -49,7 +47,7 @@ func (s *Server) createGeneration(w http.ResponseWriter, r *http.Request) error 
 	}
 	room := int64(math.MaxInt64)
 	if !known {
-		if room, err = s.roomForRun(r, c.account.ID); err != nil {
+		if room, err = s.roomForRun(r, c.caller.AccountID); err != nil {
 			w.Header().Set("Connection", "close")
 			return inPart(err, "body")
 		}
@@ -107,7 +105,7 @@ func (s *Server) accept(r *http.Request, c *call, f form, key string, known bool
 		}
 		return generation.Created{}, err
 	}
-	print, err := f.fingerprint(c.account.ID)
+	print, err := f.fingerprint(c.caller.AccountID)
 	if err != nil {
 		return generation.Created{}, fmt.Errorf("fingerprint: %w", err)
 	}
@@ -125,7 +123,7 @@ func (s *Server) accept(r *http.Request, c *call, f form, key string, known bool
 	if err != nil {
 		return generation.Created{}, err
 	}
-	d.Caller = s.runsFor(c)
+	d.Principal = c.caller
 	d.Files = f.files
 	d.Key = key
 	d.Fingerprint = print
@@ -180,7 +178,7 @@ func (s *Server) previewCost(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	d.Caller = s.runsFor(c)
+	d.Principal = c.caller
 	cost, err := s.Runs.Price(r.Context(), d)
 	if err != nil {
 		return err
@@ -193,28 +191,6 @@ func (s *Server) previewCost(w http.ResponseWriter, r *http.Request) error {
 		CanRun:            cost.Blocked == "",
 		BlockingReason:    orNull(cost.Blocked),
 	})
-}
-
-// runsFor is a call as runs know it.
-func (s *Server) runsFor(c *call) generation.Caller {
-	who := generation.Caller{
-		PersonID:     c.caller.PersonID,
-		AccountID:    c.account.ID,
-		TeamID:       c.account.TeamID,
-		Credential:   string(c.caller.Kind),
-		CredentialID: c.caller.TokenID,
-		Audience:     audienceOf(c.account),
-		MayGenerate:  c.account.May(company.Generate),
-		MayManage:    c.account.TeamID != "" && c.account.Role.May(company.ManageTeam),
-		Spend:        c.account.Role.Spend,
-	}
-	if c.account.Unverified {
-		who.Blocked = access.ErrUnverified.Message
-	}
-	if c.caller.Kind == access.IDToken {
-		who.CredentialID = c.caller.DeviceID
-	}
-	return who
 }
 
 // The names of the rate windows of creates.

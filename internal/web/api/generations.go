@@ -41,14 +41,14 @@ func (s *Server) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key := shownRun{id, c.account.ID, c.caller.PersonID}
+	key := shownRun{id, c.caller.AccountID, c.caller.PersonID}
 	now := s.Links.Now().Unix()
 	if body := s.ended.get(key, now); body != nil {
 		addVary(w.Header(), varies)
 		send(w, http.StatusOK, body)
 		return nil
 	}
-	rec, err := s.Runs.Poll(r.Context(), s.runsFor(c), id)
+	rec, err := s.Runs.Poll(r.Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (s *Server) cancelGeneration(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	rec, was, err := s.Runs.Cancel(r.Context(), s.runsFor(c), id)
+	rec, was, err := s.Runs.Cancel(r.Context(), c.caller, id)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Server) listGenerations(w http.ResponseWriter, r *http.Request) error {
 	if f.Status != "" && !wire.GenerationStatus(f.Status).Valid() {
 		c.params.problem("status", "Must be one of pending, succeeded, failed and cancelled.")
 	}
-	pg, err := s.page(c.params, cursor.Scope("generations", c.caller.PersonID, c.account.ID, f.Status, f.ToolID))
+	pg, err := s.page(c.params, cursor.Scope("generations", c.caller.PersonID, c.caller.AccountID, f.Status, f.ToolID))
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Server) listGenerations(w http.ResponseWriter, r *http.Request) error {
 		}
 		after = &run.Place{Created: at, ID: pg.after[1]}
 	}
-	all, err := s.Runs.List(r.Context(), c.account.ID, f, after, pg.limit+1)
+	all, err := s.Runs.List(r.Context(), c.caller.AccountID, f, after, pg.limit+1)
 	if err != nil {
 		return err
 	}
@@ -128,13 +128,13 @@ func (s *Server) listWebhookAttempts(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	pg, err := s.page(c.params, cursor.Scope("webhook-attempts", c.caller.PersonID, c.account.ID, id))
+	pg, err := s.page(c.params, cursor.Scope("webhook-attempts", c.caller.PersonID, c.caller.AccountID, id))
 	if err != nil {
 		return err
 	}
 	var all []webhook.Attempt
 	err = s.DB.Read(r.Context(), func(tx *sqldb.Tx) error {
-		if _, err := run.ByID(r.Context(), tx, c.account.ID, id); err != nil {
+		if _, err := run.ByID(r.Context(), tx, c.caller.AccountID, id); err != nil {
 			return err
 		}
 		all, err = webhook.Attempts(r.Context(), tx, id)
@@ -172,7 +172,7 @@ func (s *Server) redeliverWebhook(w http.ResponseWriter, r *http.Request) error 
 	}
 	var state *webhook.State
 	err = s.DB.Write(r.Context(), func(tx *sqldb.Tx) error {
-		if _, err := run.ByID(r.Context(), tx, c.account.ID, id); err != nil {
+		if _, err := run.ByID(r.Context(), tx, c.caller.AccountID, id); err != nil {
 			return err
 		}
 		if err := webhook.Redeliver(r.Context(), tx, id); err != nil {
@@ -190,11 +190,11 @@ func (s *Server) redeliverWebhook(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (s *Server) getWebhookSecret(w http.ResponseWriter, r *http.Request) error {
-	return s.webhookSecret(w, r, s.Desk.WebhookSecret)
+	return s.webhookSecret(w, r, s.Secrets.GetFor)
 }
 
 func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request) error {
-	return s.webhookSecret(w, r, s.Desk.RotateWebhookSecret)
+	return s.webhookSecret(w, r, s.Secrets.RotateFor)
 }
 
 // lastEvent reads Last-Event-ID; what is no number of ours is as good as none.

@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"time"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/base/sqldb"
 	"atelier/internal/file/library"
 	"atelier/internal/notify/webhook"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
 	"atelier/internal/web/api/wire"
@@ -159,12 +160,12 @@ func playing(d time.Duration) *float64 {
 }
 
 // webhookSecret answers with what get makes of the account's secret.
-func (s *Server) webhookSecret(w http.ResponseWriter, r *http.Request, get func(context.Context, identity.Actor, *webhook.Secrets, identity.Owner) (webhook.Secret, error)) error {
+func (s *Server) webhookSecret(w http.ResponseWriter, r *http.Request, get func(context.Context, *sqldb.DB, principal.Principal) (webhook.Secret, error)) error {
 	c := callOf(r)
 	if err := c.params.failed(); err != nil {
 		return err
 	}
-	secret, err := get(r.Context(), actor(r), s.Secrets, identity.Owner{ID: c.account.ID, TeamID: c.account.TeamID, CompanyID: c.account.CompanyID})
+	secret, err := get(r.Context(), s.DB, c.caller)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (s *Server) governanceRoutes() []route {
 }
 
 func (s *Server) getBudget(w http.ResponseWriter, r *http.Request) error {
-	b, err := s.Directory.Budget(r.Context(), manager(r), r.PathValue("team_id"))
+	b, err := s.Directory.Budget(r.Context(), principalOf(r), r.PathValue("team_id"))
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *Server) setBudget(w http.ResponseWriter, r *http.Request) error {
 	if req.WebhookURL != nil {
 		d.WebhookURL = *req.WebhookURL
 	}
-	b, err := s.Directory.SetBudget(r.Context(), manager(r), r.PathValue("team_id"), d)
+	b, err := s.Directory.SetBudget(r.Context(), principalOf(r), r.PathValue("team_id"), d)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *Server) setBudget(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) deleteBudget(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.RemoveBudget(r.Context(), manager(r), r.PathValue("team_id")); err != nil {
+	if err := s.Directory.RemoveBudget(r.Context(), principalOf(r), r.PathValue("team_id")); err != nil {
 		return err
 	}
 	return done(w)

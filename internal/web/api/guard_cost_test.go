@@ -45,18 +45,16 @@ func TestGuardCost(t *testing.T) {
 func (m *maker) timeCreates(count int, p access.Presented) (bare, guarded time.Duration) {
 	m.t.Helper()
 	ctx := m.t.Context()
-	caller, account, err := m.site.Gate.Admit(ctx, access.Generating, p)
+	who, err := m.site.Gate.Admit(ctx, access.Generating, p)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	checked := sqldb.WithGuard(ctx, m.site.Gate.Guard(access.Admitted{Rule: access.Generating, Presented: p, Caller: caller, Account: account, HasBody: true}))
+	checked := sqldb.WithGuard(ctx, m.site.Gate.Guard(access.Admitted{Rule: access.Generating, Presented: p, Principal: who, HasBody: true}))
 	tool := m.made["one"]
 	draft := generation.Draft{
-		ToolID:   tool.ID,
-		ToolHash: tool.ToolFieldsHash,
-		Caller: generation.Caller{
-			PersonID: caller.PersonID, AccountID: account.ID, TeamID: account.TeamID, Credential: string(caller.Kind), CredentialID: caller.TokenID, MayGenerate: true,
-		},
+		ToolID:    tool.ID,
+		ToolHash:  tool.ToolFieldsHash,
+		Principal: who,
 	}
 	times := map[context.Context][]time.Duration{}
 	for i := range 2 * count {

@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
-	"atelier/internal/account/identity"
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api/apitest"
 	"atelier/internal/web/api/wire"
 )
@@ -117,7 +117,7 @@ var heldWays = []heldWay{
 // second takes away what lets them in.
 type held struct {
 	*maker
-	second *identitytest.Site
+	second *accounttest.Site
 	next   atomic.Int64
 	client *http.Client
 }
@@ -127,7 +127,7 @@ type castaway struct {
 	email, id, company, team string
 	other                    string // somebody else in both
 	kind                     int
-	device                   identity.SignedIn
+	device                   devicelogin.Login
 	tokenID, token           string
 	fill                     *strings.Replacer
 }
@@ -147,7 +147,7 @@ func TestRevokedWhileTheBodyArrives(t *testing.T) {
 			address := dbtest.URL(t, engine)
 			h := &held{
 				maker:  newMaker(t, dbtest.Open(t, address), limits, roomy),
-				second: identitytest.New(t, dbtest.Open(t, address), identitytest.Options{}),
+				second: accounttest.New(t, dbtest.Open(t, address), accounttest.Options{}),
 				client: apitest.Client(t),
 			}
 			h.client.Transport = &http.Transport{ExpectContinueTimeout: time.Minute}
@@ -346,12 +346,12 @@ func (h *held) castaway(kind int, team, alone bool) (*castaway, error) {
 		c.company = h.site.Company("X", company.EnterprisePlan)
 		h.site.Admit(c.company, c.email, company.CompanyPermissions...)
 		h.site.Admit(c.company, other)
-		if _, err := h.site.Directory.SetRole(ctx, directory.Operator, c.company, company.Role{Name: "clerk"}); err != nil {
+		if _, err := h.site.Directory.SetRole(ctx, principal.Operator(), c.company, company.Role{Name: "clerk"}); err != nil {
 			return nil, err
 		}
 		c.team = h.site.Team(c.company, "Team", "lead")
 		for _, role := range []string{"lead", "deputy"} {
-			if _, err := h.site.Directory.SetTeamRole(ctx, directory.Operator, c.team, everything(role)); err != nil {
+			if _, err := h.site.Directory.SetTeamRole(ctx, principal.Operator(), c.team, everything(role)); err != nil {
 				return nil, err
 			}
 		}
@@ -401,7 +401,7 @@ func (h *held) fillIn(c *castaway, team bool) error {
 		n = read[wire.Node](h.t, a.want(h.t, "a new node", 201, ""))
 	}
 	elsewhere := h.site.Company("Y", company.TeamPlan)
-	_, link, err := h.site.Directory.Invite(h.t.Context(), directory.Operator, company.Draft{CompanyID: elsewhere, Uses: 1})
+	_, link, err := h.site.Directory.Invite(h.t.Context(), principal.Operator(), company.Draft{CompanyID: elsewhere, Uses: 1})
 	if err != nil {
 		return err
 	}
@@ -418,15 +418,15 @@ func (h *held) fillIn(c *castaway, team bool) error {
 // The ways to take away what lets a caller in, all through the second node.
 
 func (h *held) revokeDevice(c *castaway) error {
-	return h.second.Desk.RevokeDevice(h.t.Context(), identity.Actor{}, c.id, c.device.DeviceID)
+	return h.second.Accounts.Devices.RevokeDevice(h.t.Context(), principal.Principal{}, c.id, c.device.DeviceID)
 }
 
 func (h *held) signOut(c *castaway) error {
-	return h.second.Desk.SignOutEverywhere(h.t.Context(), identity.Actor{}, c.id)
+	return h.second.Accounts.SignIn.SignOutEverywhere(h.t.Context(), principal.Principal{}, c.id)
 }
 
 func (h *held) resetPassword(c *castaway) error {
-	link, err := h.second.Desk.ResetLink(h.t.Context(), c.email)
+	link, err := h.second.Accounts.SignIn.OperatorResetLink(h.t.Context(), c.email)
 	if err != nil {
 		return err
 	}
@@ -434,7 +434,7 @@ func (h *held) resetPassword(c *castaway) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.second.Desk.Reset(h.t.Context(), secret, "another horse battery", h.second.Visitor())
+	_, err = h.second.Accounts.SignIn.ResetPassword(h.t.Context(), secret, "another horse battery", h.second.Client())
 	return err
 }
 
@@ -448,27 +448,27 @@ func tokenOf(link string) (string, error) {
 }
 
 func (h *held) suspend(c *castaway) error {
-	return h.second.Desk.Suspend(h.t.Context(), c.email, true)
+	return h.second.Accounts.SignIn.SetSuspended(h.t.Context(), c.email, true)
 }
 
 func (h *held) takePermissions(c *castaway) error {
-	if _, err := h.second.Directory.SetMemberPermissions(h.t.Context(), directory.Operator, c.company, c.email, nil); err != nil {
+	if _, err := h.second.Directory.SetMemberPermissions(h.t.Context(), principal.Operator(), c.company, c.email, nil); err != nil {
 		return err
 	}
-	_, err := h.second.Directory.SetTeamRolePermissions(h.t.Context(), directory.Operator, c.team, "lead", map[company.Permission]bool{company.ManageTeam: false})
+	_, err := h.second.Directory.SetTeamRolePermissions(h.t.Context(), principal.Operator(), c.team, "lead", map[company.Permission]bool{company.ManageTeam: false})
 	return err
 }
 
 func (h *held) removeFromCompany(c *castaway) error {
-	return h.second.Directory.RemoveMemberByEmail(h.t.Context(), directory.Operator, c.company, c.email)
+	return h.second.Directory.RemoveMemberByEmail(h.t.Context(), principal.Operator(), c.company, c.email)
 }
 
 func (h *held) removeFromTeam(c *castaway) error {
-	return h.second.Directory.RemoveTeamMemberByEmail(h.t.Context(), directory.Operator, c.team, c.email)
+	return h.second.Directory.RemoveTeamMemberByEmail(h.t.Context(), principal.Operator(), c.team, c.email)
 }
 
 func (h *held) removeTeam(c *castaway) error {
-	return h.second.Directory.RemoveTeam(h.t.Context(), directory.Operator, c.team)
+	return h.second.Directory.RemoveTeam(h.t.Context(), principal.Operator(), c.team)
 }
 
 func (h *held) refuseApps(c *castaway) error { return h.allow(c, company.UsePlugins, false) }
@@ -476,32 +476,32 @@ func (h *held) refuseApps(c *castaway) error { return h.allow(c, company.UsePlug
 func (h *held) refuseRuns(c *castaway) error { return h.allow(c, company.Generate, false) }
 
 func (h *held) allow(c *castaway, p company.Permission, may bool) error {
-	_, err := h.second.Directory.SetTeamRolePermissions(h.t.Context(), directory.Operator, c.team, "lead", map[company.Permission]bool{p: may})
+	_, err := h.second.Directory.SetTeamRolePermissions(h.t.Context(), principal.Operator(), c.team, "lead", map[company.Permission]bool{p: may})
 	return err
 }
 
 func (h *held) limitSpending(c *castaway) error {
 	role := everything("lead")
 	role.Spend = &company.Spend{Tokens: 1, Window: time.Hour}
-	_, err := h.second.Directory.SetTeamRole(h.t.Context(), directory.Operator, c.team, role)
+	_, err := h.second.Directory.SetTeamRole(h.t.Context(), principal.Operator(), c.team, role)
 	return err
 }
 
 func (h *held) changeRole(c *castaway) error {
-	_, err := h.second.Directory.AddTeamMember(h.t.Context(), directory.Operator, c.team, c.email, "deputy")
+	_, err := h.second.Directory.AddTeamMember(h.t.Context(), principal.Operator(), c.team, c.email, "deputy")
 	return err
 }
 
 func (h *held) deleteToken(c *castaway) error {
-	_, err := h.second.Desk.DeleteTokenValue(h.t.Context(), c.token)
+	_, err := h.second.Accounts.AccessTokens.DeleteTokenValue(h.t.Context(), c.token)
 	return err
 }
 
 func (h *held) regenerateToken(c *castaway) error {
 	if c.kind == byPersonal {
-		_, _, err := h.second.Desk.RegenerateAccessToken(h.t.Context(), identity.Actor{PersonID: c.id}, c.tokenID)
+		_, _, err := h.second.Accounts.AccessTokens.RegenerateAccessToken(h.t.Context(), principal.Principal{PersonID: c.id}, c.tokenID)
 		return err
 	}
-	_, _, err := h.second.Desk.RegenerateCompanyToken(h.t.Context(), identity.Actor{PersonID: c.id}, c.company, c.tokenID)
+	_, _, err := h.second.Accounts.AccessTokens.RegenerateCompanyToken(h.t.Context(), principal.Principal{PersonID: c.id}, c.company, c.tokenID)
 	return err
 }

@@ -25,7 +25,7 @@ func (s *Server) listInvitations(w http.ResponseWriter, r *http.Request) error {
 		}
 		after = &company.After{Created: at, ID: pg.after[1]}
 	}
-	all, err := s.Directory.Invitations(r.Context(), manager(r), id, after, pg.limit+1)
+	all, err := s.Directory.Invitations(r.Context(), principalOf(r), id, after, pg.limit+1)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *Server) createInvitation(w http.ResponseWriter, r *http.Request) error 
 	if req.LifetimeSeconds != nil {
 		d.Lifetime = span(cmp.Or(*req.LifetimeSeconds, -1))
 	}
-	inv, link, err := s.Directory.Invite(r.Context(), manager(r), d)
+	inv, link, err := s.Directory.Invite(r.Context(), principalOf(r), d)
 	if err != nil {
 		return onField(err, "lifetime", "lifetime_seconds")
 	}
@@ -65,14 +65,14 @@ func (s *Server) createInvitation(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (s *Server) revokeInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.RevokeInvitation(r.Context(), manager(r), r.PathValue("invitation_id")); err != nil {
+	if err := s.Directory.RevokeInvitation(r.Context(), principalOf(r), r.PathValue("invitation_id")); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) listMyInvitations(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.Directory.Offers(r.Context(), manager(r))
+	all, err := s.Directory.Offers(r.Context(), principalOf(r))
 	if err != nil {
 		return err
 	}
@@ -87,14 +87,14 @@ func (s *Server) acceptInvitation(w http.ResponseWriter, r *http.Request) error 
 	if req.Token == "" {
 		return missing("token")
 	}
-	if err := s.Desk.AcceptInvitation(r.Context(), callOf(r).caller.PersonID, req.Token, visitor(r)); err != nil {
+	if err := s.Accounts.SignUp.AcceptInvitation(r.Context(), principalOf(r), req.Token); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) acceptMyInvitation(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Desk.AcceptInvitationByID(r.Context(), callOf(r).caller.PersonID, r.PathValue("invitation_id"), visitor(r)); err != nil {
+	if err := s.Accounts.SignUp.AcceptInvitationByID(r.Context(), principalOf(r), r.PathValue("invitation_id")); err != nil {
 		return err
 	}
 	return done(w)

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api/wire"
 )
 
@@ -184,7 +184,7 @@ func TestLibraryOfTeams(t *testing.T) {
 		look, _ := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
 		sound, _ := m.team("Sound", "anna@example.com")
 		foreign, _ := m.team("Foreign")
-		if _, err := m.site.Directory.SetTeamRole(t.Context(), directory.Operator, look, company.TeamRole{
+		if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), look, company.TeamRole{
 			Name: "chief", Permissions: []company.Permission{company.ManageTeam, company.UsePlugins}, PluginKinds: []string{company.AnyKind},
 		}); err != nil {
 			t.Fatal(err)

@@ -84,7 +84,7 @@ func newMaker(t *testing.T, db *sqldb.DB, l api.Limits, change func(*generation.
 
 func (m *maker) grant(email, team string, tokens int64) {
 	m.t.Helper()
-	if _, err := m.site.Desk.Grant(m.t.Context(), email, team, tokens, "test"); err != nil {
+	if _, err := m.site.Accounts.Grants.GrantByOperator(m.t.Context(), email, team, tokens, "test"); err != nil {
 		m.t.Fatal(err)
 	}
 }

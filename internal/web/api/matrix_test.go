@@ -17,14 +17,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/directory"
-	"atelier/internal/account/identity"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/web/api"
 	"atelier/internal/web/api/apitest"
@@ -288,7 +288,7 @@ type proof struct {
 	name string
 	kind int
 	// headers presents it; live is the device that an ID token is of.
-	headers func(live identity.SignedIn) http.Header
+	headers func(live devicelogin.Login) http.Header
 }
 
 // cell is one request of the matrix.
@@ -392,8 +392,8 @@ type matrix struct {
 	ids       map[string]string // what {name} in paths, bodies and queries stands for
 	fill      *strings.Replacer
 	proofs    []proof
-	device    identity.SignedIn // of Anna, for all cells that do not end it
-	bystander identity.SignedIn // of Bert, which nobody else can end
+	device    devicelogin.Login // of Anna, for all cells that do not end it
+	bystander devicelogin.Login // of Bert, which nobody else can end
 	wrong     *tally
 
 	handler  http.Handler // of the service, without the way over the network
@@ -445,10 +445,10 @@ func (m *matrix) furnish() {
 	m.mayUsePlugins(named["appless"], "viewer", false)
 	named["houdini"] = m.site.Team(x, "Houdini", "artist", annasEmail)
 	role := company.TeamRole{Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{"houdini"}}
-	m.must(m.site.Directory.SetTeamRole(m.t.Context(), directory.Operator, named["houdini"], role))
+	m.must(m.site.Directory.SetTeamRole(m.t.Context(), principal.Operator(), named["houdini"], role))
 	named["colleagues"] = m.site.Team(x, "Colleagues", "member", "rita@example.com")
 	named["removed"] = m.site.Team(x, "Removed", "member", annasEmail)
-	m.must(nil, m.site.Directory.RemoveTeam(m.t.Context(), directory.Operator, named["removed"]))
+	m.must(nil, m.site.Directory.RemoveTeam(m.t.Context(), principal.Operator(), named["removed"]))
 	named["inY"] = m.site.Team(y, "In Y", "member", annasEmail)
 	named["foreign"] = m.site.Team(z, "Foreign", "member", "bert@example.com")
 	named["team_id"] = named["team"]
@@ -467,14 +467,14 @@ func (m *matrix) furnish() {
 // present makes the credentials of Anna and of those who have none any more.
 func (m *matrix) present(x, y string) []proof {
 	site, ctx := m.site, m.t.Context()
-	bearer := func(token string) func(identity.SignedIn) http.Header {
-		return func(identity.SignedIn) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+	bearer := func(token string) func(devicelogin.Login) http.Header {
+		return func(devicelogin.Login) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 	}
-	plain := func(name string, values ...string) func(identity.SignedIn) http.Header {
-		return func(identity.SignedIn) http.Header { return http.Header{name: values} }
+	plain := func(name string, values ...string) func(devicelogin.Login) http.Header {
+		return func(devicelogin.Login) http.Header { return http.Header{name: values} }
 	}
-	withDevice := func(ids ...string) func(identity.SignedIn) http.Header {
-		return func(live identity.SignedIn) http.Header {
+	withDevice := func(ids ...string) func(devicelogin.Login) http.Header {
+		return func(live devicelogin.Login) http.Header {
 			return http.Header{"Authorization": {"Bearer " + live.Tokens.ID}, "X-Device-Id": ids}
 		}
 	}
@@ -484,22 +484,22 @@ func (m *matrix) present(x, y string) []proof {
 	lies := func(change map[string]any) string { return forger.token(m.ids["anna"], device.DeviceID, change) }
 
 	revoked := site.Device(m.ids["anna"], "blender")
-	m.must(nil, site.Desk.RevokeDevice(ctx, identity.Actor{}, m.ids["anna"], revoked.DeviceID))
+	m.must(nil, site.Accounts.Devices.RevokeDevice(ctx, principal.Principal{}, m.ids["anna"], revoked.DeviceID))
 	signedOut := site.Device(m.ids["otto"], "blender")
-	m.must(nil, site.Desk.SignOutEverywhere(ctx, identity.Actor{}, m.ids["otto"]))
+	m.must(nil, site.Accounts.SignIn.SignOutEverywhere(ctx, principal.Principal{}, m.ids["otto"]))
 	suspended := site.Device(m.ids["sam"], "blender")
 	_, suspendedToken := site.Token("sam@example.com", "")
-	m.must(nil, site.Desk.Suspend(ctx, "sam@example.com", true))
-	me := identity.Actor{PersonID: m.ids["anna"]}
+	m.must(nil, site.Accounts.SignIn.SetSuspended(ctx, "sam@example.com", true))
+	me := principal.Principal{PersonID: m.ids["anna"]}
 	id, deleted := site.Token(annasEmail, "")
-	m.must(nil, site.Desk.DeleteAccessToken(ctx, me, id))
+	m.must(nil, site.Accounts.AccessTokens.DeleteAccessToken(ctx, me, id))
 	id, regenerated := site.Token(annasEmail, "")
-	_, fresh, err := site.Desk.RegenerateAccessToken(ctx, me, id)
+	_, fresh, err := site.Accounts.AccessTokens.RegenerateAccessToken(ctx, me, id)
 	m.must(nil, err)
 	_, ofX := site.Token(annasEmail, x)
 	_, ofY := site.Token(annasEmail, y)
 	_, former := site.Token("rita@example.com", x)
-	m.must(nil, site.Directory.RemoveMemberByEmail(ctx, directory.Operator, x, "rita@example.com"))
+	m.must(nil, site.Directory.RemoveMemberByEmail(ctx, principal.Operator(), x, "rita@example.com"))
 	var cookie string
 	m.must(nil, site.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		_, cookie, err = session.Start(ctx, tx, session.Session{PersonID: m.ids["anna"], Provider: "password"}, time.Hour)
@@ -511,7 +511,7 @@ func (m *matrix) present(x, y string) []proof {
 	elsewhere.kid, elsewhere.key = ids.New(), theirs
 
 	return []proof{
-		{"nothing", byNobody, func(identity.SignedIn) http.Header { return http.Header{} }},
+		{"nothing", byNobody, func(devicelogin.Login) http.Header { return http.Header{} }},
 		{"two Authorization headers", byNobody, plain("Authorization", "Bearer "+m.token, "Bearer "+m.token)},
 		{"an empty header", byNobody, plain("Authorization", "")},
 		{"another scheme", byNobody, plain("Authorization", "Basic "+m.token)},
@@ -539,7 +539,7 @@ func (m *matrix) present(x, y string) []proof {
 		{"an ID token with an empty X-Device-Id", byMisplaced, withDevice("")},
 		{"an ID token with two X-Device-Id", byMisplaced, withDevice(device.DeviceID, device.DeviceID)},
 		{"an ID token", byIDToken, withDevice()},
-		{"an ID token with its X-Device-Id", byIDToken, func(live identity.SignedIn) http.Header { return withDevice(live.DeviceID)(live) }},
+		{"an ID token with its X-Device-Id", byIDToken, func(live devicelogin.Login) http.Header { return withDevice(live.DeviceID)(live) }},
 		{"a personal token", byPersonal, bearer(fresh)},
 		{"a personal token in lower-case scheme", byPersonal, plain("Authorization", "bearer "+m.token)},
 		{"a company token", byCompanyX, bearer(ofX)},
@@ -698,5 +698,5 @@ func (m *matrix) must(_ any, err error) {
 // mayUsePlugins tells a team's role whether it lets apps in.
 func (m *matrix) mayUsePlugins(teamID, role string, may bool) {
 	m.t.Helper()
-	m.must(m.site.Directory.SetTeamRolePermissions(m.t.Context(), directory.Operator, teamID, role, map[company.Permission]bool{company.UsePlugins: may}))
+	m.must(m.site.Directory.SetTeamRolePermissions(m.t.Context(), principal.Operator(), teamID, role, map[company.Permission]bool{company.UsePlugins: may}))
 }

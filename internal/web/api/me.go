@@ -4,20 +4,14 @@ import (
 	"net/http"
 	"slices"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/profile"
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/company"
 	"atelier/internal/web/api/wire"
 )
 
 func (s *Server) getMe(w http.ResponseWriter, r *http.Request) error {
-	c := callOf(r).caller
-	reach := identity.Reach{
-		Personal: c.ReachesPersonal(),
-		Team:     c.ReachesTeam,
-		Company:  c.ReachesCompany,
-	}
-	record, err := s.Desk.Record(r.Context(), c.PersonID, c.Provider, reach)
+	record, err := s.Accounts.Profiles.GetProfile(r.Context(), principalOf(r))
 	if err != nil {
 		return err
 	}
@@ -25,14 +19,14 @@ func (s *Server) getMe(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) claimTopUp(w http.ResponseWriter, r *http.Request) error {
-	topUp, balance, err := s.Desk.ClaimTopUp(r.Context(), callOf(r).caller.PersonID, visitor(r))
+	topUp, balance, err := s.Accounts.Grants.ClaimTopUp(r.Context(), principalOf(r))
 	if err != nil {
 		return err
 	}
 	return reply(w, http.StatusOK, wire.ToppedUp{TopUp: wire.TopUp(topUp), Balance: asBalance(balance)})
 }
 
-func asIdentity(r identity.Record) wire.Identity {
+func asIdentity(r profile.Profile) wire.Identity {
 	created := moment(r.Person.Created)
 	who := wire.Identity{
 		User: wire.User{
@@ -58,7 +52,7 @@ func asIdentity(r identity.Record) wire.Identity {
 	return who
 }
 
-func asAccount(a identity.Account) wire.Account {
+func asAccount(a profile.Account) wire.Account {
 	acc := wire.Account{
 		ID:          a.ID,
 		Label:       a.Label,

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api"
 	"atelier/internal/web/api/wire"
 )
@@ -26,7 +26,7 @@ func TestMeShowsWhatACredentialReaches(t *testing.T) {
 			houdini: {Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{"houdini"}},
 		} {
 			role.Name = "member"
-			if _, err := s.site.Directory.SetTeamRole(t.Context(), directory.Operator, team, role); err != nil {
+			if _, err := s.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, role); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api/wire"
 )
 
@@ -146,7 +146,7 @@ func TestAddressesEndWithTheAccess(t *testing.T) {
 				t.Errorf("a member's address = %d", a.StatusCode)
 			}
 		}
-		if err := m.site.Directory.RemoveTeamMemberByEmail(t.Context(), directory.Operator, team, "bert@example.com"); err != nil {
+		if err := m.site.Directory.RemoveTeamMemberByEmail(t.Context(), principal.Operator(), team, "bert@example.com"); err != nil {
 			t.Fatal(err)
 		}
 		if a := m.fetch("GET", berts); a.StatusCode != 403 {

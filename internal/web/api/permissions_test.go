@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api"
 	"atelier/internal/web/api/wire"
@@ -59,7 +59,7 @@ var errands = []errand{
 		return []string{"invitation_id", o.invite(company.Draft{CompanyID: o.site.Company("Elsewhere", company.TeamPlan), Email: o.email}).ID}, ""
 	}},
 	{"POST /api/v2/invitations/accept", "", 204, func(o *office) ([]string, string) {
-		_, link, err := o.site.Directory.Invite(o.t.Context(), directory.Operator, company.Draft{CompanyID: o.site.Company("Elsewhere", company.TeamPlan)})
+		_, link, err := o.site.Directory.Invite(o.t.Context(), principal.Operator(), company.Draft{CompanyID: o.site.Company("Elsewhere", company.TeamPlan)})
 		o.must(err)
 		u, err := url.Parse(link)
 		o.must(err)
@@ -115,7 +115,7 @@ func aTeammate(body string) func(*office) ([]string, string) {
 func aRole(body string) func(*office) ([]string, string) {
 	return func(o *office) ([]string, string) {
 		name := o.word()
-		_, err := o.site.Directory.SetRole(o.t.Context(), directory.Operator, o.company, company.Role{Name: name})
+		_, err := o.site.Directory.SetRole(o.t.Context(), principal.Operator(), o.company, company.Role{Name: name})
 		o.must(err)
 		return []string{"role", name}, body
 	}
@@ -124,7 +124,7 @@ func aRole(body string) func(*office) ([]string, string) {
 func aTeamRole(body string) func(*office) ([]string, string) {
 	return func(o *office) ([]string, string) {
 		name := o.word()
-		_, err := o.site.Directory.SetTeamRole(o.t.Context(), directory.Operator, o.team, company.TeamRole{Name: name})
+		_, err := o.site.Directory.SetTeamRole(o.t.Context(), principal.Operator(), o.team, company.TeamRole{Name: name})
 		o.must(err)
 		return []string{"role", name}, body
 	}
@@ -133,9 +133,9 @@ func aTeamRole(body string) func(*office) ([]string, string) {
 // aDomain is one that the operator vouches for.
 func aDomain(o *office) ([]string, string) {
 	name := o.word() + ".example"
-	_, err := o.site.Directory.AddDomain(o.t.Context(), directory.Operator, o.company, name, "", "")
+	_, err := o.site.Directory.AddDomain(o.t.Context(), principal.Operator(), o.company, name, "", "")
 	o.must(err)
-	_, err = o.site.Directory.VerifyDomain(o.t.Context(), directory.Operator, o.company, name, true)
+	_, err = o.site.Directory.VerifyDomain(o.t.Context(), principal.Operator(), o.company, name, true)
 	o.must(err)
 	return []string{"domain", name}, ""
 }
@@ -176,7 +176,7 @@ func openOffice(m *maker) *office {
 	o.boss = m.signedIn("boss@example.com")
 	m.site.Admit(o.company, "boss@example.com", company.CompanyPermissions...)
 	o.uid = m.site.Person(o.other)
-	_, err := m.site.Directory.SetTeamRole(m.t.Context(), directory.Operator, o.team, company.TeamRole{Name: "spare"})
+	_, err := m.site.Directory.SetTeamRole(m.t.Context(), principal.Operator(), o.team, company.TeamRole{Name: "spare"})
 	o.must(err)
 	return o
 }
@@ -202,7 +202,7 @@ func (o *office) colleague() (uid string) {
 
 func (o *office) invite(d company.Draft) company.Invitation {
 	o.t.Helper()
-	inv, _, err := o.site.Directory.Invite(o.t.Context(), directory.Operator, d)
+	inv, _, err := o.site.Directory.Invite(o.t.Context(), principal.Operator(), d)
 	o.must(err)
 	return inv
 }
@@ -408,9 +408,9 @@ func TestEveryPermissionOfTeams(t *testing.T) {
 			name := fmt.Sprint("role", set)
 			o.email = name + "@example.com"
 			who := m.signedIn(o.email)
-			_, err := m.site.Directory.SetTeamRole(t.Context(), directory.Operator, o.team, company.TeamRole{Name: name, Permissions: perms, PluginKinds: []string{company.AnyKind}})
+			_, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), o.team, company.TeamRole{Name: name, Permissions: perms, PluginKinds: []string{company.AnyKind}})
 			o.must(err)
-			_, err = m.site.Directory.AddTeamMember(t.Context(), directory.Operator, o.team, o.email, name)
+			_, err = m.site.Directory.AddTeamMember(t.Context(), principal.Operator(), o.team, o.email, name)
 			o.must(err)
 			_, script := m.site.Token(o.email, o.company)
 			for _, c := range chores {

@@ -15,7 +15,7 @@ import (
 func (m *maker) quota(l quota.Limits) {
 	m.parts.Library.Storage = l
 	m.parts.Runs.Settings.Storage = l
-	m.parts.Desk.Settings.Storage = l
+	m.parts.Accounts.Settings.Storage = l
 }
 
 // stored is what the personal account of the caller stores.

@@ -152,7 +152,7 @@ func (s *Server) reportQuery(c *call, name string, keys int, filters ...string) 
 	p := c.params
 	q := &reportQuery{name: name, limit: s.Limits.PageDefault}
 	q.Query = report.Query{
-		CompanyID: c.account.CompanyID,
+		CompanyID: c.caller.CompanyID,
 		From:      p.instant("start_utc"),
 		Until:     p.instant("end_utc"),
 		TeamID:    p.one("team_id"),

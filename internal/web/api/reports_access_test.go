@@ -17,9 +17,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api"
 	"atelier/internal/web/httpd"
 )
@@ -376,7 +376,7 @@ func TestPermissionUnderCalls(t *testing.T) {
 func TestRemovedMembersTokenIsDead(t *testing.T) {
 	reports(t, func(t *testing.T, b *bureau) {
 		live := b.by(b.site.Device(b.people["anna"], "blender").Tokens.ID)
-		if err := b.site.Directory.RemoveMemberByEmail(t.Context(), directory.Operator, b.company, annasEmail); err != nil {
+		if err := b.site.Directory.RemoveMemberByEmail(t.Context(), principal.Operator(), b.company, annasEmail); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range bothReports {

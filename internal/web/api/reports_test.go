@@ -13,7 +13,7 @@ import (
 	"atelier/internal/base/ids"
 	"atelier/internal/money/report"
 	"atelier/internal/people/company"
-	"atelier/internal/web/access"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api/wire"
 )
 
@@ -177,7 +177,7 @@ func TestReportRows(t *testing.T) {
 		b.exec(`UPDATE access_token SET name = '=name' WHERE id = $1`, b.tokenID)
 		b.ran(
 			past{person: "anna", tool: 2, plugin: "=1+1", tokens: 5, took: 1500 * time.Millisecond, finished: november(3, 23)},
-			past{person: "cleo", team: 1, plugin: "blender", status: "failed", credential: access.IDToken, finished: november(2, 1)},
+			past{person: "cleo", team: 1, plugin: "blender", status: "failed", credential: principal.IDToken, finished: november(2, 1)},
 		)
 		b.exec(`UPDATE person SET deleted = 1 WHERE id = $1`, b.people["cleo"])
 		b.offer(many(2))

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/api/wire"
 )
@@ -29,11 +29,11 @@ func TestLostPermissionsCountAtOnce(t *testing.T) {
 		m.site.Admit(o.company, o.email)
 		may := func(perms []company.Permission) {
 			t.Helper()
-			_, err := m.site.Directory.SetRole(t.Context(), directory.Operator, o.company, company.Role{Name: "clerk", Permissions: perms})
+			_, err := m.site.Directory.SetRole(t.Context(), principal.Operator(), o.company, company.Role{Name: "clerk", Permissions: perms})
 			o.must(err)
 		}
 		may(company.CompanyPermissions)
-		_, err := m.site.Directory.SetMember(t.Context(), directory.Operator, o.company, who.uid, "clerk")
+		_, err := m.site.Directory.SetMember(t.Context(), principal.Operator(), o.company, who.uid, "clerk")
 		o.must(err)
 		elsewhere := m.site.Company("Elsewhere", company.TeamPlan)
 		m.site.Admit(elsewhere, o.email, company.CompanyPermissions...)
@@ -79,7 +79,7 @@ func TestAppsWhileTheirRoleChanges(t *testing.T) {
 		var writes []said
 		set := func(may bool) {
 			w := said{begin: clock.Add(1), may: may}
-			if _, err := m.site.Directory.SetTeamRolePermissions(t.Context(), directory.Operator, team, "artist", map[company.Permission]bool{company.UsePlugins: may}); err != nil {
+			if _, err := m.site.Directory.SetTeamRolePermissions(t.Context(), principal.Operator(), team, "artist", map[company.Permission]bool{company.UsePlugins: may}); err != nil {
 				t.Error(err)
 			}
 			w.end = clock.Add(1)
@@ -320,7 +320,7 @@ func TestBlockedTools(t *testing.T) {
 		device := m.as(m.site.Device(uid, "blender").Tokens.ID)
 		role := func(blocked ...string) {
 			t.Helper()
-			if _, err := m.site.Directory.SetTeamRole(t.Context(), directory.Operator, team, company.TeamRole{
+			if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
 				Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{company.AnyKind}, ToolsBlocked: blocked,
 			}); err != nil {
 				t.Fatal(err)
@@ -436,7 +436,7 @@ func TestSpendingWindowsOfRoles(t *testing.T) {
 		m.grant("", team, 1000)
 		limit := func(s *company.Spend) {
 			t.Helper()
-			if _, err := m.site.Directory.SetTeamRole(t.Context(), directory.Operator, team, company.TeamRole{
+			if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
 				Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{company.AnyKind}, Spend: s,
 			}); err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/access"
 	"atelier/internal/web/httpd"
 )
@@ -123,7 +124,7 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 		Address:       rec.Addr.String(),
 		Reads:         r.Method == http.MethodGet || r.Method == http.MethodHead,
 	}
-	c.caller, c.account, err = s.Gate.Admit(r.Context(), rt.rule, c.presented)
+	c.caller, err = s.Gate.Admit(r.Context(), rt.rule, c.presented)
 	bucket := s.addresses
 	key := httpd.AddressKey(rec.Addr)
 	if rec.PersonID = c.caller.PersonID; rec.PersonID != "" {
@@ -140,8 +141,7 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 	ctx := sqldb.WithGuard(r.Context(), s.Gate.Guard(access.Admitted{
 		Rule:      c.rule,
 		Presented: c.presented,
-		Caller:    c.caller,
-		Account:   c.account,
+		Principal: c.caller,
 		HasBody:   r.ContentLength != 0,
 	}))
 	return rt.do(w, r.WithContext(context.WithValue(ctx, callKey{}, &c)))
@@ -149,9 +149,8 @@ func (s *Server) attempt(rt route, rec *httpd.Record, w http.ResponseWriter, r *
 
 // call is what is known about a request once it was let in.
 type call struct {
-	caller  access.Caller
-	account access.Account
-	params  *params
+	caller principal.Principal
+	params *params
 
 	gate      *access.Gate
 	rule      access.Rule
@@ -162,7 +161,7 @@ type call struct {
 // it between their parts; whatever a request changes is decided about again by
 // the transaction that changes it (access.Gate.Guard).
 func (c *call) reauthorize(ctx context.Context) error {
-	_, _, err := c.gate.Admit(ctx, c.rule, c.presented)
+	_, err := c.gate.Admit(ctx, c.rule, c.presented)
 	return err
 }
 
@@ -171,3 +170,7 @@ type callKey struct{}
 // callOf gives the call that a request is. Only routes that are not open have
 // one.
 func callOf(r *http.Request) *call { return r.Context().Value(callKey{}).(*call) }
+
+// principalOf returns the caller of a request. Only routes that are not open
+// have one.
+func principalOf(r *http.Request) principal.Principal { return callOf(r).caller }

@@ -18,7 +18,7 @@ func (s *Server) directoryRoutes() []route {
 }
 
 func (s *Server) getScimToken(w http.ResponseWriter, r *http.Request) error {
-	t, err := s.Directory.Connection(r.Context(), manager(r), r.PathValue("company_id"))
+	t, err := s.Directory.Connection(r.Context(), principalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (s *Server) getScimToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) createScimToken(w http.ResponseWriter, r *http.Request) error {
-	t, secret, err := s.Directory.Connect(r.Context(), manager(r), r.PathValue("company_id"))
+	t, secret, err := s.Directory.Connect(r.Context(), principalOf(r), r.PathValue("company_id"))
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (s *Server) createScimToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) deleteScimToken(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.Disconnect(r.Context(), manager(r), r.PathValue("company_id")); err != nil {
+	if err := s.Directory.Disconnect(r.Context(), principalOf(r), r.PathValue("company_id")); err != nil {
 		return err
 	}
 	return done(w)

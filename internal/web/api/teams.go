@@ -12,7 +12,7 @@ func (s *Server) listTeams(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.Directory.Teams(r.Context(), manager(r), id, after, pg.limit+1)
+	all, err := s.Directory.Teams(r.Context(), principalOf(r), id, after, pg.limit+1)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (s *Server) createTeam(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.Directory.CreateTeam(r.Context(), manager(r), r.PathValue("company_id"), req.Name)
+	t, err := s.Directory.CreateTeam(r.Context(), principalOf(r), r.PathValue("company_id"), req.Name)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *Server) createTeam(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) getTeam(w http.ResponseWriter, r *http.Request) error {
-	t, err := s.Directory.Team(r.Context(), manager(r), r.PathValue("team_id"))
+	t, err := s.Directory.Team(r.Context(), principalOf(r), r.PathValue("team_id"))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (s *Server) renameTeam(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.Directory.RenameTeam(r.Context(), manager(r), r.PathValue("team_id"), req.Name)
+	t, err := s.Directory.RenameTeam(r.Context(), principalOf(r), r.PathValue("team_id"), req.Name)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Server) renameTeam(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) removeTeam(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.RemoveTeam(r.Context(), manager(r), r.PathValue("team_id")); err != nil {
+	if err := s.Directory.RemoveTeam(r.Context(), principalOf(r), r.PathValue("team_id")); err != nil {
 		return err
 	}
 	return done(w)
@@ -67,7 +67,7 @@ func (s *Server) listTeamMembers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.Directory.TeamMembers(r.Context(), manager(r), id, after, pg.limit+1)
+	all, err := s.Directory.TeamMembers(r.Context(), principalOf(r), id, after, pg.limit+1)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *Server) setTeamMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := s.Directory.SetTeamMember(r.Context(), manager(r), r.PathValue("team_id"), r.PathValue("uid"), req.Role)
+	m, err := s.Directory.SetTeamMember(r.Context(), principalOf(r), r.PathValue("team_id"), r.PathValue("uid"), req.Role)
 	if err != nil {
 		return err
 	}
@@ -90,14 +90,14 @@ func (s *Server) setTeamMember(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) removeTeamMember(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.RemoveTeamMember(r.Context(), manager(r), r.PathValue("team_id"), r.PathValue("uid")); err != nil {
+	if err := s.Directory.RemoveTeamMember(r.Context(), principalOf(r), r.PathValue("team_id"), r.PathValue("uid")); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) listTeamRoles(w http.ResponseWriter, r *http.Request) error {
-	all, err := s.Directory.TeamRoles(r.Context(), manager(r), r.PathValue("team_id"))
+	all, err := s.Directory.TeamRoles(r.Context(), principalOf(r), r.PathValue("team_id"))
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Server) setTeamRole(w http.ResponseWriter, r *http.Request) error {
 	if req.Permissions == nil {
 		return missing("permissions")
 	}
-	role, err := s.Directory.SetTeamRole(r.Context(), manager(r), r.PathValue("team_id"), teamRoleOf(r.PathValue("role"), req))
+	role, err := s.Directory.SetTeamRole(r.Context(), principalOf(r), r.PathValue("team_id"), teamRoleOf(r.PathValue("role"), req))
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s *Server) setTeamRole(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) deleteTeamRole(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Directory.DeleteTeamRole(r.Context(), manager(r), r.PathValue("team_id"), r.PathValue("role")); err != nil {
+	if err := s.Directory.DeleteTeamRole(r.Context(), principalOf(r), r.PathValue("team_id"), r.PathValue("role")); err != nil {
 		return err
 	}
 	return done(w)

@@ -10,14 +10,14 @@ import (
 
 func (s *Server) listAccessTokens(w http.ResponseWriter, r *http.Request) error {
 	return s.listTokens(w, r, "", func(after *credential.After, limit int) ([]credential.Token, error) {
-		return s.Desk.AccessTokens(r.Context(), callOf(r).caller.PersonID, after, limit)
+		return s.Accounts.AccessTokens.ListTokens(r.Context(), callOf(r).caller.PersonID, after, limit)
 	})
 }
 
 func (s *Server) listCompanyAccessTokens(w http.ResponseWriter, r *http.Request) error {
 	companyID := r.PathValue("company_id")
 	return s.listTokens(w, r, companyID, func(after *credential.After, limit int) ([]credential.Token, error) {
-		return s.Desk.CompanyTokens(r.Context(), actor(r), companyID, after, limit)
+		return s.Accounts.AccessTokens.ListCompanyTokens(r.Context(), principalOf(r), companyID, after, limit)
 	})
 }
 
@@ -52,8 +52,8 @@ func (s *Server) createAccessToken(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	a := actor(r)
-	t, secret, err := s.Desk.CreateAccessToken(r.Context(), a, a.PersonID, req.Name)
+	a := principalOf(r)
+	t, secret, err := s.Accounts.AccessTokens.CreateAccessToken(r.Context(), a, a.PersonID, req.Name)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *Server) createCompanyAccessToken(w http.ResponseWriter, r *http.Request
 	if err != nil {
 		return err
 	}
-	t, secret, err := s.Desk.CreateCompanyToken(r.Context(), actor(r), r.PathValue("company_id"), req.UID, req.Name)
+	t, secret, err := s.Accounts.AccessTokens.CreateCompanyToken(r.Context(), principalOf(r), r.PathValue("company_id"), req.UID, req.Name)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *Server) createCompanyAccessToken(w http.ResponseWriter, r *http.Request
 }
 
 func (s *Server) regenerateAccessToken(w http.ResponseWriter, r *http.Request) error {
-	t, secret, err := s.Desk.RegenerateAccessToken(r.Context(), actor(r), r.PathValue("token_id"))
+	t, secret, err := s.Accounts.AccessTokens.RegenerateAccessToken(r.Context(), principalOf(r), r.PathValue("token_id"))
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *Server) regenerateAccessToken(w http.ResponseWriter, r *http.Request) e
 }
 
 func (s *Server) regenerateCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
-	t, secret, err := s.Desk.RegenerateCompanyToken(r.Context(), actor(r), r.PathValue("company_id"), r.PathValue("token_id"))
+	t, secret, err := s.Accounts.AccessTokens.RegenerateCompanyToken(r.Context(), principalOf(r), r.PathValue("company_id"), r.PathValue("token_id"))
 	if err != nil {
 		return err
 	}
@@ -89,14 +89,14 @@ func (s *Server) regenerateCompanyAccessToken(w http.ResponseWriter, r *http.Req
 }
 
 func (s *Server) deleteAccessToken(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Desk.DeleteAccessToken(r.Context(), actor(r), r.PathValue("token_id")); err != nil {
+	if err := s.Accounts.AccessTokens.DeleteAccessToken(r.Context(), principalOf(r), r.PathValue("token_id")); err != nil {
 		return err
 	}
 	return done(w)
 }
 
 func (s *Server) deleteCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Desk.DeleteCompanyToken(r.Context(), actor(r), r.PathValue("company_id"), r.PathValue("token_id")); err != nil {
+	if err := s.Accounts.AccessTokens.DeleteCompanyToken(r.Context(), principalOf(r), r.PathValue("company_id"), r.PathValue("token_id")); err != nil {
 		return err
 	}
 	return done(w)

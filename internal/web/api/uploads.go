@@ -19,10 +19,9 @@ import (
 // viewerOf is a call as the library knows it.
 func viewerOf(c *call) library.Viewer {
 	v := library.Viewer{PersonID: c.caller.PersonID, Manager: map[string]bool{}}
-	first := c.account
-	for _, a := range append(first.Also, first) {
-		v.AccountIDs = append(v.AccountIDs, a.ID)
-		v.Manager[a.ID] = a.May(company.ManageTeam)
+	for _, a := range c.caller.Accounts() {
+		v.AccountIDs = append(v.AccountIDs, a.AccountID)
+		v.Manager[a.AccountID] = a.May(company.ManageTeam)
 	}
 	return v
 }
@@ -38,7 +37,7 @@ func (s *Server) createUpload(w http.ResponseWriter, r *http.Request) error {
 	if err := c.params.failed(); err != nil {
 		return err
 	}
-	taken, given, err := s.receiveUpload(w, r, c.account.ID)
+	taken, given, err := s.receiveUpload(w, r, c.caller.AccountID)
 	if err != nil {
 		w.Header().Set("Connection", "close") // the rest of the body is not waited for
 		return inPart(err, "file")
@@ -46,7 +45,7 @@ func (s *Server) createUpload(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		name = given
 	}
-	u, err := s.Library.AddUpload(r.Context(), viewerOf(c), c.account.ID, name, taken)
+	u, err := s.Library.AddUpload(r.Context(), viewerOf(c), c.caller.AccountID, name, taken)
 	if err != nil {
 		if refused(err) {
 			s.Intake.Drop(r.Context(), taken)
@@ -158,7 +157,7 @@ func (s *Server) asUpload(u asset.Upload, viewerID string) wire.Upload {
 
 func (s *Server) listUploads(w http.ResponseWriter, r *http.Request) error {
 	c := callOf(r)
-	pg, err := s.page(c.params, cursor.Scope("uploads", c.caller.PersonID, c.account.ID))
+	pg, err := s.page(c.params, cursor.Scope("uploads", c.caller.PersonID, c.caller.AccountID))
 	if err != nil {
 		return err
 	}
@@ -166,7 +165,7 @@ func (s *Server) listUploads(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.Library.Uploads(r.Context(), viewerOf(c), c.account.ID, after, pg.limit+1)
+	all, err := s.Library.Uploads(r.Context(), viewerOf(c), c.caller.AccountID, after, pg.limit+1)
 	if err != nil {
 		return err
 	}
@@ -192,7 +191,7 @@ func (s *Server) getUpload(w http.ResponseWriter, r *http.Request) error {
 	if err := c.params.failed(); err != nil {
 		return err
 	}
-	u, err := s.Library.Upload(r.Context(), viewerOf(c), c.account.ID, r.PathValue("upload_id"))
+	u, err := s.Library.Upload(r.Context(), viewerOf(c), c.caller.AccountID, r.PathValue("upload_id"))
 	if err != nil {
 		return err
 	}
@@ -204,7 +203,7 @@ func (s *Server) deleteUpload(w http.ResponseWriter, r *http.Request) error {
 	if err := c.params.failed(); err != nil {
 		return err
 	}
-	if err := s.Library.DeleteUpload(r.Context(), viewerOf(c), c.account.ID, r.PathValue("upload_id")); err != nil {
+	if err := s.Library.DeleteUpload(r.Context(), viewerOf(c), c.caller.AccountID, r.PathValue("upload_id")); err != nil {
 		return err
 	}
 	return done(w)

@@ -9,9 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/ids"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/api/wire"
 )
 
@@ -190,7 +190,7 @@ func TestUploadsOfTeams(t *testing.T) {
 		m.site.Person("bert@example.com")
 		m.site.Person("chief@example.com")
 		team, tokens := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
-		if _, err := m.site.Directory.SetTeamRole(t.Context(), directory.Operator, team, company.TeamRole{
+		if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
 			Name: "chief", Permissions: []company.Permission{company.ManageTeam}, PluginKinds: []string{company.AnyKind},
 		}); err != nil {
 			t.Fatal(err)

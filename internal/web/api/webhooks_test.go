@@ -13,7 +13,6 @@ import (
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"atelier/internal/account/identity"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
@@ -44,7 +43,7 @@ func (m *maker) receive(status int) (address string, events <-chan told) {
 	p := m.parts.Runs.Parts
 	p.Guard = webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	sender := webhook.New(webhook.Options{
-		DB: m.db, Secrets: m.parts.Secrets, SecretMade: identity.SecretMade, Guard: p.Guard, Now: time.Now, RootCAs: roots, Grace: time.Millisecond,
+		DB: m.db, Secrets: m.parts.Secrets, SecretMade: webhook.RecordFirstSecret, Guard: p.Guard, Now: time.Now, RootCAs: roots, Grace: time.Millisecond,
 		Body: func(ctx context.Context, runID string) ([]byte, error) {
 			rec, err := m.parts.Runs.StatusOf(ctx, runID)
 			if err != nil {

@@ -57,11 +57,11 @@ func (s *server) tokens(v *visit) error {
 }
 
 func (s *server) tokenList(v *visit) (l tokenList, err error) {
-	all, err := s.Desk.AccessTokens(v.r.Context(), v.session.PersonID, afterOf(v), tokensShown+1)
+	all, err := s.Accounts.AccessTokens.ListTokens(v.r.Context(), v.session.PersonID, afterOf(v), tokensShown+1)
 	if err != nil {
 		return l, err
 	}
-	in, err := s.Desk.Companies(v.r.Context(), v.session.PersonID)
+	in, err := s.Accounts.Profiles.ListCompanies(v.r.Context(), v.session.PersonID)
 	if err != nil {
 		return l, err
 	}
@@ -83,7 +83,7 @@ type minted struct {
 
 // createToken handles POST /tokens.
 func (s *server) createToken(v *visit) error {
-	t, secret, err := s.Desk.CreateAccessToken(v.r.Context(), v.actor(), v.session.PersonID, v.form.Get("name"))
+	t, secret, err := s.Accounts.AccessTokens.CreateAccessToken(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("name"))
 	if err == nil {
 		return v.show("token", minted{t, secret, "/tokens"})
 	}
@@ -96,7 +96,7 @@ func (s *server) createToken(v *visit) error {
 
 // regenerateToken handles POST /tokens/regenerate.
 func (s *server) regenerateToken(v *visit) error {
-	t, secret, err := s.Desk.RegenerateAccessToken(v.r.Context(), v.actor(), v.form.Get("id"))
+	t, secret, err := s.Accounts.AccessTokens.RegenerateAccessToken(v.r.Context(), v.principal(), v.form.Get("id"))
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *server) regenerateToken(v *visit) error {
 
 // deleteToken handles POST /tokens/delete.
 func (s *server) deleteToken(v *visit) error {
-	if err := s.Desk.DeleteAccessToken(v.r.Context(), v.actor(), v.form.Get("id")); err != nil {
+	if err := s.Accounts.AccessTokens.DeleteAccessToken(v.r.Context(), v.principal(), v.form.Get("id")); err != nil {
 		return err
 	}
 	return v.to("/tokens?done=deleted")
@@ -125,14 +125,14 @@ func (s *server) companyTokens(v *visit) error {
 
 func (s *server) companyList(v *visit) (l tokenList, err error) {
 	id := v.r.PathValue("company_id")
-	all, err := s.Desk.CompanyTokens(v.r.Context(), v.actor(), id, afterOf(v), tokensShown+1)
+	all, err := s.Accounts.AccessTokens.ListCompanyTokens(v.r.Context(), v.principal(), id, afterOf(v), tokensShown+1)
 	if err != nil {
 		return l, err
 	}
-	if l.Members, err = s.Desk.CompanyMembers(v.r.Context(), v.actor(), id); err != nil {
+	if l.Members, err = s.Accounts.AccessTokens.ListMembers(v.r.Context(), v.principal(), id); err != nil {
 		return l, err
 	}
-	in, err := s.Desk.Companies(v.r.Context(), v.session.PersonID)
+	in, err := s.Accounts.Profiles.ListCompanies(v.r.Context(), v.session.PersonID)
 	if err != nil {
 		return l, err
 	}
@@ -155,7 +155,7 @@ func (s *server) companyList(v *visit) (l tokenList, err error) {
 
 // createCompanyToken handles POST /companies/{company_id}/tokens.
 func (s *server) createCompanyToken(v *visit) error {
-	t, secret, err := s.Desk.CreateCompanyToken(v.r.Context(), v.actor(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
+	t, secret, err := s.Accounts.AccessTokens.CreateCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
 	if err == nil {
 		return v.show("token", minted{t, secret, companyPage(v)})
 	}
@@ -168,7 +168,7 @@ func (s *server) createCompanyToken(v *visit) error {
 
 // regenerateCompanyToken handles POST /companies/{company_id}/tokens/regenerate.
 func (s *server) regenerateCompanyToken(v *visit) error {
-	t, secret, err := s.Desk.RegenerateCompanyToken(v.r.Context(), v.actor(), v.r.PathValue("company_id"), v.form.Get("id"))
+	t, secret, err := s.Accounts.AccessTokens.RegenerateCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("id"))
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (s *server) regenerateCompanyToken(v *visit) error {
 
 // deleteCompanyToken handles POST /companies/{company_id}/tokens/delete.
 func (s *server) deleteCompanyToken(v *visit) error {
-	if err := s.Desk.DeleteCompanyToken(v.r.Context(), v.actor(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
+	if err := s.Accounts.AccessTokens.DeleteCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
 		return err
 	}
 	return v.to(companyPage(v) + "?done=deleted")

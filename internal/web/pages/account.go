@@ -1,24 +1,24 @@
 package pages
 
 import (
-	"atelier/internal/account/identity"
+	"atelier/internal/account/profile"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
 )
 
 // overview is the data of the account page.
 type overview struct {
-	identity.Overview
+	profile.Overview
 	Companies []company.Company // those whose access tokens the person manages
 }
 
 // account handles GET /account.
 func (s *server) account(v *visit) error {
-	o, err := s.Desk.Overview(v.r.Context(), v.session.PersonID)
+	o, err := s.Accounts.Profiles.GetOverview(v.r.Context(), v.principal())
 	if err != nil {
 		return err
 	}
-	in, err := s.Desk.Companies(v.r.Context(), v.session.PersonID)
+	in, err := s.Accounts.Profiles.ListCompanies(v.r.Context(), v.session.PersonID)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *server) account(v *visit) error {
 
 // resendVerification handles POST /account/verification.
 func (s *server) resendVerification(v *visit) error {
-	if err := s.Desk.ResendVerification(v.r.Context(), v.session.PersonID); err != nil {
+	if err := s.Accounts.Verification.ResendLink(v.r.Context(), v.principal()); err != nil {
 		return err
 	}
 	return v.to(home + "?done=sent")
@@ -53,7 +53,7 @@ func passwordOf(v *visit) passwordPage {
 
 // password handles POST /password.
 func (s *server) password(v *visit) error {
-	in, err := s.Desk.ChangePassword(v.r.Context(), v.session, v.form.Get("old"), v.form.Get("password"), v.visitor())
+	in, err := s.Accounts.SignIn.ChangePassword(v.r.Context(), v.session, v.form.Get("old"), v.form.Get("password"), v.client())
 	if err != nil {
 		return v.again("password", passwordOf(v), err)
 	}
@@ -62,13 +62,13 @@ func (s *server) password(v *visit) error {
 
 // machines is the data of the page of devices and browsers.
 type machines struct {
-	identity.Overview
+	profile.Overview
 	Here string // the id of this browser's session
 }
 
 // devices handles GET /devices.
 func (s *server) devices(v *visit) error {
-	o, err := s.Desk.Overview(v.r.Context(), v.session.PersonID)
+	o, err := s.Accounts.Profiles.GetOverview(v.r.Context(), v.principal())
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *server) devices(v *visit) error {
 
 // revokeDevice handles POST /devices/revoke.
 func (s *server) revokeDevice(v *visit) error {
-	if err := s.Desk.RevokeDevice(v.r.Context(), v.actor(), v.session.PersonID, v.form.Get("id")); err != nil {
+	if err := s.Accounts.Devices.RevokeDevice(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("id")); err != nil {
 		return err
 	}
 	return v.to("/devices?done=revoked")
@@ -86,7 +86,7 @@ func (s *server) revokeDevice(v *visit) error {
 // endSession handles POST /devices/signout.
 func (s *server) endSession(v *visit) error {
 	id := v.form.Get("id")
-	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, id, v.visitor()); err != nil {
+	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.principal(), id); err != nil {
 		return err
 	}
 	if id == v.session.ID {
@@ -97,7 +97,7 @@ func (s *server) endSession(v *visit) error {
 
 // signOutEverywhere handles POST /devices/signout-everywhere.
 func (s *server) signOutEverywhere(v *visit) error {
-	if err := s.Desk.SignOutEverywhere(v.r.Context(), v.actor(), v.session.PersonID); err != nil {
+	if err := s.Accounts.SignIn.SignOutEverywhere(v.r.Context(), v.principal(), v.session.PersonID); err != nil {
 		return err
 	}
 	return v.leave("everywhere")

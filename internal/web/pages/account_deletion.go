@@ -8,15 +8,10 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// leaver is who asks about themselves.
-func (v *visit) leaver() dossier.Actor {
-	return dossier.Actor{PersonID: v.session.PersonID, Address: v.visitor().Address}
-}
-
 // exportData handles POST /account/export: it sends the archive of the person's data.
 // A link would not do, because other sites could open it and use up the rate limit.
 func (s *server) exportData(v *visit) error {
-	archive, err := s.Dossier.Export(v.r.Context(), v.leaver(), v.session.PersonID)
+	archive, err := s.Dossier.Export(v.r.Context(), v.principal(), v.session.PersonID)
 	if err != nil {
 		return err
 	}
@@ -32,7 +27,7 @@ func (s *server) deleteForm(v *visit) error { return v.show("delete", nil) }
 
 // deleteAccount handles POST /account/delete.
 func (s *server) deleteAccount(v *visit) error {
-	if err := s.Dossier.Delete(v.r.Context(), v.leaver(), v.session.PersonID, v.form.Get("email")); err != nil {
+	if err := s.Dossier.Delete(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("email")); err != nil {
 		return v.again("delete", nil, err)
 	}
 	return v.leave("farewell")

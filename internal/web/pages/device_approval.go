@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/device"
 )
@@ -26,7 +26,7 @@ func (s *server) deviceForm(v *visit) error {
 	if code == "" || v.r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return v.show("code", code)
 	}
-	g, err := s.Desk.OpenGrant(v.r.Context(), v.session, code, v.visitor())
+	g, err := s.Accounts.Devices.OpenGrant(v.r.Context(), v.principal(), code)
 	if err != nil {
 		return v.refuseCode(code, err)
 	}
@@ -51,7 +51,7 @@ const approve = "approve"
 func (s *server) decideDevice(v *visit) error {
 	yes := v.form.Get("verdict") == approve
 	code := v.form.Get("code")
-	_, err := s.Desk.DecideGrant(v.r.Context(), v.session, identity.Verdict{GrantID: v.form.Get("grant"), UserCode: code, Approve: yes}, v.visitor())
+	_, err := s.Accounts.Devices.DecideGrant(v.r.Context(), v.principal(), devicelogin.Answer{GrantID: v.form.Get("grant"), UserCode: code, Approve: yes})
 	if err != nil {
 		return v.refuseCode("", err)
 	}

@@ -43,7 +43,7 @@ func TestApproveADevice(t *testing.T) {
 		}
 		out.send(page, "/device", "verdict", "approve").want(200, "Approved", "You can go back to your device")
 		in, err := s.poll(codes)
-		if err != nil || in.Record.Person.ID != anna.ID {
+		if err != nil || in.Profile.Person.ID != anna.ID {
 			t.Fatalf("poll = %+v, %v", in, err)
 		}
 		out.send(page, "/device", "verdict", "approve").want(403, "Approved") // as at a reload
@@ -223,7 +223,7 @@ func (b *browserName) sessions() (ids []string) {
 // here is the id of this browser's session.
 func (b *browserName) here() string {
 	b.t.Helper()
-	in, err := b.desk.Session(b.t.Context(), b.cookie(sessionCookie), "")
+	in, err := b.accounts.SignIn.FindSession(b.t.Context(), b.cookie(sessionCookie), "")
 	if err != nil {
 		b.t.Fatal(err)
 	}

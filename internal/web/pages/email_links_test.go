@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
@@ -254,7 +254,7 @@ func formWith(a *answer, action, name string) url.Values {
 // TestNoMailServer holds the pages to what happens where no mail goes out.
 func TestNoMailServer(t *testing.T) {
 	t.Parallel()
-	each(t, func(settings *identity.Settings) { settings.NoMail = true }, func(t *testing.T, s *site) {
+	each(t, func(settings *account.Settings) { settings.NoMail = true }, func(t *testing.T, s *site) {
 		b := s.browser()
 		b.get("/forgot").want(200, "This installation sends no mail.", "atelier admin person link", "Create the link")
 		known := b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200, "Ask the operator for your link", "written to the service's log")
@@ -274,7 +274,7 @@ func TestNoMailServer(t *testing.T) {
 // TestNoMailServerVerifies is the same where addresses have to be verified.
 func TestNoMailServerVerifies(t *testing.T) {
 	t.Parallel()
-	verified := func(settings *identity.Settings) {
+	verified := func(settings *account.Settings) {
 		settings.NoMail = true
 		settings.RequireVerified = true
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signin"
 	"atelier/internal/base/fault"
 	"atelier/internal/web/httpd"
 )
@@ -49,7 +49,7 @@ type errorPage struct {
 // signed in. An error that is not a fault becomes an internal error; only the log
 // has its text.
 func (v *visit) fail(err error) {
-	if identity.SignedOut(err) {
+	if signin.IsSignedOut(err) {
 		_ = v.to(v.signInFirst())
 		return
 	}
@@ -77,7 +77,7 @@ func (v *visit) fail(err error) {
 func (v *visit) again(page string, data any, err error, besides ...fault.Code) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	usual := []fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden}
-	if !ok || identity.SignedOut(err) || !slices.Contains(append(usual, besides...), f.Code) {
+	if !ok || signin.IsSignedOut(err) || !slices.Contains(append(usual, besides...), f.Code) {
 		return err
 	}
 	v.rec.Err = err

@@ -5,12 +5,12 @@ import (
 	"net/url"
 	"strings"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signup"
 )
 
 // invited is the data of the invitation page.
 type invited struct {
-	identity.Invitation
+	signup.Invitation
 	Secret string
 	Next   string // the address of this page, to return to after signing in
 	Signup bool   // signing up with the invitation is possible
@@ -36,7 +36,7 @@ func (s *server) invitationForm(v *visit) error {
 
 // invited looks up an invitation for the page.
 func (s *server) invited(v *visit, secret string) (invited, error) {
-	inv, err := s.Desk.Invitation(v.r.Context(), secret)
+	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), secret)
 	if err != nil {
 		return invited{}, err
 	}
@@ -44,7 +44,7 @@ func (s *server) invited(v *visit, secret string) (invited, error) {
 		Invitation: inv,
 		Secret:     secret,
 		Next:       invitationLink(secret),
-		Signup:     s.Desk.Settings.Signup != identity.Nobody,
+		Signup:     s.Accounts.Settings.Signup != signup.Closed,
 		Wrong:      v.signedIn() && inv.Email != "" && !strings.EqualFold(inv.Email, v.session.Person.Email),
 	}, nil
 }
@@ -58,7 +58,7 @@ func (s *server) acceptInvitation(v *visit) error {
 	if shown.Wrong { // another person has signed in since the page was shown
 		return v.answer(http.StatusForbidden, "invitation", shown, nil)
 	}
-	if err := s.Desk.AcceptInvitation(v.r.Context(), v.session.PersonID, v.form.Get("token"), v.visitor()); err != nil {
+	if err := s.Accounts.SignUp.AcceptInvitation(v.r.Context(), v.principal(), v.form.Get("token")); err != nil {
 		return err
 	}
 	return v.to(home + "?done=joined")

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/identity"
 	"atelier/internal/base/fault"
+	"atelier/internal/people/session"
 )
 
 // unfit is a password that is wrong without the slow work of hashing.
@@ -18,8 +18,8 @@ var unfit = strings.Repeat("x", 1025)
 func (s *site) guess(email string, times, addresses int) (admitted int) {
 	s.t.Helper()
 	for i := range times {
-		from := identity.Visitor{Agent: "a stranger", Address: fmt.Sprintf("203.0.113.%d", i%addresses)}
-		_, err := s.desk.SignIn(s.t.Context(), email, unfit, from)
+		from := session.Client{UserAgent: "a stranger", Address: fmt.Sprintf("203.0.113.%d", i%addresses)}
+		_, err := s.accounts.SignIn.SignIn(s.t.Context(), email, unfit, from)
 		switch {
 		case fault.Is(err, fault.Unauthenticated):
 			admitted++
@@ -58,7 +58,7 @@ func TestGuessesFromTheSameAddress(t *testing.T) {
 		known.submit("/account", "/signout").leads("/signin?done=signed-out")
 		for i := range 300 {
 			for _, email := range []string{"anna@studio.example", fmt.Sprintf("p%d@studio.example", i)} {
-				_, err := s.desk.SignIn(t.Context(), email, unfit, identity.Visitor{Address: "127.0.0.1"})
+				_, err := s.accounts.SignIn.SignIn(t.Context(), email, unfit, session.Client{Address: "127.0.0.1"})
 				if !fault.Is(err, fault.Unauthenticated) && !fault.Is(err, fault.RateLimited) {
 					t.Fatal(err)
 				}
@@ -77,7 +77,7 @@ func TestResetsThatStrangersAskFor(t *testing.T) {
 		s.person("anna@studio.example")
 		ask := func(address string) {
 			t.Helper()
-			if err := s.desk.RequestReset(t.Context(), "anna@studio.example", identity.Visitor{Address: address}); err != nil && !fault.Is(err, fault.RateLimited) {
+			if err := s.accounts.SignIn.RequestPasswordReset(t.Context(), "anna@studio.example", session.Client{Address: address}); err != nil && !fault.Is(err, fault.RateLimited) {
 				t.Fatal(err)
 			}
 		}

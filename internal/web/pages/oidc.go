@@ -55,9 +55,9 @@ func (s *server) finishProvider(v *visit) error {
 	if !ok {
 		return fault.New(fault.Forbidden, "This sign-in took too long or was started in another browser. Try again.").With("reason", "provider")
 	}
-	// A provider that refuses sends an error and no code, and FinishProvider fails.
+	// A provider that refuses sends an error and no code, and FinishSignIn fails.
 	// The provider's message is not shown, because anyone can write such a link.
-	in, err := s.Desk.FinishProvider(v.r.Context(), a.Pending, v.query("state"), v.query("code"), v.visitor())
+	in, err := s.Accounts.OpenID.FinishSignIn(v.r.Context(), a.Pending, v.query("state"), v.query("code"), v.client())
 	if err != nil {
 		return err
 	}

@@ -138,14 +138,14 @@ func (p *page) NavigationTab(href, label string) tab { return tab{href, label, p
 // parameter done.
 func (p *page) DoneMessage() string {
 	what := p.v.query("done")
-	if what == "sent" && p.v.Desk.Settings.NoMail {
+	if what == "sent" && p.v.Accounts.Settings.NoMail {
 		return "The link has been created, but this installation sends no mail: it is written to the service's log. Ask the operator of the service for it."
 	}
 	return doneMessages[what]
 }
 
 // NoMail reports whether the installation has no mail server.
-func (p *page) NoMail() bool { return p.v.Desk.Settings.NoMail }
+func (p *page) NoMail() bool { return p.v.Accounts.Settings.NoMail }
 
 // doneMessages are the messages about finished actions. The query parameter names one of
 // them, so that a link cannot put its own text on a page.

@@ -11,8 +11,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signin"
 	"atelier/internal/base/fault"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
 	"atelier/internal/web/httpd"
 )
 
@@ -23,10 +25,10 @@ type visit struct {
 	r   *http.Request
 	rec *httpd.Record
 
-	session identity.Session // zero: nobody is signed in
-	cookie  string           // the session's cookie
-	form    url.Values       // the submitted values of a POST
-	secret  string           // see formSecret
+	session signin.Session // zero: nobody is signed in
+	cookie  string         // the session's cookie
+	form    url.Values     // the submitted values of a POST
+	secret  string         // see formSecret
 }
 
 // maxForm is the limit of a form's body in bytes. Its largest value is a password.
@@ -69,7 +71,7 @@ func isLine(s string) bool {
 // recognise looks up the session of the browser's cookie.
 func (v *visit) recognise() error {
 	cookie := v.brought(v.cookies.session)
-	s, err := v.Desk.Session(v.r.Context(), cookie, v.visitor().Address)
+	s, err := v.Accounts.SignIn.FindSession(v.r.Context(), cookie, v.rec.Addr.String())
 	if err != nil {
 		return err
 	}
@@ -82,20 +84,20 @@ func (v *visit) recognise() error {
 // reauthorize returns an error once the browser is signed out. Long responses call
 // it periodically.
 func (v *visit) reauthorize(ctx context.Context) error {
-	_, err := v.Desk.Session(ctx, v.cookie, v.visitor().Address)
+	_, err := v.Accounts.SignIn.FindSession(ctx, v.cookie, v.rec.Addr.String())
 	return err
 }
 
 func (v *visit) signedIn() bool { return v.session.PersonID != "" }
 
-// visitor is where the request comes from.
-func (v *visit) visitor() identity.Visitor {
-	return identity.Visitor{Agent: v.r.UserAgent(), Address: v.rec.Addr.String(), Browser: v.brought(v.cookies.known)}
+// client returns where the request comes from.
+func (v *visit) client() session.Client {
+	return session.Client{UserAgent: v.r.UserAgent(), Address: v.rec.Addr.String(), KnownBrowser: v.brought(v.cookies.known)}
 }
 
-// actor is who asks, for acts that name both sides.
-func (v *visit) actor() identity.Actor {
-	return identity.Actor{PersonID: v.session.PersonID, Address: v.visitor().Address}
+// principal returns the person who is signed in.
+func (v *visit) principal() principal.Principal {
+	return v.session.Principal(v.rec.Addr.String())
 }
 
 // query returns a query parameter.
@@ -110,22 +112,22 @@ func (v *visit) to(address string) error {
 
 // enter sets the cookies of a new session and redirects to next. The browser's old
 // session is ended, because its cookie is lost.
-func (v *visit) enter(in identity.Entered, next string) error {
+func (v *visit) enter(in signin.NewSession, next string) error {
 	if v.signedIn() {
-		err := v.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor())
-		if err != nil && !identity.SignedOut(err) { // another password has ended it already
+		err := v.Accounts.SignIn.SignOut(v.r.Context(), v.principal(), v.session.ID)
+		if err != nil && !signin.IsSignedOut(err) { // another password has ended it already
 			return err
 		}
 	}
 	v.rec.PersonID = in.Person.ID
-	v.keep(v.cookies.session, in.Cookie, "/", v.Desk.Settings.SessionLifetime)
+	v.keep(v.cookies.session, in.Cookie, "/", v.Accounts.Settings.SessionLifetime)
 	v.keepKnown(in.Browser)
 	return v.to(next)
 }
 
 // keepKnown sets the cookie by which later sign-ins of this browser are recognised.
 func (v *visit) keepKnown(cookie string) {
-	v.keep(v.cookies.known, cookie, "/", v.Desk.Settings.KnownLifetime)
+	v.keep(v.cookies.known, cookie, "/", v.Accounts.Settings.KnownLifetime)
 }
 
 // leave deletes the session's cookie and redirects to the sign-in page with a message

@@ -14,16 +14,16 @@ import (
 	"net/url"
 	"time"
 
+	"atelier/internal/account"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
 	"atelier/internal/base/keyring"
 	"atelier/internal/people/oidc"
 )
 
 // Parts are the dependencies of the pages.
 type Parts struct {
-	Desk    *identity.Desk
-	Dossier *dossier.Dossier
+	Accounts *account.Services
+	Dossier  *dossier.Dossier
 	// Provider is the OpenID provider with which people can sign in; may be nil.
 	Provider *oidc.Provider
 	// Box seals the state of a sign-in at the provider.

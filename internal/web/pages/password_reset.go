@@ -13,7 +13,7 @@ func (s *server) verifyForm(v *visit) error {
 
 // verify handles POST /verify.
 func (s *server) verify(v *visit) error {
-	if err := s.Desk.VerifyEmail(v.r.Context(), v.form.Get("token"), v.visitor()); err != nil {
+	if err := s.Accounts.Verification.VerifyEmail(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
 		return err
 	}
 	return v.show("message", message{Title: "Your address is verified", Text: "Thank you. You can close this page or continue.", Link: home, Label: "Go to your account"})
@@ -26,10 +26,10 @@ func (s *server) forgotForm(v *visit) error { return v.show("forgot", nil) }
 // the address.
 func (s *server) forgot(v *visit) error {
 	email := v.form.Get("email")
-	if err := s.Desk.RequestReset(v.r.Context(), email, v.visitor()); err != nil {
+	if err := s.Accounts.SignIn.RequestPasswordReset(v.r.Context(), email, v.client()); err != nil {
 		return v.again("forgot", nil, err)
 	}
-	if s.Desk.Settings.NoMail {
+	if s.Accounts.Settings.NoMail {
 		return v.show("message", message{
 			Title: "Ask the operator for your link",
 			Text: "This installation sends no mail. If an account has the address " + email + ", a link to choose a new password has been written to the service's log. " +
@@ -48,7 +48,7 @@ func (s *server) forgot(v *visit) error {
 
 // resetForm handles GET /reset.
 func (s *server) resetForm(v *visit) error {
-	if err := s.Desk.MayReset(v.r.Context(), v.query("token")); err != nil {
+	if err := s.Accounts.SignIn.CheckResetLink(v.r.Context(), v.query("token")); err != nil {
 		return err
 	}
 	return v.show("reset", held{v.query("token")})
@@ -57,7 +57,7 @@ func (s *server) resetForm(v *visit) error {
 // reset handles POST /reset.
 func (s *server) reset(v *visit) error {
 	secret := v.form.Get("token")
-	browser, err := s.Desk.Reset(v.r.Context(), secret, v.form.Get("password"), v.visitor())
+	browser, err := s.Accounts.SignIn.ResetPassword(v.r.Context(), secret, v.form.Get("password"), v.client())
 	if err != nil {
 		return v.again("reset", held{secret}, err)
 	}
@@ -67,7 +67,7 @@ func (s *server) reset(v *visit) error {
 
 // dropForm handles GET /drop.
 func (s *server) dropForm(v *visit) error {
-	if err := s.Desk.MayDrop(v.r.Context(), v.query("token")); err != nil {
+	if err := s.Accounts.Devices.CheckEndLink(v.r.Context(), v.query("token")); err != nil {
 		return err
 	}
 	return v.show("drop", held{v.query("token")})
@@ -75,7 +75,7 @@ func (s *server) dropForm(v *visit) error {
 
 // drop handles POST /drop: it signs out the device that a mail was about.
 func (s *server) drop(v *visit) error {
-	if err := s.Desk.DropDevice(v.r.Context(), v.form.Get("token"), v.visitor()); err != nil {
+	if err := s.Accounts.Devices.EndDeviceByLink(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
 		return err
 	}
 	return v.show("message", message{

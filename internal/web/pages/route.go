@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signin"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/web/httpd"
@@ -112,7 +112,7 @@ func (v *visit) attempt(rt route) (err error) {
 			return err
 		}
 	}
-	if err := v.recognise(); err != nil && (rt.who == somebody || !identity.SignedOut(err)) {
+	if err := v.recognise(); err != nil && (rt.who == somebody || !signin.IsSignedOut(err)) {
 		return err
 	}
 	if v.r.Method == http.MethodPost && !v.tokenFits() {
@@ -120,7 +120,7 @@ func (v *visit) attempt(rt route) (err error) {
 	}
 	if rt.who == somebody {
 		v.rec.Reauthorize = v.reauthorize
-		v.r = v.r.WithContext(sqldb.WithGuard(v.r.Context(), v.Desk.SessionGuard(v.cookie)))
+		v.r = v.r.WithContext(sqldb.WithGuard(v.r.Context(), v.Accounts.SignIn.SessionGuard(v.cookie)))
 	}
 	return rt.do(v)
 }

@@ -3,7 +3,7 @@ package pages
 import (
 	"net/url"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account/signup"
 	"atelier/internal/base/fault"
 )
 
@@ -21,7 +21,7 @@ type entrance struct {
 }
 
 func (s *server) entrance(next, invitation string) entrance {
-	e := entrance{Next: destination(next), Invitation: invitation, Signup: s.Desk.Settings.Signup == identity.Anybody}
+	e := entrance{Next: destination(next), Invitation: invitation, Signup: s.Accounts.Settings.Signup == signup.Open}
 	if invitation != "" {
 		e.Join = invitationLink(invitation)
 	}
@@ -29,9 +29,9 @@ func (s *server) entrance(next, invitation string) entrance {
 		e.Provider = s.Provider.Name()
 	}
 	switch {
-	case s.Desk.Settings.Signup == identity.Nobody:
+	case s.Accounts.Settings.Signup == signup.Closed:
 		e.Closed = "Only the operator of this service creates accounts. Ask the operator for one."
-	case s.Desk.Settings.Signup == identity.Invited && invitation == "":
+	case s.Accounts.Settings.Signup == signup.ByInvitation && invitation == "":
 		e.Closed = "Signing up requires an invitation. Open the link in your invitation."
 	}
 	return e
@@ -54,7 +54,7 @@ func (s *server) invitedBy(v *visit, next string) string {
 	if err != nil || page.Path != invitationPath {
 		return ""
 	}
-	inv, err := s.Desk.Invitation(v.r.Context(), page.Query().Get("token"))
+	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), page.Query().Get("token"))
 	if err != nil { // the page of the invitation shows the error
 		return ""
 	}
@@ -64,7 +64,7 @@ func (s *server) invitedBy(v *visit, next string) string {
 // signIn handles POST /signin.
 func (s *server) signIn(v *visit) error {
 	e := s.entrance(v.form.Get("next"), "")
-	in, err := s.Desk.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.visitor())
+	in, err := s.Accounts.SignIn.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.client())
 	if err != nil {
 		return v.again("signin", e, err)
 	}
@@ -73,7 +73,7 @@ func (s *server) signIn(v *visit) error {
 
 // signOut handles POST /signout.
 func (s *server) signOut(v *visit) error {
-	if err := s.Desk.SignOut(v.r.Context(), v.session.PersonID, v.session.ID, v.visitor()); err != nil {
+	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.principal(), v.session.ID); err != nil {
 		return err
 	}
 	if next := destination(v.form.Get("next")); next != home {
@@ -113,7 +113,7 @@ func (s *server) addInvited(v *visit, e *entrance) error {
 	if e.Invitation == "" || e.Closed != "" {
 		return nil
 	}
-	inv, err := s.Desk.Invitation(v.r.Context(), e.Invitation)
+	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), e.Invitation)
 	if err != nil {
 		return err
 	}
@@ -123,12 +123,12 @@ func (s *server) addInvited(v *visit, e *entrance) error {
 
 // apply signs up the person of the submitted form.
 func (v *visit) apply(page string, e entrance) error {
-	in, err := v.Desk.SignUp(v.r.Context(), identity.Application{
+	in, err := v.Accounts.SignUp.SignUp(v.r.Context(), signup.Application{
 		Email:      v.form.Get("email"),
 		Password:   v.form.Get("password"),
 		Invitation: e.Invitation,
 		Setup:      e.Setup,
-		Visitor:    v.visitor(),
+		Client:     v.client(),
 	})
 	if err != nil { // the invitation may be for another address than the entered one
 		return v.again(page, e, err, fault.NotFound)
@@ -142,7 +142,7 @@ func (v *visit) apply(page string, e entrance) error {
 // verifyFirst returns the page for a person whose address must be verified before the
 // first sign-in.
 func (v *visit) verifyFirst(email string) message {
-	if v.Desk.Settings.NoMail {
+	if v.Accounts.Settings.NoMail {
 		return message{
 			Title: "Ask the operator for your link",
 			Text: "The address " + email + " must be verified first, and this installation sends no mail. " +
@@ -173,7 +173,7 @@ func (s *server) setup(v *visit) error {
 }
 
 func (s *server) mayEnter(v *visit, token string) (entrance, error) {
-	ok, err := s.Desk.MaySetup(v.r.Context(), token)
+	ok, err := s.Accounts.SignUp.IsSetupToken(v.r.Context(), token)
 	if err == nil && !ok {
 		err = errLink
 	}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/identity"
+	"atelier/internal/account"
+	"atelier/internal/account/signup"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/person"
 	"atelier/internal/web/pages"
@@ -54,7 +55,7 @@ func TestSignUpIsNotForAll(t *testing.T) {
 	t.Parallel()
 	t.Run("closed", func(t *testing.T) {
 		t.Parallel()
-		each(t, func(c *identity.Settings) { c.Signup = identity.Nobody }, func(t *testing.T, s *site) {
+		each(t, func(c *account.Settings) { c.Signup = signup.Closed }, func(t *testing.T, s *site) {
 			b := s.browser()
 			a := b.get("/signup?next=/devices").want(200, "Only the operator of this service creates accounts.")
 			if strings.Contains(a.body, "<form") || !strings.Contains(a.body, `href="/signin?next=%2fdevices"`) {
@@ -67,7 +68,7 @@ func TestSignUpIsNotForAll(t *testing.T) {
 	})
 	t.Run("by invitation", func(t *testing.T) {
 		t.Parallel()
-		each(t, func(c *identity.Settings) { c.Signup = identity.Invited }, func(t *testing.T, s *site) {
+		each(t, func(c *account.Settings) { c.Signup = signup.ByInvitation }, func(t *testing.T, s *site) {
 			b := s.browser()
 			b.get("/signup").want(200, "Signing up requires an invitation.")
 			b.submit("/signup?invitation=made-up", "/signup", "email", "anna@studio.example", "password", password).want(404, "This invitation does not exist or is no longer valid.")
@@ -80,7 +81,7 @@ func TestSignUpIsNotForAll(t *testing.T) {
 	})
 	t.Run("only with a verified address", func(t *testing.T) {
 		t.Parallel()
-		each(t, func(c *identity.Settings) { c.RequireVerified = true }, func(t *testing.T, s *site) {
+		each(t, func(c *account.Settings) { c.RequireVerified = true }, func(t *testing.T, s *site) {
 			b := s.browser()
 			first := b.submit("/signup", "/signup", "email", "anna@studio.example", "password", password).want(200, "We sent a link to anna@studio.example.")
 			second := b.submit("/signup", "/signup", "email", "anna@studio.example", "password", "another password").want(200)
@@ -189,7 +190,7 @@ func TestSuspendedPeopleStayOut(t *testing.T) {
 	t.Parallel()
 	each(t, nil, func(t *testing.T, s *site) {
 		b := s.signedIn(s.person("anna@studio.example"))
-		if err := s.desk.Suspend(t.Context(), "anna@studio.example", true); err != nil {
+		if err := s.accounts.SignIn.SetSuspended(t.Context(), "anna@studio.example", true); err != nil {
 			t.Fatal(err)
 		}
 		b.get("/account").leads("/signin")
@@ -200,7 +201,7 @@ func TestSuspendedPeopleStayOut(t *testing.T) {
 
 func TestSetup(t *testing.T) {
 	t.Parallel()
-	each(t, func(c *identity.Settings) { c.Signup, c.RequireVerified = identity.Nobody, true }, func(t *testing.T, s *site) {
+	each(t, func(c *account.Settings) { c.Signup, c.RequireVerified = signup.Closed, true }, func(t *testing.T, s *site) {
 		var token string
 		s.write(func(ctx context.Context, tx *sqldb.Tx) (err error) {
 			token, err = person.OfferSetup(ctx, tx)
@@ -229,7 +230,7 @@ func TestCookiesWithTLS(t *testing.T) {
 	t.Parallel()
 	s := build(t, "sqlite", nil, nil)
 	s.person("anna@studio.example")
-	pages, err := pages.New(pages.Parts{Desk: s.desk, Key: make([]byte, 32), AppURL: "https://app.atelier.example", Now: s.clock.now})
+	pages, err := pages.New(pages.Parts{Accounts: s.accounts, Key: make([]byte, 32), AppURL: "https://app.atelier.example", Now: s.clock.now})
 	if err != nil {
 		t.Fatal(err)
 	}

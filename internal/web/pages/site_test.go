@@ -14,9 +14,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"atelier/internal/account"
+	"atelier/internal/account/accounttest"
+	"atelier/internal/account/devicelogin"
 	"atelier/internal/account/dossier"
-	"atelier/internal/account/identity"
-	"atelier/internal/account/identity/identitytest"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -28,6 +29,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/oidc"
 	"atelier/internal/people/person"
+	"atelier/internal/people/session"
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/pages"
@@ -41,20 +43,20 @@ func (c *clock) pass(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
 // site is a whole service with its pages.
 type site struct {
-	t     *testing.T
-	db    *sqldb.DB
-	desk  *identity.Desk
-	clock *clock
-	url   string
-	log   *watch.Log
-	box   keyring.Box // of mail
-	key   []byte      // of forms
+	t        *testing.T
+	db       *sqldb.DB
+	accounts *account.Services
+	clock    *clock
+	url      string
+	log      *watch.Log
+	box      keyring.Box // of mail
+	key      []byte      // of forms
 
 	metrics *prometheus.Registry
 }
 
 // each runs a test against a site on each database.
-func each(t *testing.T, change func(*identity.Settings), fn func(t *testing.T, s *site)) {
+func each(t *testing.T, change func(*account.Settings), fn func(t *testing.T, s *site)) {
 	t.Helper()
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
@@ -65,13 +67,13 @@ func each(t *testing.T, change func(*identity.Settings), fn func(t *testing.T, s
 }
 
 // build starts a site. provider makes the provider for a site at an address.
-func build(t *testing.T, engine string, change func(*identity.Settings), provider func(appURL string) *oidc.Provider) *site {
+func build(t *testing.T, engine string, change func(*account.Settings), provider func(appURL string) *oidc.Provider) *site {
 	t.Helper()
 	s := &site{t: t, clock: &clock{}, log: &watch.Log{}, metrics: prometheus.NewRegistry()}
 	s.clock.micros.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
 	web := httptest.NewUnstartedServer(nil)
 	s.url = "http://" + web.Listener.Addr().String()
-	settings := identity.Settings{AppURL: s.url, SignupGrant: 1234567, MonthlyAllowance: 100}
+	settings := account.Settings{AppURL: s.url, SignupGrant: 1234567, MonthlyAllowance: 100}
 	if change != nil {
 		change(&settings)
 	}
@@ -81,8 +83,8 @@ func build(t *testing.T, engine string, change func(*identity.Settings), provide
 		from = provider(s.url)
 	}
 	s.db = dbtest.OpenAt(t, dbtest.URL(t, engine), s.clock.now)
-	parts := identitytest.New(t, s.db, identitytest.Options{Settings: settings, Provider: from, Now: s.clock.now})
-	s.desk, s.box = parts.Desk, parts.Keys.Box("mail")
+	parts := accounttest.New(t, s.db, accounttest.Options{Settings: settings, Provider: from, Now: s.clock.now})
+	s.accounts, s.box = parts.Accounts, parts.Keys.Box("mail")
 	s.key = parts.Keys.Key("form")
 	blobs, err := blob.Open(t.Context(), "file://"+t.TempDir(), blob.Options{Now: time.Now})
 	if err != nil {
@@ -90,7 +92,7 @@ func build(t *testing.T, engine string, change func(*identity.Settings), provide
 	}
 	t.Cleanup(func() { blobs.Close() })
 	pages, err := pages.New(pages.Parts{
-		Desk: s.desk, Dossier: &dossier.Dossier{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.Box("pending"), Key: s.key,
+		Accounts: s.accounts, Dossier: &dossier.Dossier{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.Box("pending"), Key: s.key,
 		AppURL: s.url, BaseURL: "https://api.atelier.example", Now: s.clock.now, Wall: time.Now,
 	})
 	if err != nil {
@@ -157,7 +159,7 @@ func (s *site) state() string {
 	return strings.Join(all, "\n")
 }
 
-const password = identitytest.Password
+const password = accounttest.Password
 
 // hashed is the stored form of password, made once: it is slow on purpose.
 var hashed = sync.OnceValues(func() (string, error) { return person.HashPassword(context.Background(), password) })
@@ -229,7 +231,7 @@ func (s *site) link(path string) string {
 // start begins the sign-in of a device.
 func (s *site) start(kind, agent, address string) device.Codes {
 	s.t.Helper()
-	codes, err := s.desk.StartDevice(s.t.Context(), kind, identity.Visitor{Agent: agent, Address: address})
+	codes, err := s.accounts.Devices.Start(s.t.Context(), kind, session.Client{UserAgent: agent, Address: address})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -237,9 +239,9 @@ func (s *site) start(kind, agent, address string) device.Codes {
 }
 
 // poll asks for a device's tokens.
-func (s *site) poll(codes device.Codes) (identity.SignedIn, error) {
+func (s *site) poll(codes device.Codes) (devicelogin.Login, error) {
 	s.clock.pass(time.Minute)
-	return s.desk.Poll(s.t.Context(), codes.DeviceCode, identity.Visitor{Agent: "blender/4.5", Address: "198.51.100.7"})
+	return s.accounts.Devices.Poll(s.t.Context(), codes.DeviceCode, session.Client{UserAgent: "blender/4.5", Address: "198.51.100.7"})
 }
 
 // device signs a device in as the person.
@@ -251,8 +253,8 @@ func (s *site) device(p person.Person, b *browserName, kind, agent string) strin
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if in.Record.Person.ID != p.ID {
-		s.t.Fatalf("the device is of %s, want %s", in.Record.Person.ID, p.ID)
+	if in.Profile.Person.ID != p.ID {
+		s.t.Fatalf("the device is of %s, want %s", in.Profile.Person.ID, p.ID)
 	}
 	return in.DeviceID
 }

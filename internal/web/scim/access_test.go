@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 	"atelier/internal/web/access"
 )
@@ -45,7 +45,7 @@ func TestWhoIsLetIn(t *testing.T) {
 		r.Header["Authorization"] = []string{"Bearer " + w.token, "Bearer " + w.token}
 		w.send(r).want(401, "")
 		// The token is no credential for anything else.
-		_, _, err = w.site.Gate.Admit(w.Context(), access.Identity, access.Presented{Authorization: []string{"Bearer " + w.token}, Address: "192.0.2.1"})
+		_, err = w.site.Gate.Admit(w.Context(), access.Identity, access.Presented{Authorization: []string{"Bearer " + w.token}, Address: "192.0.2.1"})
 		if !fault.Is(err, fault.Unauthenticated) && !fault.Is(err, fault.TokenInvalid) {
 			w.Errorf("the token at the API: %v", err)
 		}
@@ -69,11 +69,11 @@ func TestTheConnectionEnds(t *testing.T) {
 		if !strings.Contains(a.text, "ENTERPRISE") || len(w.roles(w.fox)) != 0 {
 			w.Errorf("without the plan: %s, %v", a.text, w.roles(w.fox))
 		}
-		boss := directory.Actor{PersonID: w.site.Person("boss@home.example")}
+		boss := principal.Principal{PersonID: w.site.Person("boss@home.example")}
 		w.site.Admit(w.fox, "boss@home.example", company.CompanyPermissions...)
 		for name, err := range map[string]error{
 			"look": second(d.Connection(w.Context(), boss, w.fox)), "connect": third(d.Connect(w.Context(), boss, w.fox)),
-			"the operator": third(d.Connect(w.Context(), directory.Operator, w.fox)),
+			"the operator": third(d.Connect(w.Context(), principal.Operator(), w.fox)),
 		} {
 			if f, ok := err.(*fault.Error); !ok || f.Code != fault.Forbidden || f.Details["reason"] != "plan" {
 				w.Errorf("%s without the plan: %v", name, err)
@@ -123,7 +123,7 @@ func TestTheConnectionEnds(t *testing.T) {
 		if f, ok := third(d.Connect(w.Context(), boss, w.fox)).(*fault.Error); !ok || f.Details["reason"] != "permission" {
 			w.Errorf("connect with MANAGE_MEMBERS alone: %v", f)
 		}
-		clerk := directory.Actor{PersonID: w.site.Person("clerk@home.example")}
+		clerk := principal.Principal{PersonID: w.site.Person("clerk@home.example")}
 		w.site.Admit(w.fox, "clerk@home.example", company.ManageTeams, company.ManageBilling)
 		for name, err := range map[string]error{
 			"look": second(d.Connection(w.Context(), clerk, w.fox)), "connect": third(d.Connect(w.Context(), clerk, w.fox)), "disconnect": d.Disconnect(w.Context(), clerk, w.fox),
@@ -138,7 +138,7 @@ func TestTheConnectionEnds(t *testing.T) {
 func TestATokenThatEndsWhileTheBodyComes(t *testing.T) {
 	each(t, func(w *world) {
 		for name, end := range map[string]func(){
-			"another token": func() { _, w.token, _ = w.site.Directory.Connect(w.Context(), directory.Operator, w.fox) },
+			"another token": func() { _, w.token, _ = w.site.Directory.Connect(w.Context(), principal.Operator(), w.fox) },
 			"no plan": func() {
 				w.ok(w.site.DB.Write(w.Context(), execute(w.Context(), `UPDATE company SET plan = 'TEAM' WHERE id = $1`, w.fox)))
 			},

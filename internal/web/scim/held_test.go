@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/people/principal"
 )
 
 // TestEndedWhileTheBodyArrives ends the connection of a directory after its
@@ -20,7 +20,7 @@ func TestEndedWhileTheBodyArrives(t *testing.T) {
 			{"POST", "/Groups/.search", `{}`},
 			{"POST", "/.search", `{}`},
 		} {
-			_, token, err := w.site.Directory.Connect(w.Context(), directory.Operator, w.fox)
+			_, token, err := w.site.Directory.Connect(w.Context(), principal.Operator(), w.fox)
 			w.ok(err)
 			in, out := io.Pipe()
 			r, err := http.NewRequestWithContext(w.Context(), x.method, w.url+"/scim/v2"+x.path, in)
@@ -32,7 +32,7 @@ func TestEndedWhileTheBodyArrives(t *testing.T) {
 			go func() {
 				_, err := io.WriteString(out, x.body[:len(x.body)-1])
 				if err == nil {
-					err = w.site.Directory.Disconnect(w.Context(), directory.Operator, w.fox)
+					err = w.site.Directory.Disconnect(w.Context(), principal.Operator(), w.fox)
 				}
 				if err == nil {
 					_, err = io.WriteString(out, x.body[len(x.body)-1:])

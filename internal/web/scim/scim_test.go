@@ -17,14 +17,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"atelier/internal/account/directory"
-	"atelier/internal/account/identity/identitytest"
+	"atelier/internal/account/accounttest"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/scim"
 )
@@ -33,7 +33,7 @@ import (
 // its directory connected.
 type world struct {
 	*testing.T
-	site  *identitytest.Site
+	site  *accounttest.Site
 	url   string
 	fox   string
 	token string // of Fox's directory
@@ -57,7 +57,7 @@ func open(t *testing.T, engine string, perMinute int) *world {
 	w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
 	now := func() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
 	db := dbtest.OpenAt(t, dbtest.URL(t, engine), now)
-	w.site = identitytest.New(t, db, identitytest.Options{Now: now})
+	w.site = accounttest.New(t, db, accounttest.Options{Now: now})
 	server := httptest.NewUnstartedServer(nil)
 	w.url = "http://" + server.Listener.Addr().String()
 	edge := scim.New(scim.Parts{Directory: w.site.Directory, BaseURL: w.url, RequestsPerMinute: perMinute, Now: now})
@@ -85,11 +85,11 @@ func (w *world) ok(err error) {
 func (w *world) connected(name, domain string) (id, token string) {
 	w.Helper()
 	id = w.site.Company(name, company.EnterprisePlan)
-	_, err := w.site.Directory.AddDomain(w.Context(), directory.Operator, id, domain, "", "")
+	_, err := w.site.Directory.AddDomain(w.Context(), principal.Operator(), id, domain, "", "")
 	w.ok(err)
-	_, err = w.site.Directory.VerifyDomain(w.Context(), directory.Operator, id, domain, true)
+	_, err = w.site.Directory.VerifyDomain(w.Context(), principal.Operator(), id, domain, true)
 	w.ok(err)
-	_, token, err = w.site.Directory.Connect(w.Context(), directory.Operator, id)
+	_, token, err = w.site.Directory.Connect(w.Context(), principal.Operator(), id)
 	w.ok(err)
 	return id, token
 }
@@ -237,7 +237,7 @@ func (w *world) seq() (n int64) {
 // roles gives the roles of a company's members by address.
 func (w *world) roles(companyID string) map[string]string {
 	w.Helper()
-	all, err := w.site.Directory.Members(w.Context(), directory.Operator, companyID, company.Key{}, 10000)
+	all, err := w.site.Directory.Members(w.Context(), principal.Operator(), companyID, company.Key{}, 10000)
 	w.ok(err)
 	roles := map[string]string{}
 	for _, m := range all {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"atelier/internal/account/directory"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/mail"
@@ -16,6 +15,7 @@ import (
 	"atelier/internal/people/company"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 	"atelier/internal/testkit/watch"
 )
 
@@ -42,13 +42,13 @@ var secret = regexp.MustCompile(`token=(\w+)`)
 // reset chooses a password by the forgot-password link.
 func (w *world) reset(email, password string) {
 	w.Helper()
-	w.ok(w.site.Desk.RequestReset(w.Context(), email, w.site.Visitor()))
+	w.ok(w.site.Accounts.SignIn.RequestPasswordReset(w.Context(), email, w.site.Client()))
 	m := w.lastMail(email)
 	found := secret.FindStringSubmatch(m.Text)
 	if found == nil {
 		w.Fatalf("mail = %+v", m)
 	}
-	_, err := w.site.Desk.Reset(w.Context(), found[1], password, w.site.Visitor())
+	_, err := w.site.Accounts.SignIn.ResetPassword(w.Context(), found[1], password, w.site.Client())
 	w.ok(err)
 }
 
@@ -83,11 +83,11 @@ func TestANewUser(t *testing.T) {
 			w.Errorf("mail = %+v", m)
 		}
 		// Nobody knows a password; the link makes one.
-		if _, err := w.site.Desk.SignIn(w.Context(), "anna@fox.example", "", w.site.Visitor()); !fault.Is(err, fault.Unauthenticated) && !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Forbidden) {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "anna@fox.example", "", w.site.Client()); !fault.Is(err, fault.Unauthenticated) && !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Forbidden) {
 			w.Errorf("signing in without a password: %v", err)
 		}
 		w.reset("Anna@fox.example", "a better horse")
-		if in, err := w.site.Desk.SignIn(w.Context(), "anna@fox.example", "a better horse", w.site.Visitor()); err != nil || in.Person.ID != id || !in.Person.EmailVerified {
+		if in, err := w.site.Accounts.SignIn.SignIn(w.Context(), "anna@fox.example", "a better horse", w.site.Client()); err != nil || in.Person.ID != id || !in.Person.EmailVerified {
 			w.Errorf("signing in = %+v, %v", in.Person, err)
 		}
 		for _, body := range []string{`{"userName":"anna@FOX.example"}`, `{"emails":[{"value":"anna@fox.example"}]}`} {
@@ -104,7 +104,7 @@ func TestPeopleWhoAreHere(t *testing.T) {
 		a.has(map[string]any{"userName": "bert@fox.example", "active": true, "emails|0|value": "bert@fox.example", "externalId": nil})
 		w.as(w.token, "POST", "/Users", `{"userName":"bert@fox.example"}`).want(409, "uniqueness")
 		// Somebody whom an admin took out comes back as a member.
-		w.ok(w.site.Directory.RemoveMember(w.Context(), directory.Operator, w.fox, bert))
+		w.ok(w.site.Directory.RemoveMember(w.Context(), principal.Operator(), w.fox, bert))
 		w.do(404, "GET", "/Users/"+bert, "")
 		before := w.seq()
 		if got := w.do(201, "POST", "/Users", `{"userName":"bert@fox.example","externalId":"b"}`); got.id() != bert {
@@ -116,15 +116,15 @@ func TestPeopleWhoAreHere(t *testing.T) {
 		if m := w.lastMail("bert@fox.example"); m.Subject != "You are a member of a company" {
 			w.Errorf("mail = %+v", m)
 		}
-		if _, err := w.site.Desk.SignIn(w.Context(), "bert@fox.example", "correct horse battery", w.site.Visitor()); err != nil {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "bert@fox.example", "correct horse battery", w.site.Client()); err != nil {
 			w.Errorf("the password of somebody whose address is theirs: %v", err)
 		}
 		// Whom the operator shut out stays shut out.
 		carl := w.site.Person("carl@fox.example")
-		w.ok(w.site.Desk.Suspend(w.Context(), "carl@fox.example", true))
+		w.ok(w.site.Accounts.SignIn.SetSuspended(w.Context(), "carl@fox.example", true))
 		w.patch(200, "/Users/"+carl, `[{"op":"replace","path":"active","value":false}]`)
 		w.patch(200, "/Users/"+carl, `[{"op":"replace","path":"active","value":true}]`)
-		if _, err := w.site.Desk.SignIn(w.Context(), "carl@fox.example", "correct horse battery", w.site.Visitor()); err == nil {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "carl@fox.example", "correct horse battery", w.site.Client()); err == nil {
 			w.Error("the directory let somebody in whom the operator had shut out")
 		}
 	})
@@ -134,14 +134,14 @@ func TestPeopleWhoAreHere(t *testing.T) {
 // that it is theirs does not get what its owner is given.
 func TestASquatterLosesTheAddress(t *testing.T) {
 	each(t, func(w *world) {
-		p, err := w.site.Desk.CreatePerson(w.Context(), "dora@fox.example", "correct horse battery", false)
+		p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), "dora@fox.example", "correct horse battery", false)
 		w.ok(err)
 		_, token := w.site.Token("dora@fox.example", "")
 		device := w.site.Device(p.ID, "blender")
 		if got := w.user("dora@fox.example"); got != p.ID {
 			w.Errorf("id = %s, want %s", got, p.ID)
 		}
-		if _, err := w.site.Desk.SignIn(w.Context(), "dora@fox.example", "correct horse battery", w.site.Visitor()); err == nil {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "dora@fox.example", "correct horse battery", w.site.Client()); err == nil {
 			w.Error("the squatter's password works")
 		}
 		if _, err := credential.Check(w.Context(), w.site.DB, token); err == nil {
@@ -160,13 +160,13 @@ func TestASquatterWhoIsAMember(t *testing.T) {
 			{"dora@fox.example", `[{"op":"replace","path":"title","value":"Lead"}]`},
 			{"emma@fox.example", `[{"op":"replace","path":"userName","value":"em@fox.example"}]`},
 		} {
-			p, err := w.site.Desk.CreatePerson(w.Context(), x.name, "correct horse battery", false)
+			p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), x.name, "correct horse battery", false)
 			w.ok(err)
 			w.site.Admit(w.fox, x.name)
 			_, token := w.site.Token(x.name, "")
 			before := w.seq()
 			u := w.patch(200, "/Users/"+p.ID, x.change)
-			if _, err := w.site.Desk.SignIn(w.Context(), fmt.Sprint(u.at("userName")), "correct horse battery", w.site.Visitor()); err == nil {
+			if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), fmt.Sprint(u.at("userName")), "correct horse battery", w.site.Client()); err == nil {
 				w.Errorf("%s: the squatter's password works", x.name)
 			}
 			if _, err := credential.Check(w.Context(), w.site.DB, token); err == nil {
@@ -181,11 +181,11 @@ func TestASquatterWhoIsAMember(t *testing.T) {
 			}
 		}
 		// Outside of the company's domains it can vouch for nobody.
-		p, err := w.site.Desk.CreatePerson(w.Context(), "gast@home.example", "correct horse battery", false)
+		p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), "gast@home.example", "correct horse battery", false)
 		w.ok(err)
 		w.site.Admit(w.fox, "gast@home.example")
 		w.patch(200, "/Users/"+p.ID, `[{"op":"replace","path":"title","value":"Guest"}]`)
-		if _, err := w.site.Desk.SignIn(w.Context(), "gast@home.example", "correct horse battery", w.site.Visitor()); err != nil {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "gast@home.example", "correct horse battery", w.site.Client()); err != nil {
 			w.Errorf("a guest: %v", err)
 		}
 	})
@@ -193,7 +193,7 @@ func TestASquatterWhoIsAMember(t *testing.T) {
 
 func TestDomains(t *testing.T) {
 	each(t, func(w *world) {
-		_, err := w.site.Directory.AddDomain(w.Context(), directory.Operator, w.fox, "unproven.example", "", "")
+		_, err := w.site.Directory.AddDomain(w.Context(), principal.Operator(), w.fox, "unproven.example", "", "")
 		w.ok(err)
 		for _, name := range []string{"eve@hound.example", "eve@unproven.example", "eve@sub.fox.example", "eve@fox.example.org", "eve", "eve@", "Eve <eve@fox.example>", "a@b@fox.example"} {
 			a := w.as(w.token, "POST", "/Users", `{"userName":"`+name+`"}`)
@@ -240,7 +240,7 @@ func TestInactiveAndBack(t *testing.T) {
 			w.Errorf("acts of nothing = %v", got)
 		}
 		// No way leads back but the directory's.
-		_, link, err := w.site.Directory.Invite(w.Context(), directory.Operator, company.Draft{CompanyID: w.fox})
+		_, link, err := w.site.Directory.Invite(w.Context(), principal.Operator(), company.Draft{CompanyID: w.fox})
 		w.ok(err)
 		_, _, err = func() (any, any, error) {
 			var inv company.Invitation
@@ -254,16 +254,16 @@ func TestInactiveAndBack(t *testing.T) {
 		if !fault.Is(err, fault.Forbidden) {
 			w.Errorf("an invitation for somebody who is switched off: %v", err)
 		}
-		w.ok(w.site.Directory.RemoveDomain(w.Context(), directory.Operator, w.fox, "fox.example"))
-		_, err = w.site.Directory.AddDomain(w.Context(), directory.Operator, w.fox, "fox.example", sound, "")
+		w.ok(w.site.Directory.RemoveDomain(w.Context(), principal.Operator(), w.fox, "fox.example"))
+		_, err = w.site.Directory.AddDomain(w.Context(), principal.Operator(), w.fox, "fox.example", sound, "")
 		w.ok(err)
-		_, err = w.site.Directory.VerifyDomain(w.Context(), directory.Operator, w.fox, "fox.example", true)
+		_, err = w.site.Directory.VerifyDomain(w.Context(), principal.Operator(), w.fox, "fox.example", true)
 		w.ok(err)
 		if _, in := w.roles(w.fox)["anna@fox.example"]; in {
 			w.Error("the domain brought somebody back")
 		}
 		// A role that is gone by then is that of a member.
-		w.ok(w.site.Directory.DeleteTeamRole(w.Context(), directory.Operator, sound, "quiet"))
+		w.ok(w.site.Directory.DeleteTeamRole(w.Context(), principal.Operator(), sound, "quiet"))
 		before = w.seq()
 		w.patch(200, "/Users/"+id, `[{"op":"replace","value":{"active":true}}]`).has(map[string]any{"active": true, "groups|1|display": "Sound"})
 		if got := w.acts(before); !slices.Equal(got, []string{"scim_user.changed", "company.member_set"}) {
@@ -309,7 +309,7 @@ func TestDeletedUsers(t *testing.T) {
 		for _, a := range []answer{w.as(w.token, "GET", "/Users/"+id, ""), w.as(w.token, "DELETE", "/Users/"+id, ""), w.as(w.token, "PUT", "/Users/"+id, `{"userName":"anna@fox.example"}`)} {
 			a.want(404, "")
 		}
-		if _, err := w.site.Desk.SignIn(w.Context(), "anna@fox.example", "a better horse", w.site.Visitor()); err != nil {
+		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "anna@fox.example", "a better horse", w.site.Client()); err != nil {
 			w.Errorf("the account is gone: %v", err)
 		}
 		if again := w.user("anna@fox.example"); again != id {
@@ -325,10 +325,10 @@ func TestAnotherAddress(t *testing.T) {
 	each(t, func(w *world) {
 		id := w.user("anna@fox.example")
 		w.reset("anna@fox.example", "a better horse")
-		browser, err := w.site.Desk.SignIn(w.Context(), "anna@fox.example", "a better horse", w.site.Visitor())
+		browser, err := w.site.Accounts.SignIn.SignIn(w.Context(), "anna@fox.example", "a better horse", w.site.Client())
 		w.ok(err)
 		w.user("bert@fox.example")
-		w.ok(w.site.Desk.RequestReset(w.Context(), "anna@fox.example", w.site.Visitor()))
+		w.ok(w.site.Accounts.SignIn.RequestPasswordReset(w.Context(), "anna@fox.example", w.site.Client()))
 		link := secret.FindStringSubmatch(w.lastMail("anna@fox.example").Text)[1]
 		put := func(name string) answer { return w.as(w.token, "PUT", "/Users/"+id, `{"userName":"`+name+`"}`) }
 		put("bert@FOX.example").want(409, "uniqueness")
@@ -339,10 +339,10 @@ func TestAnotherAddress(t *testing.T) {
 		if got := w.acts(before); !slices.Equal(got, []string{"person.email_changed", "scim_user.changed"}) {
 			w.Errorf("acts = %v", got)
 		}
-		if err := w.site.Desk.MayReset(w.Context(), link); !fault.Is(err, fault.NotFound) {
+		if err := w.site.Accounts.SignIn.CheckResetLink(w.Context(), link); !fault.Is(err, fault.NotFound) {
 			w.Errorf("the link to the old address works: %v", err)
 		}
-		if _, err := w.site.Desk.Session(w.Context(), browser.Cookie, "10.0.0.1"); err != nil {
+		if _, err := w.site.Accounts.SignIn.FindSession(w.Context(), browser.Cookie, "10.0.0.1"); err != nil {
 			w.Errorf("the session ended: %v", err)
 		}
 		for _, to := range []string{"anna@fox.example", "Anna.Ax@fox.example"} {

@@ -30,6 +30,8 @@ import (
 	"atelier/internal/money/report"
 	"atelier/internal/notify/mailqueue"
 	"atelier/internal/notify/webhook"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/policy"
 	"atelier/internal/run/run"
@@ -249,31 +251,29 @@ func (h *House) Balance(accountID string) ledger.Balance {
 }
 
 // Own is a person on their own account, with a device of theirs.
-func Own(personID string) generation.Caller {
-	return generation.Caller{
-		PersonID:     personID,
-		AccountID:    personID,
-		Credential:   "id_token",
-		CredentialID: "device of " + personID,
-		MayGenerate:  true,
+func Own(personID string) principal.Principal {
+	return principal.Principal{
+		PersonID:   personID,
+		AccountID:  personID,
+		Credential: principal.Credential{Kind: principal.IDToken, ID: "device of " + personID},
 	}
 }
 
-// In is a person in a team.
-func In(personID, teamID string) generation.Caller {
-	c := Own(personID)
-	c.AccountID = teamID
-	c.TeamID = teamID
-	c.Audience.TeamID = teamID
-	return c
+// In is a person in a team whose role allows running tools.
+func In(personID, teamID string) principal.Principal {
+	p := Own(personID)
+	p.AccountID = teamID
+	p.TeamID = teamID
+	p.Role.Permissions = []company.Permission{company.Generate}
+	return p
 }
 
 // Draft asks a tool for a run without inputs, and for as many results as its
 // form begins with.
-func (h *House) Draft(who generation.Caller, slug string) generation.Draft {
+func (h *House) Draft(who principal.Principal, slug string) generation.Draft {
 	h.Helper()
 	t := h.Tool(slug)
-	d := generation.Draft{Caller: who, ToolID: t.ID, ToolHash: t.Hash, Inputs: map[string]any{}}
+	d := generation.Draft{Principal: who, ToolID: t.ID, ToolHash: t.Hash, Inputs: map[string]any{}}
 	if t.NumResults != nil {
 		n := t.NumResults.Default
 		d.NumResults = &n

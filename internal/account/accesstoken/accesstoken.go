@@ -1,0 +1,242 @@
+// Package accesstoken manages access tokens: personal ones, which act for a
+// person's own account, and those of companies, which act for a member in the
+// company's teams.
+package accesstoken
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"atelier/internal/account/flow"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/failpoint"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/company"
+	"atelier/internal/people/credential"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+)
+
+// Service manages access tokens. It is safe for concurrent use.
+type Service struct {
+	DB   *sqldb.DB
+	Mail flow.Mailer
+}
+
+// ListTokens returns a page of the tokens that act for a person, company tokens
+// included.
+func (s *Service) ListTokens(ctx context.Context, personID string, after *credential.After, limit int) (all []credential.Token, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = credential.List(ctx, tx, credential.Holder{PersonID: personID}, after, limit)
+		return err
+	})
+	return all, err
+}
+
+// CreateAccessToken makes a personal access token.
+func (s *Service) CreateAccessToken(ctx context.Context, p principal.Principal, personID, name string) (t credential.Token, secret string, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, personID); err != nil {
+			return err
+		}
+		t, secret, err = credential.Create(ctx, tx, credential.Draft{PersonID: personID, MintedBy: p.PersonID, Name: name})
+		if err != nil {
+			return err
+		}
+		return recordTokenAct(ctx, tx, audit.TokenCreated, p, t)
+	})
+	return t, secret, err
+}
+
+// RegenerateAccessToken replaces the value of a personal access token.
+func (s *Service) RegenerateAccessToken(ctx context.Context, p principal.Principal, id string) (credential.Token, string, error) {
+	return s.regenerateToken(ctx, p, credential.Holder{PersonID: p.PersonID}, id)
+}
+
+// DeleteAccessToken ends an access token that acts for the person.
+func (s *Service) DeleteAccessToken(ctx context.Context, p principal.Principal, id string) error {
+	return s.deleteToken(ctx, p, credential.Holder{PersonID: p.PersonID}, id)
+}
+
+// CreateTokenForEmail makes an access token for the person with an address; with a
+// company, one for its teams. It is the operator's act.
+func (s *Service) CreateTokenForEmail(ctx context.Context, email, companyID, name string) (t credential.Token, secret string, err error) {
+	var owner person.Person
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		owner, err = person.ByEmail(ctx, tx, email)
+		return err
+	})
+	if err != nil {
+		return t, "", err
+	}
+	if companyID != "" {
+		return s.CreateCompanyToken(ctx, principal.Operator(), companyID, owner.ID, name)
+	}
+	return s.CreateAccessToken(ctx, principal.Operator(), owner.ID, name)
+}
+
+// ListCompanyTokens returns a page of the access tokens of a company to an admin
+// of the company.
+func (s *Service) ListCompanyTokens(ctx context.Context, p principal.Principal, companyID string, after *credential.After, limit int) (all []credential.Token, err error) {
+	if err := s.checkMayManage(ctx, p, companyID); err != nil {
+		return nil, err
+	}
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = credential.List(ctx, tx, credential.Holder{CompanyID: companyID}, after, limit)
+		return err
+	})
+	return all, err
+}
+
+// CreateCompanyToken makes an access token that acts for a member in the company's
+// teams. The member is notified.
+func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal, companyID, personID, name string) (t credential.Token, secret string, err error) {
+	if err := s.checkMayManage(ctx, p, companyID); err != nil {
+		return t, "", err
+	}
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		c, err := company.ByID(ctx, tx, companyID)
+		if err != nil {
+			return err
+		}
+		err = person.Lock(ctx, tx, personID) // before the membership, as in a deletion
+		if err == nil {
+			err = company.HoldMember(ctx, tx, companyID, personID)
+		}
+		if fault.Is(err, fault.NotFound) || errors.Is(err, person.ErrDeleted) {
+			return fault.New(fault.Invalid, "The token must stand for a member of the company.").On("uid")
+		}
+		if err != nil {
+			return err
+		}
+		t, secret, err = credential.Create(ctx, tx, credential.Draft{PersonID: personID, CompanyID: companyID, MintedBy: p.PersonID, Name: name})
+		if err != nil {
+			return err
+		}
+		if personID != p.PersonID {
+			member, err := person.ByID(ctx, tx, personID)
+			if err != nil {
+				return err
+			}
+			err = s.Mail.NotifyPerson(ctx, tx, member, flow.Notice{
+				Kind:     "token",
+				Subject:  "An access token speaks for you",
+				Text:     fmt.Sprintf("An admin of %q made the access token %q, which acts as you in the company's teams.", c.Name, name),
+				MailText: "You can see and delete it at " + s.Mail.AppURL + "/tokens",
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return recordTokenAct(ctx, tx, audit.TokenCreated, p, t)
+	})
+	return t, secret, err
+}
+
+// RegenerateCompanyToken replaces the value of a company access token.
+func (s *Service) RegenerateCompanyToken(ctx context.Context, p principal.Principal, companyID, id string) (credential.Token, string, error) {
+	if err := s.checkMayManage(ctx, p, companyID); err != nil {
+		return credential.Token{}, "", err
+	}
+	return s.regenerateToken(ctx, p, credential.Holder{CompanyID: companyID}, id)
+}
+
+// DeleteCompanyToken ends a company access token.
+func (s *Service) DeleteCompanyToken(ctx context.Context, p principal.Principal, companyID, id string) error {
+	if err := s.checkMayManage(ctx, p, companyID); err != nil {
+		return err
+	}
+	return s.deleteToken(ctx, p, credential.Holder{CompanyID: companyID}, id)
+}
+
+// ListMembers returns the members that an admin of the company can make access
+// tokens for.
+func (s *Service) ListMembers(ctx context.Context, p principal.Principal, companyID string) (all []company.Member, err error) {
+	if err := s.checkMayManage(ctx, p, companyID); err != nil {
+		return nil, err
+	}
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = company.Members(ctx, tx, companyID, company.Key{}, maxMembers)
+		return err
+	})
+	return all, err
+}
+
+// maxMembers bounds the list of members on a page.
+const maxMembers = 1000
+
+// DeleteTokenValue ends the access token with this value, for tokens that leaked.
+// It is the operator's act.
+func (s *Service) DeleteTokenValue(ctx context.Context, value string) (t credential.Token, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if t, err = credential.DeleteValue(ctx, tx, value); err != nil {
+			return err
+		}
+		return recordTokenAct(ctx, tx, audit.TokenDeleted, principal.Operator(), t)
+	})
+	return t, err
+}
+
+// checkMayManage refuses a principal who may not manage the access tokens of a
+// company. The operator may.
+func (s *Service) checkMayManage(ctx context.Context, p principal.Principal, companyID string) error {
+	if p.Operator {
+		return nil
+	}
+	role, _, err := company.CompanyStanding(ctx, s.DB, p.PersonID, companyID)
+	if err == nil && !role.May(company.ManageAPITokens) {
+		err = fault.New(fault.Forbidden, "Your role in this company does not allow managing access tokens.").With("reason", "permission")
+	}
+	return err
+}
+
+func (s *Service) regenerateToken(ctx context.Context, p principal.Principal, h credential.Holder, id string) (t credential.Token, secret string, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if t, secret, err = credential.Regenerate(ctx, tx, h, id); err != nil {
+			return err
+		}
+		return recordTokenAct(ctx, tx, audit.TokenRegenerated, p, t)
+	})
+	if err == nil {
+		failpoint.Hit("revoke.after_commit_before_reply")
+	}
+	return t, secret, err
+}
+
+func (s *Service) deleteToken(ctx context.Context, p principal.Principal, h credential.Holder, id string) error {
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		t, err := credential.Delete(ctx, tx, h, id)
+		if err != nil {
+			return err
+		}
+		return recordTokenAct(ctx, tx, audit.TokenDeleted, p, t)
+	})
+	if err == nil {
+		failpoint.Hit("revoke.after_commit_before_reply")
+	}
+	return err
+}
+
+func recordTokenAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, p principal.Principal, t credential.Token) error {
+	return audit.Add(ctx, tx, audit.Entry{
+		Act:       done,
+		ActorID:   p.PersonID,
+		PersonID:  t.PersonID,
+		CompanyID: t.CompanyID,
+		Address:   p.Address,
+		Details:   map[string]string{"token": t.ID, "name": t.Name},
+	})
+}
+
+// RecordDeleted writes the audit entries of access tokens that ended together
+// with something else.
+func RecordDeleted(ctx context.Context, tx *sqldb.Tx, p principal.Principal, tokens []credential.Token) error {
+	for _, t := range tokens {
+		if err := recordTokenAct(ctx, tx, audit.TokenDeleted, p, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}

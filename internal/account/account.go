@@ -1,0 +1,164 @@
+// Package account joins the flows by which people get and use accounts: sign-up,
+// sign-in, devices, access tokens and profiles. New connects them; each flow is a
+// package of its own.
+package account
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/account/accesstoken"
+	"atelier/internal/account/devicelogin"
+	"atelier/internal/account/flow"
+	"atelier/internal/account/openidlogin"
+	"atelier/internal/account/profile"
+	"atelier/internal/account/signin"
+	"atelier/internal/account/signup"
+	"atelier/internal/account/verification"
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/file/quota"
+	"atelier/internal/money/ledger"
+	"atelier/internal/notify/mailqueue"
+	"atelier/internal/people/company"
+	"atelier/internal/people/device"
+	"atelier/internal/people/idtoken"
+	"atelier/internal/people/oidc"
+	"atelier/internal/people/person"
+	"atelier/internal/people/session"
+)
+
+// Parts are the dependencies of the flows.
+type Parts struct {
+	DB      *sqldb.DB
+	Devices *device.Devices
+	Tokens  *idtoken.Issuer
+	Post    mailqueue.Office
+	// Provider is the OpenID provider that people can sign in with; nil: none.
+	Provider *oidc.Provider
+	// Box seals the provider's refresh tokens.
+	Box      keyring.Box
+	Settings Settings
+	Now      func() time.Time
+}
+
+// Settings are the operator's decisions about accounts.
+type Settings struct {
+	AppURL string
+	Signup signup.Policy
+	// RequireVerified allows people only to read until their address is verified.
+	RequireVerified bool
+	// NoMail: there is no mail server, and mail is printed to the service's log.
+	NoMail          bool
+	SessionLifetime time.Duration
+	// KnownLifetime is how long a browser counts as known after a sign-in.
+	KnownLifetime time.Duration
+
+	SignupGrant      int64 // tokens of a new person
+	SetupGrant       int64 // tokens of the person who sets the installation up, besides
+	MonthlyAllowance int64 // free tokens of every account
+	TopUp            int64 // tokens of a free top-up; 0: there is none
+	TopUpWindow      time.Duration
+
+	Storage quota.Limits // of the bytes that accounts store
+}
+
+// Services are the flows. They are safe for concurrent use.
+type Services struct {
+	DB           *sqldb.DB
+	Settings     Settings
+	SignUp       *signup.Service
+	SignIn       *signin.Service
+	OpenID       *openidlogin.Service
+	Verification *verification.Service
+	Devices      *devicelogin.Service
+	AccessTokens *accesstoken.Service
+	Profiles     *profile.Service
+	Grants       *ledger.Grants
+}
+
+// New connects the flows.
+func New(p Parts) *Services {
+	mailer := flow.Mailer{Queue: p.Post, AppURL: p.Settings.AppURL}
+	s := &Services{DB: p.DB, Settings: p.Settings}
+	s.Grants = &ledger.Grants{
+		DB:               p.DB,
+		SignupTokens:     p.Settings.SignupGrant,
+		SetupTokens:      p.Settings.SetupGrant,
+		TopUpTokens:      p.Settings.TopUp,
+		TopUpWindow:      p.Settings.TopUpWindow,
+		MonthlyAllowance: p.Settings.MonthlyAllowance,
+	}
+	s.AccessTokens = &accesstoken.Service{DB: p.DB, Mail: mailer}
+	s.Verification = &verification.Service{DB: p.DB, Mail: mailer}
+	s.Profiles = &profile.Service{DB: p.DB, Devices: p.Devices, Grants: s.Grants, Storage: p.Settings.Storage}
+	s.SignIn = &signin.Service{
+		DB:              p.DB,
+		Devices:         p.Devices,
+		Mail:            mailer,
+		SessionLifetime: p.Settings.SessionLifetime,
+		KnownLifetime:   p.Settings.KnownLifetime,
+		Now:             p.Now,
+	}
+	s.SignUp = &signup.Service{
+		DB:              p.DB,
+		SignIn:          s.SignIn,
+		Verification:    s.Verification,
+		Grants:          s.Grants,
+		Mail:            mailer,
+		Policy:          p.Settings.Signup,
+		RequireVerified: p.Settings.RequireVerified,
+	}
+	s.OpenID = &openidlogin.Service{
+		DB:       p.DB,
+		Devices:  p.Devices,
+		Provider: p.Provider,
+		Box:      p.Box,
+		SignIn:   s.SignIn,
+		SignUp:   s.SignUp,
+		Mail:     mailer,
+		Now:      p.Now,
+	}
+	s.Devices = &devicelogin.Service{
+		DB:       p.DB,
+		Devices:  p.Devices,
+		Tokens:   p.Tokens,
+		SignIn:   s.SignIn,
+		OpenID:   s.OpenID,
+		Profiles: s.Profiles,
+		Mail:     mailer,
+	}
+	return s
+}
+
+// DeleteExpired deletes expired links, sessions, keys, devices, invitations and
+// rate-limit rows.
+func DeleteExpired(ctx context.Context, db *sqldb.DB, devices *device.Devices, tokens *idtoken.Issuer) error {
+	return db.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.SweepLinks(ctx, tx); err != nil {
+			return err
+		}
+		if err := session.Sweep(ctx, tx); err != nil {
+			return err
+		}
+		if err := tokens.Sweep(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := devices.Sweep(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := company.SweepInvitations(ctx, tx, tx.Now); err != nil {
+			return err
+		}
+		_, err := ratelimit.Sweep(ctx, tx, tx.Now.Add(-maxLimitSpan), maxLimitRows)
+		return err
+	})
+}
+
+const (
+	// maxLimitSpan is longer than any window of the rate limits.
+	maxLimitSpan = 2 * time.Hour
+	// maxLimitRows bounds the rate-limit rows that one transaction deletes.
+	maxLimitRows = 10_000
+)

@@ -1,0 +1,279 @@
+// Package accounttest builds the account flows with all their real parts, for
+// tests that need people, companies and credentials. Its own tests drive the
+// flows through them.
+package accounttest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"atelier/internal/account"
+	"atelier/internal/account/devicelogin"
+	"atelier/internal/account/directory"
+	"atelier/internal/account/signin"
+	"atelier/internal/account/signup"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/money/budget"
+	"atelier/internal/notify/mailqueue"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/people/company"
+	"atelier/internal/people/device"
+	"atelier/internal/people/idtoken"
+	"atelier/internal/people/oidc"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
+	"atelier/internal/web/access"
+)
+
+// Options are what a test wants to be different. Now must be the clock of the
+// database.
+type Options struct {
+	Settings account.Settings
+	Device   device.Options
+	Provider *oidc.Provider
+	Verified bool // only people with a verified address are let in
+	Now      func() time.Time
+}
+
+// Site is an installation on a test's database.
+type Site struct {
+	t         testing.TB
+	DB        *sqldb.DB
+	Keys      keyring.Ring
+	Queue     queue.Queue
+	Devices   *device.Devices
+	Tokens    *idtoken.Issuer
+	Accounts  *account.Services
+	Directory *directory.Directory
+	Budgets   *budget.Keeper
+	Gate      *access.Gate
+
+	visitors atomic.Int64
+}
+
+// AppURL is where the sign-in pages are said to be.
+const AppURL = "https://atelier.example"
+
+// Password is everybody's.
+const Password = "correct horse battery"
+
+// New builds an installation.
+func New(t testing.TB, db *sqldb.DB, o Options) *Site {
+	t.Helper()
+	ring, err := keyring.New(strings.Repeat("A", 43) + "=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Site{t: t, DB: db, Keys: ring}
+	if s.Queue, err = queue.Open(db, nil, queue.Options{Now: o.Now}); err != nil {
+		t.Fatal(err)
+	}
+	fill(&o)
+	s.Devices = device.New(o.Device)
+	s.Tokens = idtoken.New(db, idtoken.Options{Box: ring.Box("signing_key"), Issuer: "atelier", Lifetime: time.Hour, Now: o.Now})
+	office := mailqueue.Office{Queue: s.Queue, Box: ring.Box("mail")}
+	s.Accounts = account.New(account.Parts{
+		DB:       db,
+		Devices:  s.Devices,
+		Tokens:   s.Tokens,
+		Post:     office,
+		Provider: o.Provider,
+		Box:      ring.Box("person_identity"),
+		Settings: o.Settings,
+		Now:      o.Now,
+	})
+	s.Budgets = &budget.Keeper{
+		Post:   office,
+		Guard:  webhook.NewGuard(nil),
+		Body:   func(a budget.Alert) ([]byte, error) { return json.Marshal(a) },
+		Wake:   func() {},
+		AppURL: AppURL,
+	}
+	s.Directory = &directory.Directory{
+		DB:       db,
+		Post:     office,
+		Resolver: net.DefaultResolver,
+		AppURL:   AppURL,
+		Budgets:  s.Budgets,
+		Vouch:    s.Accounts.SignUp.VouchForPerson,
+	}
+	s.Gate = &access.Gate{
+		DB:              db,
+		Devices:         s.Devices,
+		Tokens:          s.Tokens,
+		RequireVerified: o.Verified,
+		Now:             o.Now,
+	}
+	return s
+}
+
+// fill sets what the test left open to what an operator gets.
+func fill(o *Options) {
+	set := func(d *time.Duration, def time.Duration) {
+		if *d == 0 {
+			*d = def
+		}
+	}
+	d := &o.Device
+	d.Key = []byte("0123456789abcdef0123456789abcdef")
+	d.Now = o.Now
+	d.Replayed = devicelogin.RecordReplay
+	d.MaxGrants = cmp.Or(d.MaxGrants, 50_000)
+	d.MaxPerNetwork = cmp.Or(d.MaxPerNetwork, 200)
+	set(&d.ExpiresIn, 10*time.Minute)
+	set(&d.Interval, 5*time.Second)
+	set(&d.MaxInterval, time.Minute)
+	set(&d.RotateAfter, 24*time.Hour)
+	set(&d.Grace, time.Minute)
+	c := &o.Settings
+	if c.AppURL == "" {
+		c.AppURL = AppURL
+	}
+	if c.Signup == "" {
+		c.Signup = signup.Open
+	}
+	c.RequireVerified = c.RequireVerified || o.Verified
+	set(&c.SessionLifetime, 24*time.Hour)
+	set(&c.KnownLifetime, 180*24*time.Hour)
+	set(&c.TopUpWindow, 24*time.Hour)
+}
+
+// Client gives a browser or device with an address of its own, since limits
+// count by address.
+func (s *Site) Client() session.Client {
+	n := s.visitors.Add(1)
+	return session.Client{UserAgent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
+}
+
+// Person makes somebody with a verified address and gives their id.
+func (s *Site) Person(email string) string {
+	s.t.Helper()
+	p, err := s.Accounts.SignUp.CreatePerson(s.t.Context(), email, Password, true)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return p.ID
+}
+
+// Session signs a browser in.
+func (s *Site) Session(email string) signin.Session {
+	s.t.Helper()
+	in, err := s.Accounts.SignIn.SignIn(s.t.Context(), email, Password, s.Client())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	found, err := s.Accounts.SignIn.FindSession(s.t.Context(), in.Cookie, "10.0.0.1")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return found
+}
+
+// Start begins the sign-in of a device.
+func (s *Site) Start(kind string) device.Codes {
+	s.t.Helper()
+	codes, err := s.Accounts.Devices.Start(s.t.Context(), kind, s.Client())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return codes
+}
+
+// Decide approves or refuses a device in a browser.
+func (s *Site) Decide(in signin.Session, codes device.Codes, approve bool) error {
+	by := in.Principal(s.Client().Address)
+	g, err := s.Accounts.Devices.OpenGrant(s.t.Context(), by, codes.UserCode)
+	if err != nil {
+		return err
+	}
+	_, err = s.Accounts.Devices.DecideGrant(s.t.Context(), by, devicelogin.Answer{GrantID: g.ID, UserCode: codes.UserCode, Approve: approve})
+	return err
+}
+
+// Device signs a device of some kind of plugin in for a person. It needs no
+// password, so it works for everybody.
+func (s *Site) Device(personID, kind string) devicelogin.Login {
+	s.t.Helper()
+	var browser session.Session
+	err := s.DB.Write(s.t.Context(), func(tx *sqldb.Tx) (err error) {
+		browser, _, err = session.Start(s.t.Context(), tx, session.Session{PersonID: personID, Provider: "password"}, time.Hour)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	codes := s.Start(kind)
+	if err := s.Decide(signin.Session{Session: browser}, codes, true); err != nil {
+		s.t.Fatal(err)
+	}
+	in, err := s.Accounts.Devices.Poll(s.t.Context(), codes.DeviceCode, s.Client())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return in
+}
+
+// Token makes a personal access token, or with a company one for its teams.
+func (s *Site) Token(email, companyID string) (id, secret string) {
+	s.t.Helper()
+	t, secret, err := s.Accounts.AccessTokens.CreateTokenForEmail(s.t.Context(), email, companyID, "test")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return t.ID, secret
+}
+
+// Company makes a company.
+func (s *Site) Company(name string, plan company.Plan) string {
+	s.t.Helper()
+	c, err := s.Directory.CreateCompany(s.t.Context(), principal.Operator(), name, plan)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c.ID
+}
+
+// Admit makes somebody a member of a company.
+func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
+	s.t.Helper()
+	if _, err := s.Directory.SetMemberPermissions(s.t.Context(), principal.Operator(), companyID, email, perms); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Team makes a team with members of one role.
+func (s *Site) Team(companyID, name, role string, emails ...string) string {
+	s.t.Helper()
+	t, err := s.Directory.CreateTeam(s.t.Context(), principal.Operator(), companyID, name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, email := range emails {
+		s.Join(t.ID, email, role)
+	}
+	return t.ID
+}
+
+// Join makes somebody a member of a team, with a role that is made where it is
+// new.
+func (s *Site) Join(teamID, email, role string) {
+	s.t.Helper()
+	if _, err := s.Directory.SetTeamRolePermissions(s.t.Context(), principal.Operator(), teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
+		s.t.Fatal(err)
+	}
+	if _, err := s.Directory.AddTeamMember(s.t.Context(), principal.Operator(), teamID, email, role); err != nil {
+		s.t.Fatal(err)
+	}
+}

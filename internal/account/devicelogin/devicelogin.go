@@ -1,0 +1,390 @@
+// Package devicelogin signs people in on devices (RFC 8628): it starts and approves
+// sign-ins, gives devices their ID and refresh tokens, and ends devices.
+package devicelogin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"atelier/internal/account/flow"
+	"atelier/internal/account/openidlogin"
+	"atelier/internal/account/profile"
+	"atelier/internal/account/signin"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/failpoint"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/device"
+	"atelier/internal/people/idtoken"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
+)
+
+// Service signs devices in and out. It is safe for concurrent use.
+type Service struct {
+	DB       *sqldb.DB
+	Devices  *device.Devices
+	Tokens   *idtoken.Issuer
+	SignIn   *signin.Service
+	OpenID   *openidlogin.Service
+	Profiles *profile.Service
+	Mail     flow.Mailer
+}
+
+// startsOfNetwork limits device sign-ins that a network starts.
+var startsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, Most: 30 * time.Second}
+
+// Limits on wrong user codes.
+var (
+	codesOfPerson  = []ratelimit.Window{{Most: 10, Span: 10 * time.Minute}, {Most: 50, Span: time.Hour}}
+	codesOfNetwork = ratelimit.Window{Most: 30, Span: time.Hour}
+	// For each person where the network has used up its own.
+	extraCodesOfPerson = ratelimit.Window{Most: 3, Span: 24 * time.Hour}
+)
+
+// Start begins the sign-in of a device.
+func (s *Service) Start(ctx context.Context, pluginKind string, c session.Client) (codes device.Codes, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		// The keys stay locked until the grant is there, so that starts of one
+		// network come one after the other.
+		if err := flow.LimitNetwork(ctx, tx, "start", c.Network(), startsOfNetwork); err != nil {
+			return err
+		}
+		codes, err = s.Devices.Start(ctx, tx, device.Request{PluginKind: pluginKind, Agent: c.UserAgent, Address: c.Address, Network: c.Network()})
+		return err
+	})
+	if err != nil {
+		return device.Codes{}, err
+	}
+	return codes, nil
+}
+
+// VerificationURL returns the page where a person approves a device.
+func (s *Service) VerificationURL(userCode string) string {
+	return s.Mail.AppURL + "/device?code=" + userCode
+}
+
+// OpenGrant returns the sign-in with a user code for approval. Wrong codes count
+// against the person and the address.
+func (s *Service) OpenGrant(ctx context.Context, p principal.Principal, userCode string) (g device.Grant, err error) {
+	attempt, err := s.tryCode(ctx, p)
+	if err != nil {
+		return g, err
+	}
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if g, err = s.Devices.Open(ctx, tx, userCode, p.PersonID); err != nil {
+			return err
+		}
+		if err := attempt.ReturnUnits(ctx, tx); err != nil {
+			return err
+		}
+		return recordSecondViewer(ctx, tx, p, g)
+	})
+	return g, err
+}
+
+// recordSecondViewer records that a second person opened the same sign-in.
+func recordSecondViewer(ctx context.Context, tx *sqldb.Tx, p principal.Principal, g device.Grant) error {
+	if !g.JustLocked {
+		return nil
+	}
+	return flow.RecordOwnAct(ctx, tx, audit.DeviceCodeSeenByMany, p.PersonID, p.Address, map[string]string{"grant": g.ID})
+}
+
+// Answer is the answer of a person on the approval page.
+type Answer struct {
+	GrantID  string // of the page that was shown
+	UserCode string
+	Approve  bool
+}
+
+// DecideGrant approves or refuses a device. A code other than that of the page
+// counts against the grant of the page; the fifth wrong code ends it.
+func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answer) (g device.Grant, err error) {
+	attempt, err := s.tryCode(ctx, p)
+	if err != nil {
+		return g, err
+	}
+	wrong := false
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		wrong = false
+		if _, err := flow.LockActivePerson(ctx, tx, p.PersonID); err != nil {
+			return err
+		}
+		if err := flow.RequireSession(ctx, tx, p.Credential.ID); err != nil {
+			return err
+		}
+		if g, err = s.Devices.Open(ctx, tx, a.UserCode, p.PersonID); fault.Is(err, fault.NotFound) || err == nil && g.ID != a.GrantID {
+			wrong = true
+			dead, err := s.Devices.WrongConfirmation(ctx, tx, a.GrantID)
+			if err != nil {
+				return err
+			}
+			if err := recordSecondViewer(ctx, tx, p, g); err != nil || !dead { // the code was that of another device
+				return err
+			}
+			return flow.RecordOwnAct(ctx, tx, audit.DeviceCodeKilled, p.PersonID, p.Address, map[string]string{"grant": a.GrantID})
+		}
+		if err != nil {
+			return err
+		}
+		decision := device.Decision{UserCode: a.UserCode, PersonID: p.PersonID, Provider: p.Credential.Provider, Approve: a.Approve}
+		if g, err = s.Devices.Decide(ctx, tx, decision); err != nil {
+			return err
+		}
+		if err := attempt.ReturnUnits(ctx, tx); err != nil {
+			return err
+		}
+		act := audit.DeviceRefused
+		if a.Approve {
+			act = audit.DeviceApproved
+		}
+		return flow.RecordOwnAct(ctx, tx, act, p.PersonID, p.Address, map[string]string{"grant": g.ID, "plugin_kind": g.PluginKind, "device_address": g.Address})
+	})
+	if err == nil && wrong {
+		err = fault.New(fault.NotFound, "This code is not known. Look at your device for the one it shows.")
+	}
+	if err != nil {
+		return device.Grant{}, err
+	}
+	return g, nil
+}
+
+// Tokens are the credentials of a device.
+type Tokens struct {
+	ID      string
+	Refresh string
+	Expires time.Time // of the ID token
+}
+
+// Login is the result of a completed sign-in on a device.
+type Login struct {
+	Tokens   Tokens
+	DeviceID string
+	Profile  profile.Profile
+}
+
+// endLinkLifetime is how long the link in the mail about a new device works.
+const endLinkLifetime = 24 * time.Hour
+
+// Poll returns the tokens of a device once a person approved it, exactly once.
+func (s *Service) Poll(ctx context.Context, deviceCode string, c session.Client) (in Login, err error) {
+	err = s.Devices.Poll(ctx, s.DB, deviceCode, func(tx *sqldb.Tx, _ device.Grant, dev device.Device, refresh string) error {
+		p, err := flow.LockActivePerson(ctx, tx, dev.PersonID)
+		if err != nil {
+			return err
+		}
+		id, expires, err := s.Tokens.Sign(ctx, tx, idtoken.Claims{PersonID: p.ID, DeviceID: dev.ID})
+		if err != nil {
+			return err
+		}
+		if err := person.SignedIn(ctx, tx, p.ID); err != nil {
+			return err
+		}
+		in = Login{Tokens: Tokens{id, refresh, expires}, DeviceID: dev.ID}
+		if in.Profile, err = s.Profiles.ReadProfile(ctx, tx, principalOf(dev)); err != nil {
+			return err
+		}
+		if err := s.notifyNewDevice(ctx, tx, p, dev); err != nil {
+			return err
+		}
+		return flow.RecordOwnAct(ctx, tx, audit.DeviceSignedIn, p.ID, c.Address, map[string]string{"device": dev.ID, "plugin_kind": dev.PluginKind})
+	})
+	if err == nil {
+		failpoint.Hit("poll.after_claim_before_reply")
+	}
+	return in, err
+}
+
+// principalOf returns the principal of the ID tokens of a device.
+func principalOf(dev device.Device) principal.Principal {
+	return principal.Principal{
+		PersonID:   dev.PersonID,
+		Credential: principal.Credential{Kind: principal.IDToken, ID: dev.ID, Provider: dev.Provider},
+		Plugin:     dev.PluginKind,
+	}
+}
+
+// notifyNewDevice notifies a person about a new device, with a link that ends it.
+func (s *Service) notifyNewDevice(ctx context.Context, tx *sqldb.Tx, p person.Person, dev device.Device) error {
+	secret, err := person.OfferLink(ctx, tx, person.DropLink, person.Link{PersonID: p.ID, Target: dev.ID}, endLinkLifetime)
+	if err != nil {
+		return err
+	}
+	subject := "A new device"
+	if dev.PluginKind != "" {
+		subject = "A new device (" + dev.PluginKind + ")"
+	}
+	text := fmt.Sprintf("%s was signed in as you from %s at %s.", subject, dev.Address, dev.Created.Format("2006-01-02 15:04 UTC"))
+	return s.Mail.NotifyPerson(ctx, tx, p, flow.Notice{
+		Kind:    "device",
+		Subject: "A new device was signed in",
+		Text:    text,
+		MailText: "If this was not you, sign it out with one click: " + s.Mail.LinkURL("/drop", secret) +
+			"\n\nThe link works once, for a day. All your devices: " + s.Mail.AppURL + "/devices",
+	})
+}
+
+// RecordReplay records that a device code was presented long after its device had
+// fetched its tokens. The device is revoked by then.
+func RecordReplay(ctx context.Context, tx *sqldb.Tx, dev device.Device) error {
+	return audit.Add(ctx, tx, audit.Entry{Act: audit.DeviceCodeReplayed, PersonID: dev.PersonID, Details: map[string]string{"device": dev.ID}})
+}
+
+// RefreshTokens returns new tokens for a refresh token.
+func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c session.Client) (t Tokens, err error) {
+	if err := s.OpenID.ConfirmRefresh(ctx, refreshToken); err != nil {
+		return t, err
+	}
+	reused := false
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		r, err := s.Devices.Refresh(ctx, tx, refreshToken)
+		if err != nil {
+			return err
+		}
+		if reused = r.Reused; reused { // its device was revoked just now
+			return audit.Add(ctx, tx, audit.Entry{Act: audit.RefreshReused, PersonID: r.Device.PersonID, Address: c.Address, Details: map[string]string{"device": r.Device.ID}})
+		}
+		p, err := person.ByID(ctx, tx, r.Device.PersonID)
+		if err != nil {
+			return err
+		}
+		if p.Suspended {
+			return device.ErrTokenInvalid
+		}
+		id, expires, err := s.Tokens.Sign(ctx, tx, idtoken.Claims{PersonID: r.Device.PersonID, DeviceID: r.Device.ID})
+		t = Tokens{id, r.Token, expires}
+		return err
+	})
+	if err != nil {
+		return Tokens{}, err
+	}
+	failpoint.Hit("refresh.after_commit_before_reply")
+	if reused {
+		return Tokens{}, device.ErrTokenInvalid
+	}
+	return t, nil
+}
+
+// ListDevices returns a page of the devices on which a person is signed in, newest
+// first.
+func (s *Service) ListDevices(ctx context.Context, personID string, after *device.After, limit int) (all []device.Device, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = s.Devices.ListPage(ctx, tx, personID, after, limit)
+		return err
+	})
+	return all, err
+}
+
+// RevokeDevice ends one device of a person.
+func (s *Service) RevokeDevice(ctx context.Context, p principal.Principal, personID, deviceID string) error {
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := s.Devices.Revoke(ctx, tx, personID, deviceID, "revoked"); err != nil {
+			return err
+		}
+		return audit.Add(ctx, tx, audit.Entry{
+			Act:      audit.DeviceRevoked,
+			ActorID:  p.PersonID,
+			PersonID: personID,
+			Address:  p.Address,
+			Details:  map[string]string{"device": deviceID},
+		})
+	})
+	if err == nil {
+		failpoint.Hit("revoke.after_commit_before_reply")
+	}
+	return err
+}
+
+// EndDeviceByLink ends a device with the link of the mail about its sign-in.
+func (s *Service) EndDeviceByLink(ctx context.Context, secret string, c session.Client) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		l, err := person.UseLink(ctx, tx, person.DropLink, secret)
+		if err != nil {
+			return err
+		}
+		if err := s.Devices.Revoke(ctx, tx, l.PersonID, l.Target, "revoked by link"); err != nil {
+			return err
+		}
+		return flow.RecordOwnAct(ctx, tx, audit.DeviceRevoked, l.PersonID, c.Address, map[string]string{"device": l.Target})
+	})
+}
+
+// CheckEndLink reports with its error whether a link to end a device works.
+func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
+	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		_, err := person.LookLink(ctx, tx, person.DropLink, secret)
+		return err
+	})
+}
+
+// tryCode counts one try of a user code. Where others have used up the limit of the
+// network, each person still has a few tries of their own.
+func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt flow.Attempt, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		attempt = flow.Attempt{}
+		full, err := attempt.TakeWindow(ctx, tx, "code/person/"+p.PersonID, codesOfPerson...)
+		if err != nil {
+			return err
+		}
+		if err := flow.RefuseFull(full, flow.WaitMessage); err != nil {
+			return err
+		}
+
+		full, err = attempt.TakeWindow(ctx, tx, "code/address/"+session.NetworkOf(p.Address), codesOfNetwork)
+		if err != nil || full.Wait == 0 {
+			return err
+		}
+		extra, err := attempt.TakeWindow(ctx, tx, ratelimit.Daily+"code/person/"+p.PersonID, extraCodesOfPerson)
+		if err != nil || extra.Wait == 0 {
+			return err
+		}
+		if extra.Wait < full.Wait {
+			full = extra
+		}
+		return flow.RefuseFull(full, "Too many wrong codes from this network. Wait a little.")
+	})
+	return attempt, err
+}
+
+// ListDevicesOf returns the devices of the person with an address. It is the
+// operator's act.
+func (s *Service) ListDevicesOf(ctx context.Context, email string) (all []device.Device, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		p, err := person.ByEmail(ctx, tx, email)
+		if err != nil {
+			return err
+		}
+		all, err = s.Devices.List(ctx, tx, p.ID)
+		return err
+	})
+	return all, err
+}
+
+// RevokeDeviceOf ends a device of the person with an address, or with an empty
+// deviceID all of them and every browser session. It is the operator's act.
+func (s *Service) RevokeDeviceOf(ctx context.Context, email, deviceID string) error {
+	var p person.Person
+	err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { p, err = person.ByEmail(ctx, tx, email); return err })
+	if err != nil {
+		return err
+	}
+	if deviceID == "" {
+		return s.SignIn.SignOutEverywhere(ctx, principal.Operator(), p.ID)
+	}
+	return s.RevokeDevice(ctx, principal.Operator(), p.ID, deviceID)
+}
+
+// RotateKeys makes a new key sign ID tokens from now on. It is the operator's act.
+func (s *Service) RotateKeys(ctx context.Context) (kid string, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if kid, err = s.Tokens.Rotate(ctx, tx); err != nil {
+			return err
+		}
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.KeysRotated, Details: map[string]string{"kid": kid}})
+	})
+	return kid, err
+}

@@ -1,0 +1,91 @@
+package flow
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+)
+
+// WaitMessage is the answer to attempts over a limit.
+const WaitMessage = "Too many tries. Wait a little."
+
+// Attempt counts one try against several rate limits. The units that it took are
+// returned after a success, so that only failures count.
+//
+// A limit that a stranger can use up must not shut anybody else out. So wrong
+// passwords count by the pair of person and network, and browsers that a person
+// signed in with before have a limit of their own. Where a network or a person
+// is attacked, others wait for seconds, and longer the more they try themselves.
+type Attempt struct{ units []string }
+
+// TakeWindow takes a unit of windows.
+func (a *Attempt) TakeWindow(ctx context.Context, tx *sqldb.Tx, key string, windows ...ratelimit.Window) (ratelimit.Refusal, error) {
+	unit, full, err := ratelimit.Take(ctx, tx, key, windows...)
+	a.addUnit(unit)
+	return full, err
+}
+
+// TakeBackoff takes a unit of a limit whose waits grow.
+func (a *Attempt) TakeBackoff(ctx context.Context, tx *sqldb.Tx, key string, b ratelimit.Backoff) (ratelimit.Refusal, error) {
+	unit, full, err := ratelimit.Pace(ctx, tx, key, b)
+	a.addUnit(unit)
+	return full, err
+}
+
+func (a *Attempt) addUnit(unit string) {
+	if unit != "" {
+		a.units = append(a.units, unit)
+	}
+}
+
+// ReturnUnits undoes the count after a success.
+func (a *Attempt) ReturnUnits(ctx context.Context, tx *sqldb.Tx) error {
+	for _, unit := range a.units {
+		if err := ratelimit.Return(ctx, tx, unit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RefuseFull returns the error of an attempt whose limit is reached, nil where it
+// is not. The attempt takes nothing then: its transaction is undone.
+func RefuseFull(full ratelimit.Refusal, message string) error {
+	if full.Wait > 0 {
+		return full.Fault(message)
+	}
+	return nil
+}
+
+// StartAttempt takes a unit of windows, in a transaction of its own.
+func StartAttempt(ctx context.Context, db *sqldb.DB, key string, windows ...ratelimit.Window) (a Attempt, err error) {
+	err = db.Write(ctx, func(tx *sqldb.Tx) error {
+		a = Attempt{}
+		full, err := a.TakeWindow(ctx, tx, key, windows...)
+		if err != nil {
+			return err
+		}
+		return RefuseFull(full, WaitMessage)
+	})
+	return a, err
+}
+
+// perMinute bounds acts of a network without a person.
+var perMinute = ratelimit.Window{Most: 20, Span: time.Minute}
+
+// LimitNetwork counts an act of a network without a person: at most perMinute,
+// and fewer the longer it goes on.
+func LimitNetwork(ctx context.Context, tx *sqldb.Tx, act, network string, b ratelimit.Backoff) error {
+	_, full, err := ratelimit.Pace(ctx, tx, act+"/address/"+network, b, perMinute)
+	if err != nil {
+		return err
+	}
+	return RefuseFull(full, WaitMessage)
+}
+
+// MailsToPerson limits mail to a person that anybody can ask for. The waits end
+// well below the lifetime of a link: a person who gets no further mail has a link
+// that works.
+var MailsToPerson = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: time.Minute, Most: 30 * time.Minute}

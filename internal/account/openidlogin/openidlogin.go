@@ -1,0 +1,208 @@
+// Package openidlogin signs people in with an OpenID provider, and asks the
+// provider at every refresh whether the person still exists there.
+package openidlogin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"atelier/internal/account/accesstoken"
+	"atelier/internal/account/flow"
+	"atelier/internal/account/signin"
+	"atelier/internal/account/signup"
+	"atelier/internal/account/verification"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/keyring"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/credential"
+	"atelier/internal/people/device"
+	"atelier/internal/people/oidc"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
+)
+
+// Service signs people in with a provider. It is safe for concurrent use.
+type Service struct {
+	DB       *sqldb.DB
+	Devices  *device.Devices
+	Provider *oidc.Provider // nil: there is none
+	Box      keyring.Box    // seals the provider's refresh tokens
+	SignIn   *signin.Service
+	SignUp   *signup.Service
+	Mail     flow.Mailer
+	Now      func() time.Time
+}
+
+// FinishSignIn signs a browser in as the person that the provider identified.
+func (s *Service) FinishSignIn(ctx context.Context, pending oidc.Pending, state, code string, c session.Client) (signin.NewSession, error) {
+	who, err := s.Provider.Finish(ctx, pending, state, code)
+	if err != nil {
+		return signin.NewSession{}, err
+	}
+	var in signin.NewSession
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := s.findOrCreate(ctx, tx, who, c)
+		if err != nil {
+			return err
+		}
+		if p, err = flow.LockActivePerson(ctx, tx, p.ID); err != nil {
+			return err
+		}
+		err = person.Recognise(ctx, tx, person.Identity{
+			Issuer:   who.Issuer,
+			Subject:  who.Subject,
+			PersonID: p.ID,
+			Provider: s.Provider.Name(),
+			Refresh:  s.sealRefresh(who),
+		})
+		if err != nil {
+			return err
+		}
+		in, err = s.SignIn.StartSession(ctx, tx, p, s.Provider.Name(), c)
+		return err
+	})
+	return in, err
+}
+
+// findOrCreate returns the person that the provider identified. An address that
+// the provider verified links an existing account.
+func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, c session.Client) (person.Person, error) {
+	p, err := person.ByIdentity(ctx, tx, who.Issuer, who.Subject)
+	if !fault.Is(err, fault.NotFound) {
+		return p, err
+	}
+	p, err = person.ByEmail(ctx, tx, who.Email)
+	if fault.Is(err, fault.NotFound) {
+		return s.SignUp.CreateFromProvider(ctx, tx, who, s.Provider.Name(), c)
+	}
+	if err != nil {
+		return p, err
+	}
+	if !who.EmailVerified {
+		return p, fault.New(fault.Forbidden, "Your provider has not verified your address, and it is in use here.").With("reason", "unverified")
+	}
+	var ended []credential.Token
+	if !p.EmailVerified { // the account may belong to a stranger
+		if ended, err = s.SignIn.TakeOver(ctx, tx, p, ""); err != nil {
+			return p, err
+		}
+		if err := verification.MarkVerified(ctx, tx, p.ID, p.Email, c.Address); err != nil {
+			return p, err
+		}
+	}
+	err = s.Mail.NotifyPerson(ctx, tx, p, flow.Notice{
+		Kind:     "provider",
+		Subject:  "A new way to sign in",
+		Text:     "You can now sign in with " + s.Provider.Name() + ".",
+		MailText: "If this was not you, see your devices at " + s.Mail.AppURL + "/devices",
+	})
+	if err != nil {
+		return p, err
+	}
+	if err := accesstoken.RecordDeleted(ctx, tx, principal.Principal{PersonID: p.ID, Address: c.Address}, ended); err != nil {
+		return p, err
+	}
+	return p, flow.RecordOwnAct(ctx, tx, audit.IdentityLinked, p.ID, c.Address, map[string]string{"provider": s.Provider.Name()})
+}
+
+func (s *Service) sealRefresh(who oidc.Identity) string {
+	if who.Refresh == "" {
+		return ""
+	}
+	return s.Box.Seal([]byte(who.Refresh), identityRow(who.Issuer, who.Subject))
+}
+
+// identityRow is the associated data of a sealed refresh token.
+func identityRow(issuer, subject string) string { return "person_identity " + issuer + " " + subject }
+
+const (
+	// confirmTimeout bounds how long one node may ask the provider while others wait
+	// for its answer.
+	confirmTimeout = 15 * time.Second
+	confirmPause   = 100 * time.Millisecond
+)
+
+// errUnavailable refuses a refresh for now. The refresh token stays valid.
+var errUnavailable = fault.New(fault.Unavailable, "Your identity provider does not answer. Try again.")
+
+// ConfirmRefresh asks the provider that the person signed in with on a device, before
+// the refresh token changes anything, whether the person still exists there. If
+// not, the person is signed out everywhere when ConfirmRefresh returns.
+func (s *Service) ConfirmRefresh(ctx context.Context, refreshToken string) error {
+	if s.Provider == nil {
+		return nil
+	}
+	dev, found, err := s.Devices.ByRefresh(ctx, s.DB, refreshToken)
+	if err != nil || !found || dev.Provider != s.Provider.Name() {
+		return err
+	}
+	return s.confirmPerson(ctx, dev.PersonID)
+}
+
+// confirmPerson asks the provider about a person, if it issued a refresh token. Of
+// concurrent calls one asks, and the others use its answer.
+func (s *Service) confirmPerson(ctx context.Context, personID string) error {
+	for began := s.Now(); ; {
+		var i person.Identity
+		var mine, settled bool
+		err := s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			mine = false
+			i, settled, err = person.IdentityAt(ctx, tx, personID, s.Provider.Name())
+			settled = !settled || i.Refresh == "" || i.Checked.After(began)
+			if err == nil && !settled {
+				mine, err = person.MayAsk(ctx, tx, i, confirmTimeout)
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case settled:
+			return nil
+		case mine:
+			return s.askProvider(ctx, i)
+		case s.Now().Sub(began) > confirmTimeout:
+			return errUnavailable
+		}
+		select { // another node asks, and writes the answer into the row
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(confirmPause):
+		}
+	}
+}
+
+// askProvider asks the provider and records its answer.
+func (s *Service) askProvider(ctx context.Context, i person.Identity) error {
+	refresh, err := s.Box.Open(i.Refresh, identityRow(i.Issuer, i.Subject))
+	if err != nil {
+		return err
+	}
+	next, err := s.Provider.Confirm(ctx, string(refresh))
+	keep := context.WithoutCancel(ctx) // the provider has answered: the answer must be recorded
+	switch {
+	case errors.Is(err, oidc.ErrGone):
+		return s.DB.Write(keep, func(tx *sqldb.Tx) error {
+			if err := person.Lock(keep, tx, i.PersonID); err != nil {
+				return err
+			}
+			if lost, err := person.Forget(keep, tx, i); err != nil || !lost { // they signed in there again
+				return err
+			}
+			if err := flow.EndSignIns(keep, tx, s.Devices, i.PersonID); err != nil {
+				return err
+			}
+			return audit.Add(keep, tx, audit.Entry{Act: audit.IdentityLost, PersonID: i.PersonID, Details: map[string]string{"provider": i.Provider}})
+		})
+	case err != nil:
+		if back := s.DB.Write(keep, func(tx *sqldb.Tx) error { return person.Unasked(keep, tx, i) }); back != nil {
+			return back
+		}
+		return errUnavailable.Because(err)
+	}
+	sealed := s.Box.Seal([]byte(next), identityRow(i.Issuer, i.Subject))
+	return s.DB.Write(keep, func(tx *sqldb.Tx) error { return person.Stood(keep, tx, i, sealed) })
+}

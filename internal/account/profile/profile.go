@@ -1,0 +1,157 @@
+// Package profile describes people to themselves: their account pages, and the
+// accounts that a credential can act for.
+package profile
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"atelier/internal/base/sqldb"
+	"atelier/internal/file/quota"
+	"atelier/internal/money/ledger"
+	"atelier/internal/people/company"
+	"atelier/internal/people/device"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
+)
+
+// Service reads profiles. It is safe for concurrent use.
+type Service struct {
+	DB      *sqldb.DB
+	Devices *device.Devices
+	Grants  *ledger.Grants
+	Storage quota.Limits
+}
+
+// Profile describes a person and the accounts that a credential can act for.
+type Profile struct {
+	Person   person.Person
+	Provider string // how they signed in
+	TopUp    ledger.FreeTopUp
+	// Accounts begin with the personal one, where the credential reaches it.
+	Accounts []Account
+	// NewTeams are those joined since the sign-in before the newest.
+	NewTeams    []company.Team
+	Permissions map[string][]company.Permission // by company
+}
+
+// Account is an account that a person can act for.
+type Account struct {
+	ID          string
+	Label       string
+	CompanyID   string       // "" for the personal one
+	Plan        company.Plan // "" for the personal one
+	Permissions []company.Permission
+	PluginKinds []string
+	Balance     ledger.Balance
+	Storage     quota.Usage
+}
+
+// GetProfile returns the principal's profile, limited to the accounts that the
+// credential reaches.
+func (s *Service) GetProfile(ctx context.Context, p principal.Principal) (r Profile, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		r, err = s.ReadProfile(ctx, tx, p)
+		return err
+	})
+	return r, err
+}
+
+// ReadProfile is GetProfile in a transaction.
+func (s *Service) ReadProfile(ctx context.Context, tx *sqldb.Tx, p principal.Principal) (r Profile, err error) {
+	personID := p.PersonID
+	if r.Person, err = person.ByID(ctx, tx, personID); err != nil {
+		return r, err
+	}
+	if r.Provider = p.Credential.Provider; r.Provider == "" {
+		r.Provider = r.Person.Provider
+	}
+	if p.ReachesPersonal() {
+		if r.TopUp, err = s.Grants.TopUpOf(ctx, tx, personID); err != nil {
+			return r, err
+		}
+		r.Accounts = []Account{{ID: personID, Label: "Personal", Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{company.AnyKind}}}
+	}
+	teams, err := company.Accounts(ctx, tx, personID)
+	if err != nil {
+		return r, err
+	}
+	for _, t := range teams {
+		if p.ReachesTeam(t.Team.CompanyID, t.Role) {
+			r.Accounts = append(r.Accounts, Account{
+				ID:          t.Team.ID,
+				Label:       t.Team.Name,
+				CompanyID:   t.Team.CompanyID,
+				Plan:        t.Plan,
+				Permissions: t.Role.Permissions,
+				PluginKinds: t.Role.PluginKinds,
+			})
+		}
+	}
+	ids := make([]string, 0, len(r.Accounts))
+	for _, a := range r.Accounts {
+		ids = append(ids, a.ID)
+	}
+	balances, err := ledger.Balances(ctx, tx, ids, s.Grants.MonthlyAllowance)
+	if err != nil {
+		return r, err
+	}
+	stored, err := s.Storage.OfAll(ctx, tx, ids)
+	if err != nil {
+		return r, err
+	}
+	for i := range r.Accounts {
+		id := r.Accounts[i].ID
+		r.Accounts[i].Balance = balances[id]
+		r.Accounts[i].Storage = stored[id]
+	}
+	if r.NewTeams, err = company.JoinedSince(ctx, tx, personID, r.Person.SignedInBefore); err != nil {
+		return r, err
+	}
+	r.NewTeams = slices.DeleteFunc(r.NewTeams, func(t company.Team) bool { return !slices.Contains(ids, t.ID) })
+	r.Permissions, err = company.PermissionsOf(ctx, tx, personID)
+	maps.DeleteFunc(r.Permissions, func(id string, _ []company.Permission) bool { return !p.ReachesCompany(id) })
+	return r, err
+}
+
+// Overview is the content of a person's account pages.
+type Overview struct {
+	Profile  Profile
+	Devices  []device.Device
+	Sessions []session.Session
+	Notices  []person.Notice
+}
+
+// maxNotices bounds the notices on the account page.
+const maxNotices = 20
+
+// GetOverview returns the content of a person's account pages.
+func (s *Service) GetOverview(ctx context.Context, p principal.Principal) (o Overview, err error) {
+	personID := p.PersonID
+	p.Credential.Provider = "" // the page names the person's own way to sign in
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		if o.Profile, err = s.ReadProfile(ctx, tx, p); err != nil {
+			return err
+		}
+		if o.Devices, err = s.Devices.List(ctx, tx, personID); err != nil {
+			return err
+		}
+		if o.Sessions, err = session.List(ctx, tx, personID); err != nil {
+			return err
+		}
+		o.Notices, err = person.Notices(ctx, tx, personID, maxNotices)
+		return err
+	})
+	return o, err
+}
+
+// ListCompanies returns the companies that a person is a member of.
+func (s *Service) ListCompanies(ctx context.Context, personID string) (all []company.Membership, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		all, err = company.OfPerson(ctx, tx, personID)
+		return err
+	})
+	return all, err
+}

@@ -1,0 +1,134 @@
+package signin
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"atelier/internal/account/flow"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/person"
+	"atelier/internal/people/session"
+)
+
+// Limits on guessing and on mail that strangers can ask for, each on all nodes
+// together. Successes do not count.
+var (
+	// Of a pair of person and network, and of a known browser.
+	passwordsOfPair = ratelimit.Backoff{Free: 10, Span: 24 * time.Hour, First: 30 * time.Second, Most: 15 * time.Minute}
+	// Of a person, in unknown browsers: beyond it each pair waits longer.
+	passwordsOfPerson      = ratelimit.Window{Most: 100, Span: time.Hour}
+	passwordsDuringAttacks = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: 5 * time.Second, Most: time.Hour}
+	// Of a network, in unknown browsers.
+	passwordsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, Most: 30 * time.Second}
+
+	// Of a session, for the old password of a change.
+	passwordsOfSession = []ratelimit.Window{{Most: 10, Span: 5 * time.Minute}}
+
+	// Of a network, for mail with links to choose a new password.
+	mailsOfNetwork = ratelimit.Backoff{Free: 30, Span: time.Hour, First: 2 * time.Second, Most: time.Minute}
+)
+
+// Keys with a mail address in them are deleted together with the account.
+func pairKey(email string, c session.Client) string {
+	return ratelimit.Daily + "password/pair/" + strings.ToLower(email) + "/" + c.Network()
+}
+
+func resetKey(email string) string { return ratelimit.Daily + "reset/person/" + strings.ToLower(email) }
+
+const tooManyPasswords = "Too many wrong passwords from here. Wait a little, or use a browser that you have signed in with before."
+
+// knownBrowser returns the id of a browser that the person with the mail address
+// signed in with before, empty for any other. The database work is the same
+// whether or not a person has the address.
+func knownBrowser(ctx context.Context, tx *sqldb.Tx, email string, c session.Client) (id string, err error) {
+	if c.KnownBrowser == "" {
+		return "", nil
+	}
+	p, err := person.ByEmail(ctx, tx, email)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return "", err
+	}
+	return session.Known(ctx, tx, p.ID, c.KnownBrowser)
+}
+
+// tryPassword counts one try of a password. A known browser whose own limit is used
+// up is treated like any other: a thief of its cookie gains no more tries, and
+// does not lock the owner out.
+func (s *Service) tryPassword(ctx context.Context, email string, c session.Client) (attempt flow.Attempt, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		attempt = flow.Attempt{}
+		id, err := knownBrowser(ctx, tx, email, c)
+		if err != nil {
+			return err
+		}
+		if id != "" {
+			full, err := attempt.TakeBackoff(ctx, tx, ratelimit.Daily+"password/browser/"+id, passwordsOfPair)
+			if err != nil || full.Wait == 0 {
+				return err
+			}
+		}
+
+		attack, err := attempt.TakeWindow(ctx, tx, "password/person/"+strings.ToLower(email), passwordsOfPerson)
+		if err != nil {
+			return err
+		}
+		backoff := passwordsOfPair
+		if attack.Wait > 0 {
+			backoff = passwordsDuringAttacks
+		}
+		full, err := attempt.TakeBackoff(ctx, tx, pairKey(email, c), backoff)
+		if err != nil {
+			return err
+		}
+		if err := flow.RefuseFull(full, tooManyPasswords); err != nil {
+			return err
+		}
+
+		full, err = attempt.TakeBackoff(ctx, tx, "password/address/"+c.Network(), passwordsOfNetwork)
+		if err != nil {
+			return err
+		}
+		return flow.RefuseFull(full, tooManyPasswords)
+	})
+	return attempt, err
+}
+
+// tryReset counts a request for a link to choose a new password, and reports
+// whether to send one. A person who was sent a link lately gets no other: that one
+// still works. Only the network is ever told to wait, so that the answer does not
+// reveal whether a person has the address.
+func (s *Service) tryReset(ctx context.Context, email string, c session.Client) (send bool, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		var attempt flow.Attempt
+		send = false
+		id, err := knownBrowser(ctx, tx, email, c)
+		if err != nil {
+			return err
+		}
+		if id != "" {
+			full, err := attempt.TakeBackoff(ctx, tx, ratelimit.Daily+"reset/browser/"+id, flow.MailsToPerson)
+			if err != nil {
+				return err
+			}
+			if full.Wait == 0 {
+				send = true
+				return nil
+			}
+		}
+
+		full, err := attempt.TakeBackoff(ctx, tx, resetKey(email), flow.MailsToPerson)
+		if err != nil {
+			return err
+		}
+		send = full.Wait == 0
+		full, err = attempt.TakeBackoff(ctx, tx, "reset/address/"+c.Network(), mailsOfNetwork)
+		if err != nil {
+			return err
+		}
+		return flow.RefuseFull(full, "Too many mails were asked for from here. Wait a little.")
+	})
+	return send, err
+}

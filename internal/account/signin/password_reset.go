@@ -1,0 +1,157 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"atelier/internal/account/accesstoken"
+	"atelier/internal/account/flow"
+	"atelier/internal/account/verification"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/notify/mail"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
+)
+
+// resetLifetime is how long a link to choose a new password works.
+const resetLifetime = time.Hour
+
+// RequestPasswordReset mails a link to choose a new password to the person with
+// the address, unless one was sent lately. The answer does not reveal whether a
+// person has the address.
+func (s *Service) RequestPasswordReset(ctx context.Context, email string, c session.Client) error {
+	if err := person.CheckEmail(email); err != nil {
+		return err
+	}
+	send, err := s.tryReset(ctx, email, c)
+	if err != nil || !send {
+		return err
+	}
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := person.ByEmail(ctx, tx, email)
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		secret, err := person.OfferLink(ctx, tx, person.ResetLink, person.Link{PersonID: p.ID, Target: p.Email}, resetLifetime)
+		if errors.Is(err, person.ErrDeleted) { // meanwhile
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = s.Mail.Queue.Send(ctx, tx, mail.Message{
+			To:      p.Email,
+			Subject: "Choose a new password",
+			Text: "Open this link to choose a new password:\n\n" + s.Mail.LinkURL("/reset", secret) +
+				"\n\nIt works once, for an hour. If you did not ask for it, do nothing: your password stays as it is.",
+		})
+		if err != nil {
+			return err
+		}
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.PersonResetRequested, PersonID: p.ID, Address: c.Address})
+	})
+}
+
+// CheckResetLink reports with its error whether a link to choose a new password
+// works.
+func (s *Service) CheckResetLink(ctx context.Context, secret string) error {
+	_, err := s.readResetLink(ctx, secret)
+	return err
+}
+
+// readResetLink returns a link to choose a new password, without using it.
+func (s *Service) readResetLink(ctx context.Context, secret string) (l person.Link, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		l, err = person.LookLink(ctx, tx, person.ResetLink, secret)
+		return err
+	})
+	return l, err
+}
+
+// ResetPassword sets a new password with a link, ends every device and browser
+// session, and verifies the address that the link went to. If the address was not
+// verified before, a stranger may have used the account: its access tokens end
+// too.
+//
+// The browser is known to the person from then on; ResetPassword returns its
+// cookie.
+func (s *Service) ResetPassword(ctx context.Context, secret, password string, c session.Client) (browser string, err error) {
+	l, err := s.readResetLink(ctx, secret) // before the slow part
+	if err != nil {
+		return "", err
+	}
+	if err := person.CheckNewPassword(password, l.Target); err != nil {
+		return "", err
+	}
+	hash, err := person.HashPassword(ctx, password)
+	if err != nil {
+		return "", err
+	}
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		l, err := person.UseLink(ctx, tx, person.ResetLink, secret)
+		if err != nil {
+			return err
+		}
+		p, err := flow.LockActivePerson(ctx, tx, l.PersonID)
+		if err != nil {
+			return err
+		}
+		ended, err := s.TakeOver(ctx, tx, p, hash)
+		if err != nil {
+			return err
+		}
+		if err := verification.MarkVerified(ctx, tx, p.ID, l.Target, c.Address); err != nil {
+			return err
+		}
+		err = s.Mail.NotifyPerson(ctx, tx, p, flow.Notice{
+			Kind:     "password",
+			Subject:  "Your password was changed",
+			Text:     "Your password was changed and you were signed out everywhere.",
+			MailText: "If this was not you, ask for a new one at " + s.Mail.AppURL + "/forgot",
+		})
+		if err != nil {
+			return err
+		}
+		if err := accesstoken.RecordDeleted(ctx, tx, principal.Principal{PersonID: p.ID, Address: c.Address}, ended); err != nil {
+			return err
+		}
+		// The links are gone, so the next one must not wait for them.
+		if err := ratelimit.Drop(ctx, tx, resetKey(p.Email)); err != nil {
+			return err
+		}
+		if browser, err = session.Remember(ctx, tx, p.ID, c.KnownBrowser, s.KnownLifetime); err != nil {
+			return err
+		}
+		return flow.RecordOwnAct(ctx, tx, audit.PersonPasswordChanged, p.ID, c.Address, nil)
+	})
+	if err != nil {
+		return "", err
+	}
+	return browser, nil
+}
+
+// OperatorResetLink returns a fresh link to choose a new password, for the operator
+// to hand over where no mail goes out.
+func (s *Service) OperatorResetLink(ctx context.Context, email string) (link string, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := person.ByEmail(ctx, tx, email)
+		if err != nil {
+			return err
+		}
+		secret, err := person.OfferLink(ctx, tx, person.ResetLink, person.Link{PersonID: p.ID, Target: p.Email}, resetLifetime)
+		if err != nil {
+			return err
+		}
+		link = s.Mail.LinkURL("/reset", secret)
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.PersonResetRequested, PersonID: p.ID})
+	})
+	return link, err
+}

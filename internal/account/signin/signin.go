@@ -1,0 +1,275 @@
+// Package signin signs people in and out of browsers: with passwords, through
+// their sessions, and with links to choose a new password.
+package signin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"atelier/internal/account/accesstoken"
+	"atelier/internal/account/flow"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/failpoint"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/credential"
+	"atelier/internal/people/device"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
+)
+
+// Service signs people in and out. It is safe for concurrent use.
+type Service struct {
+	DB              *sqldb.DB
+	Devices         *device.Devices
+	Mail            flow.Mailer
+	SessionLifetime time.Duration
+	// KnownLifetime is how long a browser counts as known after a sign-in.
+	KnownLifetime time.Duration
+	Now           func() time.Time
+}
+
+// NewSession is a session that was just started in a browser.
+type NewSession struct {
+	Person  person.Person
+	Cookie  string // of the session
+	Browser string // cookie by which the browser is known from now on
+}
+
+// StartSession starts a session for a person, whose row is locked. The browser is
+// known to them from then on.
+func (s *Service) StartSession(ctx context.Context, tx *sqldb.Tx, p person.Person, provider string, c session.Client) (NewSession, error) {
+	draft := session.Session{PersonID: p.ID, Provider: provider, Agent: c.UserAgent, Address: c.Address}
+	_, cookie, err := session.Start(ctx, tx, draft, s.SessionLifetime)
+	if err != nil {
+		return NewSession{}, fmt.Errorf("start session: %w", err)
+	}
+	browser, err := session.Remember(ctx, tx, p.ID, c.KnownBrowser, s.KnownLifetime)
+	if err != nil {
+		return NewSession{}, fmt.Errorf("remember browser: %w", err)
+	}
+	started := NewSession{Person: p, Cookie: cookie, Browser: browser}
+	return started, flow.RecordOwnAct(ctx, tx, audit.SessionSignedIn, p.ID, c.Address, map[string]string{"provider": provider})
+}
+
+// errWrongPassword is one answer for an unknown address and a wrong password.
+var errWrongPassword = fault.New(fault.Unauthenticated, "The address or the password is wrong.")
+
+// SignIn signs a browser in with a password.
+func (s *Service) SignIn(ctx context.Context, email, password string, c session.Client) (NewSession, error) {
+	if person.CheckEmail(email) != nil { // no person has it, and it may not fit a key
+		return NewSession{}, errWrongPassword
+	}
+	attempt, err := s.tryPassword(ctx, email, c)
+	if err != nil {
+		return NewSession{}, err
+	}
+	proof, err := person.SignIn(ctx, s.DB, email, password)
+	if err != nil {
+		return NewSession{}, err
+	}
+	var in NewSession
+	var refusal error // committed with its audit entry
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		in = NewSession{}
+		refusal = nil
+		refuse := func(why error) error {
+			refusal = why
+			e := audit.Entry{Act: audit.SessionSignInFailed, Address: c.Address}
+			p, err := person.ByEmail(ctx, tx, email)
+			switch {
+			case fault.Is(err, fault.NotFound):
+				e.Details = map[string]string{"email": person.Hint(email)}
+			case err != nil:
+				return err
+			default:
+				e.PersonID = p.ID
+			}
+			return audit.Add(ctx, tx, e)
+		}
+		if proof.PersonID == "" {
+			return refuse(errWrongPassword)
+		}
+		p, err := flow.LockActivePerson(ctx, tx, proof.PersonID)
+		if fault.Is(err, fault.Forbidden) {
+			return refuse(err)
+		}
+		if err != nil {
+			return err
+		}
+		if ok, err := proof.Holds(ctx, tx); err != nil {
+			return err
+		} else if !ok { // it was changed meanwhile
+			return refuse(errWrongPassword)
+		}
+		if err := attempt.ReturnUnits(ctx, tx); err != nil {
+			return err
+		}
+		in, err = s.StartSession(ctx, tx, p, person.Password, c)
+		return err
+	})
+	if err == nil {
+		err = refusal
+	}
+	return in, err
+}
+
+// Session is a browser that is signed in, with its person.
+type Session struct {
+	session.Session
+	Person person.Person
+}
+
+// Principal returns the caller that the session authenticates.
+func (s Session) Principal(address string) principal.Principal {
+	return principal.ForSession(s.PersonID, s.ID, s.Provider, address)
+}
+
+// usedPrecision is how exact "last used" is.
+const usedPrecision = time.Minute
+
+// FindSession returns the session of a cookie, session.ErrNone where there is
+// none.
+func (s *Service) FindSession(ctx context.Context, cookie, address string) (Session, error) {
+	live, err := session.Find(ctx, s.DB, cookie, s.Now())
+	if err != nil {
+		return Session{}, err
+	}
+	if s.Now().Sub(live.LastUsed) >= usedPrecision {
+		if err := s.DB.Write(ctx, func(tx *sqldb.Tx) error { return session.Touch(ctx, tx, live.ID, address) }); err != nil {
+			return Session{}, err
+		}
+	}
+	found := Session{Session: live}
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		found.Person, err = person.ByID(ctx, tx, live.PersonID)
+		return err
+	})
+	return found, err
+}
+
+// SessionGuard returns the check that every write transaction of a browser begins
+// with (sqldb.WithGuard): the session must not have ended. The rows of the session
+// and of the person stay locked until the transaction ends.
+func (s *Service) SessionGuard(cookie string) sqldb.Guard {
+	return func(ctx context.Context, tx *sqldb.Tx) error {
+		if tx.ReadOnly {
+			return nil
+		}
+		_, err := session.Find(ctx, tx, cookie, tx.Now)
+		return err
+	}
+}
+
+// SignOut ends one session of the principal.
+func (s *Service) SignOut(ctx context.Context, p principal.Principal, sessionID string) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		ended, err := session.End(ctx, tx, p.PersonID, sessionID)
+		if err != nil || !ended {
+			return err
+		}
+		return flow.RecordOwnAct(ctx, tx, audit.SessionSignedOut, p.PersonID, p.Address, nil)
+	})
+}
+
+// SignOutEverywhere ends every device and browser session of a person, and every
+// approved sign-in that a device has not fetched yet. Access tokens stay valid.
+func (s *Service) SignOutEverywhere(ctx context.Context, p principal.Principal, personID string) error {
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, personID); err != nil {
+			return err
+		}
+		if err := flow.EndSignIns(ctx, tx, s.Devices, personID); err != nil {
+			return err
+		}
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.SessionSignedOutEverywhere, ActorID: p.PersonID, PersonID: personID, Address: p.Address})
+	})
+	if err == nil {
+		failpoint.Hit("revoke.after_commit_before_reply")
+	}
+	return err
+}
+
+// SignOutEveryone ends every browser session, device and access token of all
+// people, and returns the number of people. It is the operator's act.
+func (s *Service) SignOutEveryone(ctx context.Context) (people int, err error) {
+	const page = 100
+	for last := ""; ; {
+		var ids []string
+		err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { ids, err = person.IDs(ctx, tx, last, page); return err })
+		if err != nil || len(ids) == 0 {
+			return people, err
+		}
+		for _, id := range ids {
+			last = id
+			err := s.endCredentials(ctx, id)
+			if errors.Is(err, person.ErrDeleted) { // meanwhile
+				continue
+			}
+			if err != nil {
+				return people, err
+			}
+			people++
+		}
+	}
+}
+
+// endCredentials ends every session, device and access token of a person.
+func (s *Service) endCredentials(ctx context.Context, personID string) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, personID); err != nil {
+			return err
+		}
+		if err := flow.EndSignIns(ctx, tx, s.Devices, personID); err != nil {
+			return err
+		}
+		tokens, err := credential.DeleteAll(ctx, tx, personID)
+		if err != nil {
+			return err
+		}
+		if err := accesstoken.RecordDeleted(ctx, tx, principal.Operator(), tokens); err != nil {
+			return err
+		}
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.SessionSignedOutEverywhere, PersonID: personID})
+	})
+}
+
+// SetSuspended suspends a person, whose sign-ins end, or restores them. It is the
+// operator's act.
+func (s *Service) SetSuspended(ctx context.Context, email string, suspended bool) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := person.ByEmail(ctx, tx, email)
+		if err != nil {
+			return err
+		}
+		if err := person.Lock(ctx, tx, p.ID); err != nil {
+			return err
+		}
+		if err := person.Suspend(ctx, tx, p.ID, suspended); err != nil {
+			return err
+		}
+		done := audit.PersonRestored
+		if suspended {
+			done = audit.PersonSuspended
+			if err := flow.EndSignIns(ctx, tx, s.Devices, p.ID); err != nil {
+				return err
+			}
+		}
+		e := audit.Entry{Act: done, PersonID: p.ID}
+		return audit.Add(ctx, tx, e.Changing(accountState(p.Suspended), accountState(suspended)))
+	})
+}
+
+// accountState is the word of the audit log.
+func accountState(suspended bool) string {
+	if suspended {
+		return "suspended"
+	}
+	return "active"
+}
+
+// IsSignedOut reports whether an error means that the browser is not signed in.
+func IsSignedOut(err error) bool { return errors.Is(err, session.ErrNone) }

@@ -1,0 +1,107 @@
+package signup
+
+import (
+	"context"
+
+	"atelier/internal/account/verification"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/company"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+)
+
+// acceptSecret uses an invitation for a person who holds its secret.
+func acceptSecret(ctx context.Context, tx *sqldb.Tx, p person.Person, secret, address string) (company.Invitation, error) {
+	inv, fresh, err := company.AcceptSecret(ctx, tx, secret, p.ID, p.Email)
+	if err != nil || !fresh {
+		return inv, err
+	}
+	return inv, recordAccepted(ctx, tx, p.ID, inv, address)
+}
+
+func recordAccepted(ctx context.Context, tx *sqldb.Tx, personID string, inv company.Invitation, address string) error {
+	e := audit.Entry{
+		Act:       audit.InvitationAccepted,
+		ActorID:   personID,
+		PersonID:  personID,
+		CompanyID: inv.CompanyID,
+		Address:   address,
+		Details:   map[string]string{"invitation": inv.ID, "team": inv.TeamID},
+	}
+	to := inv.CompanyRole
+	if inv.TeamID != "" {
+		to = inv.TeamRole // a member of the company keeps their role there
+	}
+	return audit.Add(ctx, tx, e.Changing("", to))
+}
+
+// AcceptInvitation uses the link of an invitation. One that went to the
+// person's address by mail proves that address.
+func (s *Service) AcceptInvitation(ctx context.Context, by principal.Principal, secret string) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, by.PersonID); err != nil {
+			return err
+		}
+		p, err := person.ByID(ctx, tx, by.PersonID)
+		if err != nil {
+			return err
+		}
+		inv, err := acceptSecret(ctx, tx, p, secret, by.Address)
+		if err != nil || inv.Email == "" {
+			return err
+		}
+		return verification.MarkVerified(ctx, tx, p.ID, p.Email, by.Address)
+	})
+}
+
+// AcceptInvitationByID uses an invitation that a person with a verified address
+// sees in their list.
+func (s *Service) AcceptInvitationByID(ctx context.Context, by principal.Principal, id string) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, by.PersonID); err != nil {
+			return err
+		}
+		p, err := person.ByID(ctx, tx, by.PersonID)
+		if err != nil {
+			return err
+		}
+		inv, fresh, err := company.AcceptByID(ctx, tx, id, p.ID, p.Email, p.EmailVerified)
+		if err != nil || !fresh {
+			return err
+		}
+		return recordAccepted(ctx, tx, p.ID, inv, by.Address)
+	})
+}
+
+// Invitation is the description of an invitation for the holder of its secret,
+// before they accept.
+type Invitation struct {
+	Company string // name
+	Team    string // name; empty: the company alone
+	Email   string // the only address that may use it; empty: any
+}
+
+// FindInvitation returns the invitation with a secret.
+func (s *Service) FindInvitation(ctx context.Context, secret string) (shown Invitation, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		inv, err := company.InvitationBySecret(ctx, tx, secret)
+		if err != nil {
+			return err
+		}
+		c, err := company.ByID(ctx, tx, inv.CompanyID)
+		if err != nil {
+			return err
+		}
+		shown = Invitation{Company: c.Name, Email: inv.Email}
+		if inv.TeamID != "" {
+			t, err := company.TeamByID(ctx, tx, inv.TeamID)
+			if err != nil {
+				return err
+			}
+			shown.Team = t.Name
+		}
+		return nil
+	})
+	return shown, err
+}

@@ -1,0 +1,272 @@
+// Package signup creates accounts: for people who sign up, whom the operator adds,
+// whom an OpenID provider sends or whose company vouches for them. It also accepts
+// invitations to companies.
+package signup
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/account/flow"
+	"atelier/internal/account/signin"
+	"atelier/internal/account/verification"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/money/ledger"
+	"atelier/internal/notify/mail"
+	"atelier/internal/people/company"
+	"atelier/internal/people/oidc"
+	"atelier/internal/people/person"
+	"atelier/internal/people/session"
+)
+
+// Policy says who may sign up.
+type Policy string
+
+// The policies; the values are those of the setting signup.
+const (
+	Open         Policy = "open"
+	ByInvitation Policy = "invite"
+	Closed       Policy = "closed" // the operator creates all accounts
+)
+
+// Service creates accounts. It is safe for concurrent use.
+type Service struct {
+	DB           *sqldb.DB
+	SignIn       *signin.Service
+	Verification *verification.Service
+	Grants       *ledger.Grants
+	Mail         flow.Mailer
+	Policy       Policy
+	// RequireVerified: people must verify their address before they sign in.
+	RequireVerified bool
+}
+
+// Application is the form that a person signs up with.
+type Application struct {
+	Email    string
+	Password string
+	// Invitation is the secret of an invitation, Setup that of the first start;
+	// either allows a sign-up that the policy does not.
+	Invitation string
+	Setup      string
+	Client     session.Client
+}
+
+// signupsOfNetwork limits sign-ups of a network.
+var signupsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, Most: time.Minute}
+
+// SignUp creates a person and signs them in. Where addresses must be verified
+// first it starts no session and returns no cookie: the answer is then the same
+// for an address that a person has already.
+func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession, error) {
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		return flow.LimitNetwork(ctx, tx, "signup", a.Client.Network(), signupsOfNetwork)
+	})
+	if err != nil {
+		return signin.NewSession{}, err
+	}
+	if err := person.CheckEmail(a.Email); err != nil {
+		return signin.NewSession{}, err
+	}
+	if err := person.CheckNewPassword(a.Password, a.Email); err != nil {
+		return signin.NewSession{}, err
+	}
+	if err := s.DB.Read(ctx, func(tx *sqldb.Tx) error { return s.checkPolicy(ctx, tx, a) }); err != nil { // before the slow part
+		return signin.NewSession{}, err
+	}
+	hash, err := person.HashPassword(ctx, a.Password)
+	if err != nil {
+		return signin.NewSession{}, err
+	}
+	var in signin.NewSession
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		in = signin.NewSession{}
+		setsUp, err := s.useSetupToken(ctx, tx, a)
+		verified := setsUp
+		if err == nil && !verified {
+			verified, err = provesAddress(ctx, tx, a)
+		}
+		if err != nil {
+			return err
+		}
+		p, err := person.Create(ctx, tx, person.Draft{Email: a.Email, EmailVerified: verified, PasswordHash: hash})
+		if fault.Is(err, fault.Invalid) && s.RequireVerified { // the address is in use
+			return s.remindOwner(ctx, tx, a.Email)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.Grants.GrantSignup(ctx, tx, p.ID); err != nil {
+			return err
+		}
+		if verified {
+			err = verification.JoinByDomain(ctx, tx, p, a.Client.Address)
+		} else {
+			err = s.Verification.SendLink(ctx, tx, p)
+		}
+		if err != nil {
+			return err
+		}
+		if a.Invitation != "" {
+			if _, err := acceptSecret(ctx, tx, p, a.Invitation, a.Client.Address); err != nil {
+				return err
+			}
+		}
+		if err := flow.RecordOwnAct(ctx, tx, audit.PersonCreated, p.ID, a.Client.Address, nil); err != nil {
+			return err
+		}
+		if setsUp {
+			if err := s.Grants.GrantSetup(ctx, tx, p.ID, a.Client.Address); err != nil {
+				return err
+			}
+		}
+		if s.RequireVerified && !verified {
+			return nil
+		}
+		in, err = s.SignIn.StartSession(ctx, tx, p, person.Password, a.Client)
+		return err
+	})
+	return in, err
+}
+
+// useSetupToken uses the set-up token of an application, which proves that the
+// operator signs up. Of several concurrent uses the first wins; the others fall
+// under the policy.
+func (s *Service) useSetupToken(ctx context.Context, tx *sqldb.Tx, a Application) (bool, error) {
+	if a.Setup == "" {
+		return false, nil
+	}
+	ok, err := person.UseSetup(ctx, tx, a.Setup)
+	if ok || err != nil {
+		return ok, err
+	}
+	a.Setup = ""
+	return false, s.checkPolicy(ctx, tx, a)
+}
+
+// remindOwner mails the owner of an address that they have an account already. The
+// number of mails is limited, since strangers can cause them.
+func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) error {
+	p, err := person.ByEmail(ctx, tx, email)
+	if err != nil {
+		return err
+	}
+	if id, _, err := ratelimit.Pace(ctx, tx, ratelimit.Daily+"remind/person/"+p.ID, flow.MailsToPerson); err != nil || id == "" {
+		return err
+	}
+	return s.Mail.Queue.Send(ctx, tx, mail.Message{
+		To:      p.Email,
+		Subject: "You have an account already",
+		Text:    "Somebody, probably you, tried to sign up with this address. You have an account already.\n\nSign in at " + s.Mail.AppURL + "/signin",
+	})
+}
+
+// CreatePerson creates a person for the operator. The rules for new passwords do
+// not apply. With isVerified the address counts as verified.
+func (s *Service) CreatePerson(ctx context.Context, email, password string, isVerified bool) (p person.Person, err error) {
+	hash, err := person.HashPassword(ctx, password)
+	if err != nil {
+		return p, err
+	}
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if p, err = person.Create(ctx, tx, person.Draft{Email: email, EmailVerified: isVerified, PasswordHash: hash}); err != nil {
+			return err
+		}
+		if err := s.Grants.GrantSignup(ctx, tx, p.ID); err != nil {
+			return err
+		}
+		if isVerified {
+			if err := verification.JoinByDomain(ctx, tx, p, ""); err != nil {
+				return err
+			}
+		}
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.PersonCreated, PersonID: p.ID})
+	})
+	return p, err
+}
+
+// checkPolicy refuses an application that the policy does not allow. The
+// transaction that accepts the invitation checks that again.
+func (s *Service) checkPolicy(ctx context.Context, tx *sqldb.Tx, a Application) error {
+	if a.Setup != "" {
+		if ok, err := person.MaySetup(ctx, tx, a.Setup); ok || err != nil {
+			return err
+		}
+	}
+	if a.Invitation != "" && s.Policy != Closed {
+		return checkInvitation(ctx, tx, a)
+	}
+	switch s.Policy {
+	case Open:
+		return nil
+	case ByInvitation:
+		return fault.New(fault.Forbidden, "Signing up needs an invitation.").With("reason", "invitation")
+	default:
+		return fault.New(fault.Forbidden, "New accounts are made by the operator here.").With("reason", "closed")
+	}
+}
+
+// checkInvitation refuses an invitation that is not for the address of the
+// application. A holder of the secret may know the address it is for.
+func checkInvitation(ctx context.Context, tx *sqldb.Tx, a Application) error {
+	inv, err := company.InvitationBySecret(ctx, tx, a.Invitation)
+	if err != nil {
+		return err
+	}
+	_, ok, err := company.MayJoin(ctx, tx, a.Invitation, a.Email)
+	if err == nil && !ok {
+		err = fault.New(fault.Invalid, "This invitation is for "+inv.Email+" only.").On("email")
+	}
+	return err
+}
+
+// IsSetupToken reports whether a token is the one that the first start printed and
+// there are no people yet.
+func (s *Service) IsSetupToken(ctx context.Context, token string) (ok bool, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		ok, err = person.MaySetup(ctx, tx, token)
+		return err
+	})
+	return ok, err
+}
+
+// provesAddress reports whether the application proves that the address belongs
+// to the applicant: the invitation was mailed there.
+func provesAddress(ctx context.Context, tx *sqldb.Tx, a Application) (bool, error) {
+	if a.Invitation == "" {
+		return false, nil
+	}
+	inv, ok, err := company.MayJoin(ctx, tx, a.Invitation, a.Email)
+	return ok && inv.Email != "", err
+}
+
+// CreateFromProvider creates the person that an OpenID provider identified and that
+// has no account yet.
+func (s *Service) CreateFromProvider(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, provider string, c session.Client) (person.Person, error) {
+	invited, err := company.InvitationsFor(ctx, tx, who.Email)
+	if err != nil {
+		return person.Person{}, err
+	}
+	if s.Policy == Closed || s.Policy == ByInvitation && (len(invited) == 0 || !who.EmailVerified) {
+		return person.Person{}, fault.New(fault.Forbidden, "Nobody here has this address, and signing up is not open.").With("reason", "closed")
+	}
+	p, err := person.Create(ctx, tx, person.Draft{Email: who.Email, EmailVerified: who.EmailVerified})
+	if err != nil {
+		return p, err
+	}
+	if err := s.Grants.GrantSignup(ctx, tx, p.ID); err != nil {
+		return p, err
+	}
+	if who.EmailVerified {
+		err = verification.JoinByDomain(ctx, tx, p, c.Address)
+	} else {
+		err = s.Verification.SendLink(ctx, tx, p)
+	}
+	if err != nil {
+		return p, err
+	}
+	return p, flow.RecordOwnAct(ctx, tx, audit.PersonCreated, p.ID, c.Address, map[string]string{"provider": provider})
+}

@@ -1,0 +1,124 @@
+// Package verification proves that mail addresses belong to people: it sends
+// links and records addresses as verified. A verified address makes its person a
+// member of the companies that own the domain.
+package verification
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/account/flow"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/notify/mail"
+	"atelier/internal/people/company"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
+)
+
+// linkLifetime is how long a person has to verify an address.
+const linkLifetime = 72 * time.Hour
+
+// mailsOfPerson limits mail with links that a person asks for while they are
+// signed in.
+var mailsOfPerson = []ratelimit.Window{{Most: 5, Span: time.Hour}}
+
+// Service verifies mail addresses. It is safe for concurrent use.
+type Service struct {
+	DB   *sqldb.DB
+	Mail flow.Mailer
+}
+
+// SendLink mails a verification link to a person.
+func (s *Service) SendLink(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
+	secret, err := person.OfferLink(ctx, tx, person.VerifyLink, person.Link{PersonID: p.ID, Target: p.Email}, linkLifetime)
+	if err != nil {
+		return err
+	}
+	return s.Mail.Queue.Send(ctx, tx, mail.Message{
+		To:      p.Email,
+		Subject: "Verify your address",
+		Text: "Open this link to show that this address is yours:\n\n" + s.Mail.LinkURL("/verify", secret) +
+			"\n\nIt works once, for three days. If you did not sign up, do nothing.",
+	})
+}
+
+// ResendLink sends the link again.
+func (s *Service) ResendLink(ctx context.Context, p principal.Principal) error {
+	if _, err := flow.StartAttempt(ctx, s.DB, "mail/person/"+p.PersonID, mailsOfPerson...); err != nil {
+		return err
+	}
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		found, err := person.ByID(ctx, tx, p.PersonID)
+		if err != nil || found.EmailVerified {
+			return err
+		}
+		return s.SendLink(ctx, tx, found)
+	})
+}
+
+// VerifyEmail uses the link of a verification mail.
+func (s *Service) VerifyEmail(ctx context.Context, secret string, c session.Client) error {
+	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		l, err := person.UseLink(ctx, tx, person.VerifyLink, secret)
+		if err != nil {
+			return err
+		}
+		return MarkVerified(ctx, tx, l.PersonID, l.Target, c.Address)
+	})
+}
+
+// OperatorLink returns a fresh verification link for the operator to hand over
+// where no mail goes out.
+func (s *Service) OperatorLink(ctx context.Context, email string) (link string, err error) {
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := person.ByEmail(ctx, tx, email)
+		if err != nil {
+			return err
+		}
+		secret, err := person.OfferLink(ctx, tx, person.VerifyLink, person.Link{PersonID: p.ID, Target: p.Email}, linkLifetime)
+		link = s.Mail.LinkURL("/verify", secret)
+		return err
+	})
+	return link, err
+}
+
+// MarkVerified records that an address belongs to a person, and makes them a
+// member of the companies that own its domain.
+func MarkVerified(ctx context.Context, tx *sqldb.Tx, personID, email, address string) error {
+	changed, err := person.SetVerified(ctx, tx, personID, email)
+	if err != nil || !changed {
+		return err
+	}
+	p, err := person.ByID(ctx, tx, personID)
+	if err != nil {
+		return err
+	}
+	if err := JoinByDomain(ctx, tx, p, address); err != nil {
+		return err
+	}
+	return flow.RecordOwnAct(ctx, tx, audit.PersonVerified, p.ID, address, nil)
+}
+
+// JoinByDomain makes a person with a verified address a member of the companies
+// that own its domain.
+func JoinByDomain(ctx context.Context, tx *sqldb.Tx, p person.Person, address string) error {
+	companyID, teams, err := company.JoinByDomain(ctx, tx, p.ID, p.Email)
+	if err != nil || companyID == "" {
+		return err
+	}
+	details := map[string]string{"how": string(company.ByDomain)}
+	for _, t := range teams {
+		details["team"] = t.ID
+	}
+	e := audit.Entry{
+		Act:       audit.CompanyMemberSet,
+		PersonID:  p.ID,
+		CompanyID: companyID,
+		Address:   address,
+		Details:   details,
+	}
+	return audit.Add(ctx, tx, e.Changing("", company.RoleMember))
+}

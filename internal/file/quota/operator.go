@@ -1,0 +1,55 @@
+package quota
+
+import (
+	"context"
+	"strconv"
+
+	"atelier/internal/base/audit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/principal"
+)
+
+// UsageByOperator returns the bytes stored by the personal account of the person
+// with an address, or by a team.
+func (l Limits) UsageByOperator(ctx context.Context, db *sqldb.DB, email, teamID string) (u Usage, err error) {
+	err = db.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := principal.OperatorFor(ctx, tx, email, teamID)
+		if err != nil {
+			return err
+		}
+		u, err = l.Of(ctx, tx, p.AccountID)
+		return err
+	})
+	return u, err
+}
+
+// SetLimitByOperator gives the personal account of the person with an address, or
+// a team, a limit of its own; nil returns it to the setting.
+func (l Limits) SetLimitByOperator(ctx context.Context, db *sqldb.DB, email, teamID string, limit *int64) (u Usage, err error) {
+	err = db.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := principal.OperatorFor(ctx, tx, email, teamID)
+		if err != nil {
+			return err
+		}
+		before, err := SetLimit(ctx, tx, p.AccountID, limit)
+		if err != nil {
+			return err
+		}
+		u, err = l.Of(ctx, tx, p.AccountID)
+		if err != nil {
+			return err
+		}
+		e := p.AccountEntry(audit.StorageLimitSet)
+		e.Details = map[string]string{"account": p.AccountID, "from": limitText(before), "to": limitText(limit)}
+		return audit.Add(ctx, tx, e)
+	})
+	return u, err
+}
+
+// limitText is a limit in the audit log: bytes, or default for no own limit.
+func limitText(limit *int64) string {
+	if limit == nil {
+		return "default"
+	}
+	return strconv.FormatInt(*limit, 10)
+}

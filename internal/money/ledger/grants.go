@@ -1,0 +1,124 @@
+package ledger
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"atelier/internal/base/audit"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+)
+
+// Grants gives tokens away: to new people, to everybody who claims a free
+// top-up, and as the operator decides. It is safe for concurrent use.
+type Grants struct {
+	DB           *sqldb.DB
+	SignupTokens int64 // for a new person
+	SetupTokens  int64 // for the person who sets the installation up, besides
+	TopUpTokens  int64 // of a free top-up; 0: there is none
+	TopUpWindow  time.Duration
+	// MonthlyAllowance is the free tokens of every account and month.
+	MonthlyAllowance int64
+}
+
+// FreeTopUp is the free tokens that a person can claim.
+type FreeTopUp struct {
+	Available bool
+	Tokens    int64
+}
+
+// GrantSignup gives a new person their first tokens.
+func (g *Grants) GrantSignup(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	if g.SignupTokens <= 0 {
+		return nil
+	}
+	_, err := Grant(ctx, tx, personID, g.SignupTokens, SignedUp, "")
+	return err
+}
+
+// GrantSetup gives tokens to the person who sets the installation up, so that
+// they can use it. A set-up token works once, and none is offered once there are
+// people.
+func (g *Grants) GrantSetup(ctx context.Context, tx *sqldb.Tx, personID, address string) error {
+	if g.SetupTokens == 0 {
+		return nil
+	}
+	const memo = "set-up"
+	balance, err := Grant(ctx, tx, personID, g.SetupTokens, Granted, memo)
+	if err != nil {
+		return err
+	}
+	e := audit.Entry{
+		Act:      audit.TokensGranted,
+		ActorID:  personID,
+		PersonID: personID,
+		Address:  address,
+		Details:  grantDetails(personID, g.SetupTokens, memo),
+	}
+	return audit.Add(ctx, tx, withBalance(e, g.SetupTokens, balance))
+}
+
+// GrantByOperator gives tokens to the personal account of the person with an
+// address, or to a team; below zero it takes them back.
+func (g *Grants) GrantByOperator(ctx context.Context, email, teamID string, tokens int64, memo string) (balance int64, err error) {
+	err = g.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		p, err := principal.OperatorFor(ctx, tx, email, teamID)
+		if err != nil {
+			return err
+		}
+		if balance, err = Grant(ctx, tx, p.AccountID, tokens, Granted, memo); err != nil {
+			return err
+		}
+		e := p.AccountEntry(audit.TokensGranted)
+		e.Details = grantDetails(p.AccountID, tokens, memo)
+		return audit.Add(ctx, tx, withBalance(e, tokens, balance))
+	})
+	return balance, err
+}
+
+// TopUpOf returns the top-up that a person can claim now.
+func (g *Grants) TopUpOf(ctx context.Context, tx *sqldb.Tx, personID string) (FreeTopUp, error) {
+	if g.TopUpTokens == 0 {
+		return FreeTopUp{}, nil
+	}
+	_, available, err := TopUpAt(ctx, tx, personID, g.TopUpWindow)
+	return FreeTopUp{available, g.TopUpTokens}, err
+}
+
+// ClaimTopUp gives a person the free tokens of this window, once.
+func (g *Grants) ClaimTopUp(ctx context.Context, p principal.Principal) (t FreeTopUp, balance Balance, err error) {
+	if g.TopUpTokens == 0 {
+		return t, balance, fault.New(fault.Forbidden, "There is no free top-up here.").With("reason", "off")
+	}
+	err = g.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, p.PersonID); err != nil {
+			return err
+		}
+		spendable, err := TopUp(ctx, tx, p.PersonID, g.TopUpTokens, g.TopUpWindow)
+		if err != nil {
+			return err
+		}
+		all, err := Balances(ctx, tx, []string{p.PersonID}, g.MonthlyAllowance)
+		if err != nil {
+			return err
+		}
+		t = FreeTopUp{false, g.TopUpTokens}
+		balance = all[p.PersonID]
+		e := audit.Entry{Act: audit.TokensToppedUp, ActorID: p.PersonID, PersonID: p.PersonID, Address: p.Address}
+		return audit.Add(ctx, tx, withBalance(e, g.TopUpTokens, spendable))
+	})
+	return t, balance, err
+}
+
+func grantDetails(accountID string, tokens int64, memo string) map[string]string {
+	return map[string]string{"account": accountID, "tokens": strconv.FormatInt(tokens, 10), "note": memo}
+}
+
+// withBalance returns the audit entry of a movement that left an account with a
+// balance.
+func withBalance(e audit.Entry, tokens, balance int64) audit.Entry {
+	return e.Changing(strconv.FormatInt(balance-tokens, 10), strconv.FormatInt(balance, 10))
+}

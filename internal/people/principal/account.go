@@ -1,0 +1,76 @@
+package principal
+
+import (
+	"context"
+
+	"atelier/internal/base/audit"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/company"
+	"atelier/internal/people/person"
+)
+
+// OperatorFor returns the operator acting for the team, or for the personal
+// account of the person with the mail address, whose row is locked.
+func OperatorFor(ctx context.Context, tx *sqldb.Tx, email, teamID string) (Principal, error) {
+	p := Operator()
+	if teamID != "" {
+		t, err := company.TeamByID(ctx, tx, teamID)
+		p.AccountID = t.ID
+		p.TeamID = t.ID
+		p.CompanyID = t.CompanyID
+		return p, err
+	}
+	owner, err := person.ByEmail(ctx, tx, email)
+	if err == nil {
+		err = person.Lock(ctx, tx, owner.ID)
+	}
+	p.AccountID = owner.ID
+	return p, err
+}
+
+// ForAccount returns a principal without a person that acts for an account by
+// itself, such as a delivery that makes the account's first webhook secret. The
+// owner of a personal account is locked.
+func ForAccount(ctx context.Context, tx *sqldb.Tx, accountID string) (Principal, error) {
+	p := Principal{AccountID: accountID}
+	t, err := company.TeamByID(ctx, tx, accountID)
+	switch {
+	case err == nil:
+		p.TeamID = t.ID
+		p.CompanyID = t.CompanyID
+		return p, nil
+	case !fault.Is(err, fault.NotFound):
+		return p, err
+	}
+
+	err = p.LockOwner(ctx, tx)
+	if fault.Is(err, fault.NotFound) { // a team that was removed meanwhile
+		p.TeamID = accountID
+		return p, nil
+	}
+	return p, err
+}
+
+// LockOwner locks the person of a personal account, so that the account is not
+// deleted before tx ends. A team has no owner to lock.
+func (p Principal) LockOwner(ctx context.Context, tx *sqldb.Tx) error {
+	if p.TeamID != "" {
+		return nil
+	}
+	return person.Lock(ctx, tx, p.AccountID)
+}
+
+// AccountEntry returns the audit entry of an act of the principal on its account.
+func (p Principal) AccountEntry(act audit.Act) audit.Entry {
+	e := audit.Entry{
+		Act:       act,
+		ActorID:   p.PersonID,
+		CompanyID: p.CompanyID,
+		Address:   p.Address,
+	}
+	if p.TeamID == "" {
+		e.PersonID = p.AccountID
+	}
+	return e
+}

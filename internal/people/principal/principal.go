@@ -1,0 +1,154 @@
+// Package principal defines the authenticated caller: one type for every
+// service, made once per request and passed down whole.
+//
+//	credential        reaches                                 made by
+//	ID token          personal account, teams whose role      access.Gate.Admit
+//	                  allows the device's kind of plugin
+//	personal token    personal account                        access.Gate.Admit
+//	company token     teams of one company                    access.Gate.Admit
+//	browser session   everything of the person                ForSession
+//	none              everything (a command on the machine)   Operator
+package principal
+
+import (
+	"atelier/internal/base/fault"
+	"atelier/internal/people/company"
+)
+
+// Kind is the kind of a credential.
+type Kind string
+
+// The kinds of credentials. The values are stored with runs.
+const (
+	IDToken        Kind = "id_token"
+	PersonalToken  Kind = "personal_token"
+	CompanyToken   Kind = "company_token"
+	BrowserSession Kind = "browser_session"
+)
+
+// Credential identifies the credential that a request presented.
+type Credential struct {
+	Kind Kind
+	// ID is the device of an ID token, the session of a browser, or the access
+	// token itself.
+	ID string
+	// CompanyID limits a company access token to one company; empty for the
+	// other kinds.
+	CompanyID string
+	// Provider is how the person signed in on the device or in the browser;
+	// empty for access tokens.
+	Provider string
+}
+
+// Principal is an authenticated caller acting for one account. The zero
+// Principal is a stranger who may do nothing.
+type Principal struct {
+	PersonID string
+	// AccountID is the account that the call acts for and that pays: the person's
+	// id or the team's. It is empty where a call is about the person or a whole
+	// company, and where a company token reads the catalog without a team.
+	AccountID  string
+	TeamID     string           // empty: the personal account
+	CompanyID  string           // company of the account; empty: no company
+	Role       company.TeamRole // in the team
+	Credential Credential
+	// Plugin is the kind of plugin that the device reported; empty: none reported.
+	// UsesPlugin tells a plugin without a kind from a browser.
+	Plugin  string
+	Address string // IP address of the client
+	// Operator marks a command on the machine itself: every check is skipped.
+	Operator bool
+	// Unverified: the installation requires a verified mail address and the person
+	// has none yet. Runs are refused.
+	Unverified bool
+	// Others are the further accounts of a call about several accounts, as the
+	// same caller; see Accounts.
+	Others []Principal
+}
+
+// Operator returns the principal of the admin commands.
+func Operator() Principal { return Principal{Operator: true} }
+
+// ForSession returns the principal of a browser that is signed in. It acts for
+// the personal account.
+func ForSession(personID, sessionID, provider, address string) Principal {
+	return Principal{
+		PersonID:   personID,
+		AccountID:  personID,
+		Credential: Credential{Kind: BrowserSession, ID: sessionID, Provider: provider},
+		Address:    address,
+	}
+}
+
+// ErrUnverified refuses people who must verify their mail address first.
+var ErrUnverified = fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
+
+// May reports whether the principal's role allows perm. A person may do
+// everything with the personal account.
+//
+// Permissions in a company are decided in the transaction that uses them, where
+// the membership is locked.
+func (p Principal) May(perm company.Permission) bool {
+	return p.Operator || p.TeamID == "" || p.Role.May(perm)
+}
+
+// Accounts returns the principal once for every account that the call is about.
+func (p Principal) Accounts() []Principal {
+	first := p
+	first.Others = nil
+	return append([]Principal{first}, p.Others...)
+}
+
+// DeviceID returns the device of an ID token, empty for other credentials.
+func (p Principal) DeviceID() string {
+	if p.Credential.Kind != IDToken {
+		return ""
+	}
+	return p.Credential.ID
+}
+
+// UsesPlugin reports whether an app on a device acts for the person. Only roles
+// that allow its kind of plugin count then.
+func (p Principal) UsesPlugin() bool { return p.Credential.Kind == IDToken }
+
+var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal access token reaches the personal account only. Leave team_id out.").
+	With("reason", "team_not_allowed")
+
+var errPluginNotAllowed = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
+
+// CheckTeam returns the reason why the credential cannot act for a team of the
+// company in which the person has the role, or nil.
+func (p Principal) CheckTeam(companyID string, role company.TeamRole) error {
+	switch {
+	case p.Credential.Kind == PersonalToken:
+		return errPersonalOnly
+	case p.Credential.Kind == CompanyToken && companyID != p.Credential.CompanyID:
+		return company.ErrNotMember
+	case p.UsesPlugin() && !role.AllowsApp(p.Plugin):
+		return errPluginNotAllowed
+	}
+	return nil
+}
+
+// ReachesTeam reports whether the credential can act for a team of the company
+// in which the person has the role.
+func (p Principal) ReachesTeam(companyID string, role company.TeamRole) bool {
+	return p.CheckTeam(companyID, role) == nil
+}
+
+// ReachesPersonal reports whether the credential can act for the personal
+// account.
+func (p Principal) ReachesPersonal() bool { return p.Credential.Kind != CompanyToken }
+
+// ReachesCompany reports whether the credential can use the person's permissions
+// in a company: to manage it, or to read its reports.
+func (p Principal) ReachesCompany(companyID string) bool {
+	switch p.Credential.Kind {
+	case IDToken, BrowserSession:
+		return true
+	case CompanyToken:
+		return p.Credential.CompanyID == companyID
+	case PersonalToken:
+	}
+	return false
+}

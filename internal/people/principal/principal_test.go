@@ -1,0 +1,58 @@
+package principal_test
+
+import (
+	"testing"
+
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
+)
+
+func TestMay(t *testing.T) {
+	t.Parallel()
+	role := company.TeamRole{Permissions: []company.Permission{company.Generate}}
+	for _, test := range []struct {
+		name string
+		p    principal.Principal
+		perm company.Permission
+		want bool
+	}{
+		{"the personal account", principal.Principal{PersonID: "anna", AccountID: "anna"}, company.ManageTeam, true},
+		{"a team whose role allows it", principal.Principal{AccountID: "t", TeamID: "t", Role: role}, company.Generate, true},
+		{"a team whose role does not", principal.Principal{AccountID: "t", TeamID: "t", Role: role}, company.ManageTeam, false},
+		{"the operator", principal.Operator(), company.ManageTeam, true},
+	} {
+		if got := test.p.May(test.perm); got != test.want {
+			t.Errorf("%s: May(%s) = %t, want %t", test.name, test.perm, got, test.want)
+		}
+	}
+}
+
+func TestReach(t *testing.T) {
+	t.Parallel()
+	role := company.TeamRole{Permissions: []company.Permission{company.UsePlugins}, PluginKinds: []string{"blender"}}
+	for _, test := range []struct {
+		name                    string
+		credential              principal.Credential
+		plugin                  string
+		personal, team, company bool
+	}{
+		{"a plugin that the role allows", principal.Credential{Kind: principal.IDToken}, "blender", true, true, true},
+		{"a plugin that the role does not allow", principal.Credential{Kind: principal.IDToken}, "houdini", true, false, true},
+		{"a plugin that did not report its kind", principal.Credential{Kind: principal.IDToken}, "", true, false, true},
+		{"a browser", principal.Credential{Kind: principal.BrowserSession}, "", true, true, true},
+		{"a personal token", principal.Credential{Kind: principal.PersonalToken}, "", true, false, false},
+		{"a token of the company", principal.Credential{Kind: principal.CompanyToken, CompanyID: "fox"}, "", false, true, true},
+		{"a token of another company", principal.Credential{Kind: principal.CompanyToken, CompanyID: "owl"}, "", false, false, false},
+	} {
+		p := principal.Principal{PersonID: "anna", Credential: test.credential, Plugin: test.plugin}
+		if got := p.ReachesPersonal(); got != test.personal {
+			t.Errorf("%s reaches the personal account: %t, want %t", test.name, got, test.personal)
+		}
+		if got := p.ReachesTeam("fox", role); got != test.team {
+			t.Errorf("%s reaches the team: %t, want %t", test.name, got, test.team)
+		}
+		if got := p.ReachesCompany("fox"); got != test.company {
+			t.Errorf("%s reaches the company: %t, want %t", test.name, got, test.company)
+		}
+	}
+}
