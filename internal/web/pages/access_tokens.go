@@ -22,24 +22,24 @@ type tokenList struct {
 	More    string            // the address of the next page, or ""
 }
 
-// tokensShown is the number of tokens on a page.
-const tokensShown = 100
+// tokensPerPage is the number of tokens on a page.
+const tokensPerPage = 100
 
-// fill sets the tokens of the page from a result with one row more than the page
+// setTokens sets the tokens of the page from a result with one row more than the page
 // shows, and the address of the next page.
-func (l *tokenList) fill(all []credential.Token) {
-	if len(all) > tokensShown {
-		all = all[:tokensShown]
-		last := all[tokensShown-1]
+func (l *tokenList) setTokens(all []credential.Token) {
+	if len(all) > tokensPerPage {
+		all = all[:tokensPerPage]
+		last := all[tokensPerPage-1]
 		l.More = withQuery(l.Base, url.Values{"after": {last.ID + "-" + strconv.FormatInt(last.Created.UnixMicro(), 10)}})
 	}
 	l.Tokens = all
 }
 
-// afterOf returns the position after which a page of tokens begins, or nil for the
+// parseAfter returns the position after which a page of tokens begins, or nil for the
 // first page and for malformed addresses.
-func afterOf(v *visit) *credential.After {
-	id, at, _ := strings.Cut(v.query("after"), "-")
+func parseAfter(v *pageRequest) *credential.After {
+	id, at, _ := strings.Cut(v.queryValue("after"), "-")
 	micros, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || !ids.Valid(id) {
 		return nil
@@ -47,17 +47,17 @@ func afterOf(v *visit) *credential.After {
 	return &credential.After{Created: time.UnixMicro(micros).UTC(), ID: id}
 }
 
-// tokens handles GET /tokens.
-func (s *server) tokens(v *visit) error {
-	l, err := s.tokenList(v)
+// showTokens handles GET /tokens.
+func (s *server) showTokens(v *pageRequest) error {
+	l, err := s.loadTokenList(v)
 	if err != nil {
 		return err
 	}
-	return v.show("tokens", l)
+	return v.showPage("tokens", l)
 }
 
-func (s *server) tokenList(v *visit) (l tokenList, err error) {
-	all, err := s.Accounts.AccessTokens.ListTokens(v.r.Context(), v.session.PersonID, afterOf(v), tokensShown+1)
+func (s *server) loadTokenList(v *pageRequest) (l tokenList, err error) {
+	all, err := s.Accounts.AccessTokens.ListTokens(v.r.Context(), v.session.PersonID, parseAfter(v), tokensPerPage+1)
 	if err != nil {
 		return l, err
 	}
@@ -70,66 +70,68 @@ func (s *server) tokenList(v *visit) (l tokenList, err error) {
 		l.Names[m.Company.ID] = m.Company.Name
 	}
 	l.Base = "/tokens"
-	l.fill(all)
+	l.setTokens(all)
 	return l, nil
 }
 
-// minted is the data of the only page that shows a token's value.
-type minted struct {
+// newTokenPage is the data of the only page that shows a token's value.
+type newTokenPage struct {
 	Token  credential.Token
 	Secret string
 	Back   string
 }
 
 // createToken handles POST /tokens.
-func (s *server) createToken(v *visit) error {
-	t, secret, err := s.Accounts.AccessTokens.CreateAccessToken(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("name"))
+func (s *server) createToken(v *pageRequest) error {
+	t, secret, err := s.Accounts.AccessTokens.CreateAccessToken(v.r.Context(), v.currentPrincipal(), v.session.PersonID, v.form.Get("name"))
 	if err == nil {
-		return v.show("token", minted{t, secret, "/tokens"})
+		return v.showPage("token", newTokenPage{t, secret, "/tokens"})
 	}
-	l, other := s.tokenList(v)
+	l, other := s.loadTokenList(v)
 	if other != nil {
 		return other
 	}
-	return v.again("tokens", l, err)
+	return v.showFormAgain("tokens", l, err)
 }
 
 // regenerateToken handles POST /tokens/regenerate.
-func (s *server) regenerateToken(v *visit) error {
-	t, secret, err := s.Accounts.AccessTokens.RegenerateAccessToken(v.r.Context(), v.principal(), v.form.Get("id"))
+func (s *server) regenerateToken(v *pageRequest) error {
+	t, secret, err := s.Accounts.AccessTokens.RegenerateAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id"))
 	if err != nil {
 		return err
 	}
-	return v.show("token", minted{t, secret, "/tokens"})
+	return v.showPage("token", newTokenPage{t, secret, "/tokens"})
 }
 
 // deleteToken handles POST /tokens/delete.
-func (s *server) deleteToken(v *visit) error {
-	if err := s.Accounts.AccessTokens.DeleteAccessToken(v.r.Context(), v.principal(), v.form.Get("id")); err != nil {
+func (s *server) deleteToken(v *pageRequest) error {
+	if err := s.Accounts.AccessTokens.DeleteAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id")); err != nil {
 		return err
 	}
-	return v.to("/tokens?done=deleted")
+	return v.redirectTo("/tokens?done=deleted")
 }
 
-// companyPage returns the path of the page of the company's tokens.
-func companyPage(v *visit) string { return "/companies/" + v.r.PathValue("company_id") + "/tokens" }
+// companyTokensPath returns the path of the page of the company's tokens.
+func companyTokensPath(v *pageRequest) string {
+	return "/companies/" + v.r.PathValue("company_id") + "/tokens"
+}
 
-// companyTokens handles GET /companies/{company_id}/tokens.
-func (s *server) companyTokens(v *visit) error {
-	l, err := s.companyList(v)
+// showCompanyTokens handles GET /companies/{company_id}/tokens.
+func (s *server) showCompanyTokens(v *pageRequest) error {
+	l, err := s.loadCompanyTokenList(v)
 	if err != nil {
 		return err
 	}
-	return v.show("tokens", l)
+	return v.showPage("tokens", l)
 }
 
-func (s *server) companyList(v *visit) (l tokenList, err error) {
+func (s *server) loadCompanyTokenList(v *pageRequest) (l tokenList, err error) {
 	id := v.r.PathValue("company_id")
-	all, err := s.Accounts.AccessTokens.ListCompanyTokens(v.r.Context(), v.principal(), id, afterOf(v), tokensShown+1)
+	all, err := s.Accounts.AccessTokens.ListCompanyTokens(v.r.Context(), v.currentPrincipal(), id, parseAfter(v), tokensPerPage+1)
 	if err != nil {
 		return l, err
 	}
-	if l.Members, err = s.Accounts.AccessTokens.ListMembers(v.r.Context(), v.principal(), id); err != nil {
+	if l.Members, err = s.Accounts.AccessTokens.ListMembers(v.r.Context(), v.currentPrincipal(), id); err != nil {
 		return l, err
 	}
 	in, err := s.Accounts.Profiles.ListCompanies(v.r.Context(), v.session.PersonID)
@@ -148,37 +150,37 @@ func (s *server) companyList(v *visit) (l tokenList, err error) {
 	for _, m := range l.Members {
 		l.Names[m.PersonID] = m.Email
 	}
-	l.Base = companyPage(v)
-	l.fill(all)
+	l.Base = companyTokensPath(v)
+	l.setTokens(all)
 	return l, nil
 }
 
 // createCompanyToken handles POST /companies/{company_id}/tokens.
-func (s *server) createCompanyToken(v *visit) error {
-	t, secret, err := s.Accounts.AccessTokens.CreateCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
+func (s *server) createCompanyToken(v *pageRequest) error {
+	t, secret, err := s.Accounts.AccessTokens.CreateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
 	if err == nil {
-		return v.show("token", minted{t, secret, companyPage(v)})
+		return v.showPage("token", newTokenPage{t, secret, companyTokensPath(v)})
 	}
-	l, other := s.companyList(v)
+	l, other := s.loadCompanyTokenList(v)
 	if other != nil {
 		return other
 	}
-	return v.again("tokens", l, err)
+	return v.showFormAgain("tokens", l, err)
 }
 
 // regenerateCompanyToken handles POST /companies/{company_id}/tokens/regenerate.
-func (s *server) regenerateCompanyToken(v *visit) error {
-	t, secret, err := s.Accounts.AccessTokens.RegenerateCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("id"))
+func (s *server) regenerateCompanyToken(v *pageRequest) error {
+	t, secret, err := s.Accounts.AccessTokens.RegenerateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id"))
 	if err != nil {
 		return err
 	}
-	return v.show("token", minted{t, secret, companyPage(v)})
+	return v.showPage("token", newTokenPage{t, secret, companyTokensPath(v)})
 }
 
 // deleteCompanyToken handles POST /companies/{company_id}/tokens/delete.
-func (s *server) deleteCompanyToken(v *visit) error {
-	if err := s.Accounts.AccessTokens.DeleteCompanyToken(v.r.Context(), v.principal(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
+func (s *server) deleteCompanyToken(v *pageRequest) error {
+	if err := s.Accounts.AccessTokens.DeleteCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
 		return err
 	}
-	return v.to(companyPage(v) + "?done=deleted")
+	return v.redirectTo(companyTokensPath(v) + "?done=deleted")
 }

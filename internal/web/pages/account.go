@@ -6,15 +6,15 @@ import (
 	"atelier/internal/people/person"
 )
 
-// overview is the data of the account page.
-type overview struct {
+// accountPage is the data of the account page.
+type accountPage struct {
 	profile.Overview
 	Companies []company.Company // those whose access tokens the person manages
 }
 
-// account handles GET /account.
-func (s *server) account(v *visit) error {
-	o, err := s.Accounts.Profiles.GetOverview(v.r.Context(), v.principal())
+// showAccount handles GET /account.
+func (s *server) showAccount(v *pageRequest) error {
+	o, err := s.Accounts.Profiles.GetOverview(v.r.Context(), v.currentPrincipal())
 	if err != nil {
 		return err
 	}
@@ -22,21 +22,21 @@ func (s *server) account(v *visit) error {
 	if err != nil {
 		return err
 	}
-	shown := overview{Overview: o}
+	shown := accountPage{Overview: o}
 	for _, m := range in {
 		if m.Role.May(company.ManageAPITokens) {
 			shown.Companies = append(shown.Companies, m.Company)
 		}
 	}
-	return v.show("account", shown)
+	return v.showPage("account", shown)
 }
 
 // resendVerification handles POST /account/verification.
-func (s *server) resendVerification(v *visit) error {
-	if err := s.Accounts.Verification.ResendLink(v.r.Context(), v.principal()); err != nil {
+func (s *server) resendVerification(v *pageRequest) error {
+	if err := s.Accounts.Verification.ResendLink(v.r.Context(), v.currentPrincipal()); err != nil {
 		return err
 	}
-	return v.to(home + "?done=sent")
+	return v.redirectTo(homePath + "?done=sent")
 }
 
 // passwordPage is the data of the page to change a password.
@@ -45,60 +45,62 @@ type passwordPage struct {
 }
 
 // passwordForm handles GET /password.
-func (s *server) passwordForm(v *visit) error { return v.show("password", passwordOf(v)) }
+func (s *server) passwordForm(v *pageRequest) error {
+	return v.showPage("password", newPasswordPage(v))
+}
 
-func passwordOf(v *visit) passwordPage {
+func newPasswordPage(v *pageRequest) passwordPage {
 	return passwordPage{First: v.session.Person.Provider != person.Password}
 }
 
-// password handles POST /password.
-func (s *server) password(v *visit) error {
-	in, err := s.Accounts.SignIn.ChangePassword(v.r.Context(), v.session, v.form.Get("old"), v.form.Get("password"), v.client())
+// changePassword handles POST /password.
+func (s *server) changePassword(v *pageRequest) error {
+	in, err := s.Accounts.SignIn.ChangePassword(v.r.Context(), v.session, v.form.Get("old"), v.form.Get("password"), v.requestClient())
 	if err != nil {
-		return v.again("password", passwordOf(v), err)
+		return v.showFormAgain("password", newPasswordPage(v), err)
 	}
-	return v.enter(in, home+"?done=password")
+	return v.startSession(in, homePath+"?done=password")
 }
 
-// machines is the data of the page of devices and browsers.
-type machines struct {
+// devicesPage is the data of the page of devices and browsers.
+type devicesPage struct {
 	profile.Overview
 	Here string // the id of this browser's session
 }
 
-// devices handles GET /devices.
-func (s *server) devices(v *visit) error {
-	o, err := s.Accounts.Profiles.GetOverview(v.r.Context(), v.principal())
+// showDevices handles GET /devices.
+func (s *server) showDevices(v *pageRequest) error {
+	o, err := s.Accounts.Profiles.GetOverview(v.r.Context(), v.currentPrincipal())
 	if err != nil {
 		return err
 	}
-	return v.show("devices", machines{o, v.session.ID})
+	return v.showPage("devices", devicesPage{o, v.session.ID})
 }
 
 // revokeDevice handles POST /devices/revoke.
-func (s *server) revokeDevice(v *visit) error {
-	if err := s.Accounts.Devices.RevokeDevice(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("id")); err != nil {
+func (s *server) revokeDevice(v *pageRequest) error {
+	if err := s.Accounts.Devices.RevokeDevice(v.r.Context(), v.currentPrincipal(), v.session.PersonID, v.form.Get("id")); err != nil {
 		return err
 	}
-	return v.to("/devices?done=revoked")
+	return v.redirectTo("/devices?done=revoked")
 }
 
 // endSession handles POST /devices/signout.
-func (s *server) endSession(v *visit) error {
+func (s *server) endSession(v *pageRequest) error {
 	id := v.form.Get("id")
-	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.principal(), id); err != nil {
+	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.currentPrincipal(), id); err != nil {
 		return err
 	}
 	if id == v.session.ID {
-		return v.leave("signed-out")
+		return v.redirectSignedOut("signed-out")
 	}
-	return v.to("/devices?done=ended")
+	return v.redirectTo("/devices?done=ended")
 }
 
 // signOutEverywhere handles POST /devices/signout-everywhere.
-func (s *server) signOutEverywhere(v *visit) error {
-	if err := s.Accounts.SignIn.SignOutEverywhere(v.r.Context(), v.principal(), v.session.PersonID); err != nil {
+func (s *server) signOutEverywhere(v *pageRequest) error {
+	if err := s.Accounts.SignIn.SignOutEverywhere(v.r.Context(), v.currentPrincipal(), v.session.PersonID); err != nil {
 		return err
 	}
-	return v.leave("everywhere")
+	return v.redirectSignedOut("everywhere")
 }

@@ -10,8 +10,8 @@ import (
 
 // exportData handles POST /account/export: it sends the archive of the person's data.
 // A link would not do, because other sites could open it and use up the rate limit.
-func (s *server) exportData(v *visit) error {
-	archive, err := s.Dossier.Export(v.r.Context(), v.principal(), v.session.PersonID)
+func (s *server) exportData(v *pageRequest) error {
+	archive, err := s.Dossier.Export(v.r.Context(), v.currentPrincipal(), v.session.PersonID)
 	if err != nil {
 		return err
 	}
@@ -19,16 +19,16 @@ func (s *server) exportData(v *visit) error {
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
 	v.w.WriteHeader(http.StatusOK)
-	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, dossier.Patience), v.reauthorize)
+	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, dossier.Patience), v.reauthorizeSession)
 }
 
 // deleteForm handles GET /account/delete.
-func (s *server) deleteForm(v *visit) error { return v.show("delete", nil) }
+func (s *server) deleteForm(v *pageRequest) error { return v.showPage("delete", nil) }
 
 // deleteAccount handles POST /account/delete.
-func (s *server) deleteAccount(v *visit) error {
-	if err := s.Dossier.Delete(v.r.Context(), v.principal(), v.session.PersonID, v.form.Get("email")); err != nil {
-		return v.again("delete", nil, err)
+func (s *server) deleteAccount(v *pageRequest) error {
+	if err := s.Dossier.Delete(v.r.Context(), v.currentPrincipal(), v.session.PersonID, v.form.Get("email")); err != nil {
+		return v.showFormAgain("delete", nil, err)
 	}
-	return v.leave("farewell")
+	return v.redirectSignedOut("farewell")
 }

@@ -28,8 +28,8 @@ func cookiesFor(app *url.URL) cookies {
 	return cookies{"atelier_session", "atelier_form", "atelier_oidc", "atelier_known", false}
 }
 
-// brought returns the value of a cookie, or "".
-func (v *visit) brought(name string) string {
+// cookieValue returns the value of a cookie, or "".
+func (v *pageRequest) cookieValue(name string) string {
 	c, err := v.r.Cookie(name)
 	if err != nil {
 		return ""
@@ -37,8 +37,8 @@ func (v *visit) brought(name string) string {
 	return c.Value
 }
 
-// keep sets a cookie. Without an age it lasts until the browser is closed.
-func (v *visit) keep(name, value, path string, age time.Duration) {
+// setCookie sets a cookie. Without an age it lasts until the browser is closed.
+func (v *pageRequest) setCookie(name, value, path string, age time.Duration) {
 	http.SetCookie(v.w, &http.Cookie{
 		Name:     name,
 		Value:    value,
@@ -50,27 +50,27 @@ func (v *visit) keep(name, value, path string, age time.Duration) {
 	})
 }
 
-// drop deletes a cookie.
-func (v *visit) drop(name, path string) { v.keep(name, "", path, -time.Second) }
+// deleteCookie deletes a cookie.
+func (v *pageRequest) deleteCookie(name, path string) { v.setCookie(name, "", path, -time.Second) }
 
-// formChars is the length of a form secret: more than 256 bits.
-const formChars = 44
+// formSecretLength is the length of a form secret: more than 256 bits.
+const formSecretLength = 44
 
 // formSecret returns the secret that CSRF tokens are bound to before a person is
 // signed in. A browser without one gets it with this response.
-func (v *visit) formSecret() string {
+func (v *pageRequest) formSecret() string {
 	if v.secret == "" {
-		v.secret = v.broughtSecret()
+		v.secret = v.readFormSecret()
 	}
 	if v.secret == "" {
-		v.secret = ids.Text(formChars)
-		v.keep(v.cookies.form, v.secret, "/", 0)
+		v.secret = ids.Text(formSecretLength)
+		v.setCookie(v.cookies.form, v.secret, "/", 0)
 	}
 	return v.secret
 }
 
-func (v *visit) broughtSecret() string {
-	if c := v.brought(v.cookies.form); len(c) == formChars && ids.Alphanumeric(c) {
+func (v *pageRequest) readFormSecret() string {
+	if c := v.cookieValue(v.cookies.form); len(c) == formSecretLength && ids.Alphanumeric(c) {
 		return c
 	}
 	return ""
@@ -79,28 +79,28 @@ func (v *visit) broughtSecret() string {
 // tokenField is the name of the form field with the CSRF token.
 const tokenField = "form_token"
 
-// token returns the CSRF token for forms that are sent to path. It proves that this
+// csrfToken returns the CSRF token for forms that are sent to path. It proves that this
 // browser got the form from a page of this service.
-func (v *visit) token(path string) string {
+func (v *pageRequest) csrfToken(path string) string {
 	secret := v.cookie
-	if v.open[path] {
+	if v.openForms[path] {
 		secret = v.formSecret()
 	}
-	return v.mac(secret, path)
+	return v.computeMAC(secret, path)
 }
 
-func (s *server) mac(secret, path string) string {
+func (s *server) computeMAC(secret, path string) string {
 	m := hmac.New(sha256.New, s.Key)
 	m.Write([]byte(secret + " " + path)) // the secret has no spaces
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// tokenFits reports whether the submitted form has the right CSRF token.
-func (v *visit) tokenFits() bool {
+// hasValidToken reports whether the submitted form has the right CSRF token.
+func (v *pageRequest) hasValidToken() bool {
 	path := v.r.URL.Path
 	secret := v.cookie
-	if v.open[path] {
-		secret = v.broughtSecret()
+	if v.openForms[path] {
+		secret = v.readFormSecret()
 	}
-	return secret != "" && hmac.Equal([]byte(v.form.Get(tokenField)), []byte(v.mac(secret, path)))
+	return secret != "" && hmac.Equal([]byte(v.form.Get(tokenField)), []byte(v.computeMAC(secret, path)))
 }

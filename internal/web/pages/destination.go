@@ -8,23 +8,23 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// home is the page after signing in where no other was requested.
-const home = "/account"
+// homePath is the page after signing in where no other was requested.
+const homePath = "/account"
 
 // destinations are the pages to which a sign-in may redirect.
-var destinations = []string{home, "/device", "/devices", "/invitation", "/tokens"}
+var destinations = []string{homePath, "/device", "/devices", "/invitation", "/tokens"}
 
-// destination returns the page that a next parameter names, with its query encoded
+// safeDestination returns the page that a next parameter names, with its query encoded
 // anew. The parameter comes from a link that anyone can write, so only pages of this
 // service are accepted; anything else becomes home.
-func destination(next string) string {
+func safeDestination(next string) string {
 	path, query, _ := strings.Cut(next, "?")
 	if !slices.Contains(destinations, path) && !isCompanyTokens(path) {
-		return home
+		return homePath
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return home
+		return homePath
 	}
 	return withQuery(path, values)
 }
@@ -47,13 +47,13 @@ func withQuery(path string, values url.Values) string {
 
 // signInFirst returns the address of the sign-in page, with the requested page as the
 // one to open afterwards.
-func (v *visit) signInFirst() string {
+func (v *pageRequest) signInFirst() string {
 	page := "/signin"
-	if v.query("intent") == "signup" {
+	if v.queryValue("intent") == "signup" {
 		page = "/signup"
 	}
-	next := destination(v.r.URL.RequestURI())
-	if next == home {
+	next := safeDestination(v.r.URL.RequestURI())
+	if next == homePath {
 		return page
 	}
 	return withQuery(page, url.Values{"next": {next}})

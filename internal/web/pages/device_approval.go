@@ -9,8 +9,8 @@ import (
 	"atelier/internal/people/device"
 )
 
-// approval is the data of the page on which a person approves or refuses a device.
-type approval struct {
+// devicePage is the data of the page on which a person approves or refuses a device.
+type devicePage struct {
 	device.Grant
 	Code string
 }
@@ -18,23 +18,23 @@ type approval struct {
 // deviceForm handles GET /device: it shows the device of the code in the address, or
 // a form to enter the code. It never approves, because the sender of the address may
 // have started that device.
-func (s *server) deviceForm(v *visit) error {
-	code := v.query("code")
+func (s *server) deviceForm(v *pageRequest) error {
+	code := v.queryValue("code")
 	// Any site can make a browser open this address with a wrong code, which counts
 	// against the person's limit. Such a code is looked up only after the person
 	// submits it.
 	if code == "" || v.r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return v.show("code", code)
+		return v.showPage("code", code)
 	}
-	g, err := s.Accounts.Devices.OpenGrant(v.r.Context(), v.principal(), code)
+	g, err := s.Accounts.Devices.OpenGrant(v.r.Context(), v.currentPrincipal(), code)
 	if err != nil {
 		return v.refuseCode(code, err)
 	}
-	return v.show("device", approval{g, tidy(code)})
+	return v.showPage("device", devicePage{g, formatUserCode(code)})
 }
 
-// tidy formats a valid code as devices show it.
-func tidy(code string) string {
+// formatUserCode formats a valid code as devices show it.
+func formatUserCode(code string) string {
 	code = strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
 			return r
@@ -44,33 +44,33 @@ func tidy(code string) string {
 	return code[:len(code)/2] + "-" + code[len(code)/2:]
 }
 
-// approve is the value of the button that approves a device.
-const approve = "approve"
+// approveVerdict is the value of the button that approves a device.
+const approveVerdict = "approve"
 
 // decideDevice handles POST /device.
-func (s *server) decideDevice(v *visit) error {
-	yes := v.form.Get("verdict") == approve
+func (s *server) decideDevice(v *pageRequest) error {
+	yes := v.form.Get("verdict") == approveVerdict
 	code := v.form.Get("code")
-	_, err := s.Accounts.Devices.DecideGrant(v.r.Context(), v.principal(), devicelogin.Answer{GrantID: v.form.Get("grant"), UserCode: code, Approve: yes})
+	_, err := s.Accounts.Devices.DecideGrant(v.r.Context(), v.currentPrincipal(), devicelogin.Answer{GrantID: v.form.Get("grant"), UserCode: code, Approve: yes})
 	if err != nil {
 		return v.refuseCode("", err)
 	}
 	if !yes {
-		return v.show("message", refused)
+		return v.showPage("message", refusedMessage)
 	}
-	return v.show("message", approved)
+	return v.showPage("message", approvedMessage)
 }
 
 // The pages after a decision about a device.
 var (
-	refused = message{
+	refusedMessage = messagePage{
 		Title: "Refused",
 		Alert: true,
 		Text:  "You refused the device: it was not signed in. If another person sent you the code, they may have tried to get into your account.",
 		Link:  "/devices",
 		Label: "See your devices",
 	}
-	approved = message{
+	approvedMessage = messagePage{
 		Title: "Approved",
 		Text:  "You can go back to your device: it will be signed in shortly. You can sign it out again under Devices.",
 		Link:  "/devices",
@@ -80,17 +80,17 @@ var (
 
 // refuseCode responds to a code that cannot be decided about. A person who has decided
 // about it sees the decision again; others can enter another code.
-func (v *visit) refuseCode(code string, err error) error {
+func (v *pageRequest) refuseCode(code string, err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err
 	}
-	v.rec.Err = err
+	v.record.Err = err
 	switch f.Details["reason"] {
 	case "refused":
-		return v.answer(statusOf(f.Code), "message", refused, nil)
+		return v.renderPage(statusOf(f.Code), "message", refusedMessage, nil)
 	case "approved":
-		return v.answer(statusOf(f.Code), "message", approved, nil)
+		return v.renderPage(statusOf(f.Code), "message", approvedMessage, nil)
 	}
-	return v.again("code", code, err, fault.NotFound)
+	return v.showFormAgain("code", code, err, fault.NotFound)
 }

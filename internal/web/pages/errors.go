@@ -45,12 +45,12 @@ type errorPage struct {
 	TraceID string // for the operator, on internal errors only
 }
 
-// fail responds with an error page, or redirects to the sign-in page where nobody is
+// showError responds with an error page, or redirects to the sign-in page where nobody is
 // signed in. An error that is not a fault becomes an internal error; only the log
 // has its text.
-func (v *visit) fail(err error) {
+func (v *pageRequest) showError(err error) {
 	if signin.IsSignedOut(err) {
-		_ = v.to(v.signInFirst())
+		_ = v.redirectTo(v.signInFirst())
 		return
 	}
 	f, ok := errors.AsType[*fault.Error](err)
@@ -63,25 +63,25 @@ func (v *visit) fail(err error) {
 		p.Wait = formatWait(f.RetryAfter)
 	}
 	if code == http.StatusInternalServerError {
-		p.TraceID = v.rec.TraceID
+		p.TraceID = v.record.TraceID
 	}
-	if err := v.answer(code, "error", p, f); err != nil {
+	if err := v.renderPage(code, "error", p, f); err != nil {
 		panic(err) // httpd responds and logs it
 	}
 }
 
-// again shows the page of a form again with the problems of a fault. The entered
+// showFormAgain shows the page of a form again with the problems of a fault. The entered
 // values are kept, except passwords. It returns err, for an error page, where the
 // person cannot correct the fault in the form. besides names codes that can be
 // corrected in this form, in addition to the usual ones.
-func (v *visit) again(page string, data any, err error, besides ...fault.Code) error {
+func (v *pageRequest) showFormAgain(page string, data any, err error, besides ...fault.Code) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	usual := []fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden}
 	if !ok || signin.IsSignedOut(err) || !slices.Contains(append(usual, besides...), f.Code) {
 		return err
 	}
-	v.rec.Err = err
-	return v.answer(statusOf(f.Code), page, data, f)
+	v.record.Err = err
+	return v.renderPage(statusOf(f.Code), page, data, f)
 }
 
 // setRetryAfter sets the Retry-After header of a fault.

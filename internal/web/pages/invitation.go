@@ -8,8 +8,8 @@ import (
 	"atelier/internal/account/signup"
 )
 
-// invited is the data of the invitation page.
-type invited struct {
+// invitationPage is the data of the invitation page.
+type invitationPage struct {
 	signup.Invitation
 	Secret string
 	Next   string // the address of this page, to return to after signing in
@@ -26,21 +26,21 @@ func invitationLink(secret string) string {
 }
 
 // invitationForm handles GET /invitation.
-func (s *server) invitationForm(v *visit) error {
-	shown, err := s.invited(v, v.query("token"))
+func (s *server) invitationForm(v *pageRequest) error {
+	shown, err := s.loadInvitation(v, v.queryValue("token"))
 	if err != nil {
 		return err
 	}
-	return v.show("invitation", shown)
+	return v.showPage("invitation", shown)
 }
 
-// invited looks up an invitation for the page.
-func (s *server) invited(v *visit, secret string) (invited, error) {
+// loadInvitation looks up an invitation for the page.
+func (s *server) loadInvitation(v *pageRequest, secret string) (invitationPage, error) {
 	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), secret)
 	if err != nil {
-		return invited{}, err
+		return invitationPage{}, err
 	}
-	return invited{
+	return invitationPage{
 		Invitation: inv,
 		Secret:     secret,
 		Next:       invitationLink(secret),
@@ -50,16 +50,16 @@ func (s *server) invited(v *visit, secret string) (invited, error) {
 }
 
 // acceptInvitation handles POST /invitation.
-func (s *server) acceptInvitation(v *visit) error {
-	shown, err := s.invited(v, v.form.Get("token"))
+func (s *server) acceptInvitation(v *pageRequest) error {
+	shown, err := s.loadInvitation(v, v.form.Get("token"))
 	if err != nil {
 		return err
 	}
 	if shown.Wrong { // another person has signed in since the page was shown
-		return v.answer(http.StatusForbidden, "invitation", shown, nil)
+		return v.renderPage(http.StatusForbidden, "invitation", shown, nil)
 	}
-	if err := s.Accounts.SignUp.AcceptInvitation(v.r.Context(), v.principal(), v.form.Get("token")); err != nil {
+	if err := s.Accounts.SignUp.AcceptInvitation(v.r.Context(), v.currentPrincipal(), v.form.Get("token")); err != nil {
 		return err
 	}
-	return v.to(home + "?done=joined")
+	return v.redirectTo(homePath + "?done=joined")
 }

@@ -62,8 +62,8 @@ func parseTemplates() map[string]*template.Template {
 	return all
 }
 
-// serve responds with the file.
-func (f file) serve(v *visit) error {
+// serveFile responds with the file.
+func (f file) serveFile(v *pageRequest) error {
 	h := v.w.Header()
 	h.Set("Content-Type", f.mediaType)
 	h.Set("Cache-Control", "no-cache")
@@ -74,7 +74,7 @@ func (f file) serve(v *visit) error {
 
 // page is the data of a template.
 type page struct {
-	v       *visit
+	v       *pageRequest
 	focused bool
 
 	// Script reports whether the page includes page.js.
@@ -87,14 +87,14 @@ type page struct {
 	Problems map[string]string
 }
 
-// show responds with a page.
-func (v *visit) show(name string, data any) error {
-	return v.answer(http.StatusOK, name, data, nil)
+// showPage responds with a page.
+func (v *pageRequest) showPage(name string, data any) error {
+	return v.renderPage(http.StatusOK, name, data, nil)
 }
 
-// answer responds with a page and the messages of f, which may be nil. The page is
+// renderPage responds with a page and the messages of f, which may be nil. The page is
 // rendered completely before the response begins.
-func (v *visit) answer(status int, name string, data any, f *fault.Error) error {
+func (v *pageRequest) renderPage(status int, name string, data any, f *fault.Error) error {
 	p := &page{v: v, Script: scriptedPages[name], Data: data, Problems: map[string]string{}}
 	if f != nil {
 		p.Alert = f.Message
@@ -123,7 +123,7 @@ func (v *visit) answer(status int, name string, data any, f *fault.Error) error 
 func (p *page) SignedInEmail() string { return p.v.session.Person.Email }
 
 // FormToken returns the CSRF token for forms to path.
-func (p *page) FormToken(path string) string { return p.v.token(path) }
+func (p *page) FormToken(path string) string { return p.v.csrfToken(path) }
 
 // tab is a link in the navigation.
 type tab struct {
@@ -137,7 +137,7 @@ func (p *page) NavigationTab(href, label string) tab { return tab{href, label, p
 // DoneMessage returns the message about the action before this page, named by the query
 // parameter done.
 func (p *page) DoneMessage() string {
-	what := p.v.query("done")
+	what := p.v.queryValue("done")
 	if what == "sent" && p.v.Accounts.Settings.NoMail {
 		return "The link has been created, but this installation sends no mail: it is written to the service's log. Ask the operator of the service for it."
 	}

@@ -18,12 +18,12 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// visit is one request of a browser.
-type visit struct {
+// pageRequest is one request of a browser.
+type pageRequest struct {
 	*server
-	w   http.ResponseWriter
-	r   *http.Request
-	rec *httpd.Record
+	w      http.ResponseWriter
+	r      *http.Request
+	record *httpd.Record
 
 	session signin.Session // zero: nobody is signed in
 	cookie  string         // the session's cookie
@@ -31,17 +31,17 @@ type visit struct {
 	secret  string         // see formSecret
 }
 
-// maxForm is the limit of a form's body in bytes. Its largest value is a password.
-const maxForm = 16 << 10
+// maxFormBytes is the limit of a form's body in bytes. Its largest value is a password.
+const maxFormBytes = 16 << 10
 
 // readForm parses the submitted form. It refuses control characters: no field has
 // more than one line.
-func (v *visit) readForm() error {
+func (v *pageRequest) readForm() error {
 	kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
 		return fault.New(fault.UnsupportedMediaType, "This address accepts only forms.")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxForm))
+	body, err := io.ReadAll(http.MaxBytesReader(v.w, v.r.Body, maxFormBytes))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return fault.New(fault.PayloadTooLarge, "The form is too large.")
 	}
@@ -68,71 +68,71 @@ func isLine(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// recognise looks up the session of the browser's cookie.
-func (v *visit) recognise() error {
-	cookie := v.brought(v.cookies.session)
-	s, err := v.Accounts.SignIn.FindSession(v.r.Context(), cookie, v.rec.Addr.String())
+// loadSession looks up the session of the browser's cookie.
+func (v *pageRequest) loadSession() error {
+	cookie := v.cookieValue(v.cookies.session)
+	s, err := v.Accounts.SignIn.FindSession(v.r.Context(), cookie, v.record.Addr.String())
 	if err != nil {
 		return err
 	}
 	v.session = s
 	v.cookie = cookie
-	v.rec.PersonID = s.PersonID
+	v.record.PersonID = s.PersonID
 	return nil
 }
 
-// reauthorize returns an error once the browser is signed out. Long responses call
+// reauthorizeSession returns an error once the browser is signed out. Long responses call
 // it periodically.
-func (v *visit) reauthorize(ctx context.Context) error {
-	_, err := v.Accounts.SignIn.FindSession(ctx, v.cookie, v.rec.Addr.String())
+func (v *pageRequest) reauthorizeSession(ctx context.Context) error {
+	_, err := v.Accounts.SignIn.FindSession(ctx, v.cookie, v.record.Addr.String())
 	return err
 }
 
-func (v *visit) signedIn() bool { return v.session.PersonID != "" }
+func (v *pageRequest) signedIn() bool { return v.session.PersonID != "" }
 
-// client returns where the request comes from.
-func (v *visit) client() session.Client {
-	return session.Client{UserAgent: v.r.UserAgent(), Address: v.rec.Addr.String(), KnownBrowser: v.brought(v.cookies.known)}
+// requestClient returns where the request comes from.
+func (v *pageRequest) requestClient() session.Client {
+	return session.Client{UserAgent: v.r.UserAgent(), Address: v.record.Addr.String(), KnownBrowser: v.cookieValue(v.cookies.known)}
 }
 
-// principal returns the person who is signed in.
-func (v *visit) principal() principal.Principal {
-	return v.session.Principal(v.rec.Addr.String())
+// currentPrincipal returns the person who is signed in.
+func (v *pageRequest) currentPrincipal() principal.Principal {
+	return v.session.Principal(v.record.Addr.String())
 }
 
-// query returns a query parameter.
-func (v *visit) query(name string) string { return v.r.URL.Query().Get(name) }
+// queryValue returns a query parameter.
+func (v *pageRequest) queryValue(name string) string { return v.r.URL.Query().Get(name) }
 
-// to redirects the browser to another page.
-func (v *visit) to(address string) error {
+// redirectTo redirects the browser to another page.
+func (v *pageRequest) redirectTo(address string) error {
 	v.w.Header().Set("Location", address)
 	v.w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// enter sets the cookies of a new session and redirects to next. The browser's old
+// startSession sets the cookies of a new session and redirects to next. The browser's old
 // session is ended, because its cookie is lost.
-func (v *visit) enter(in signin.NewSession, next string) error {
+func (v *pageRequest) startSession(in signin.NewSession, next string) error {
 	if v.signedIn() {
-		err := v.Accounts.SignIn.SignOut(v.r.Context(), v.principal(), v.session.ID)
+		err := v.Accounts.SignIn.SignOut(v.r.Context(), v.currentPrincipal(), v.session.ID)
 		if err != nil && !signin.IsSignedOut(err) { // another password has ended it already
 			return err
 		}
 	}
-	v.rec.PersonID = in.Person.ID
-	v.keep(v.cookies.session, in.Cookie, "/", v.Accounts.Settings.SessionLifetime)
-	v.keepKnown(in.Browser)
-	return v.to(next)
+	v.record.PersonID = in.Person.ID
+	v.setCookie(v.cookies.session, in.Cookie, "/", v.Accounts.Settings.SessionLifetime)
+	v.setKnownCookie(in.Browser)
+	return v.redirectTo(next)
 }
 
-// keepKnown sets the cookie by which later sign-ins of this browser are recognised.
-func (v *visit) keepKnown(cookie string) {
-	v.keep(v.cookies.known, cookie, "/", v.Accounts.Settings.KnownLifetime)
+// setKnownCookie sets the cookie by which later sign-ins of this browser are recognised.
+func (v *pageRequest) setKnownCookie(cookie string) {
+	v.setCookie(v.cookies.known, cookie, "/", v.Accounts.Settings.KnownLifetime)
 }
 
-// leave deletes the session's cookie and redirects to the sign-in page with a message
+// redirectSignedOut deletes the session's cookie and redirects to the sign-in page with a message
 // about what was done.
-func (v *visit) leave(done string) error {
-	v.drop(v.cookies.session, "/")
-	return v.to("/signin?done=" + done)
+func (v *pageRequest) redirectSignedOut(done string) error {
+	v.deleteCookie(v.cookies.session, "/")
+	return v.redirectTo("/signin?done=" + done)
 }

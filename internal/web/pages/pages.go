@@ -39,13 +39,13 @@ type Parts struct {
 
 type server struct {
 	Parts
-	cookies cookies
-	origins *http.CrossOriginProtection
-	open    map[string]bool // by path: the form is for people who are not signed in
+	cookies   cookies
+	origins   *http.CrossOriginProtection
+	openForms map[string]bool // by path: the form is for people who are not signed in
 }
 
-// minKey is the minimum length of Key in bytes.
-const minKey = 32
+// minKeyBytes is the minimum length of Key in bytes.
+const minKeyBytes = 32
 
 // New returns the handler of the pages. It handles every path; unknown ones get the
 // page "not found".
@@ -54,71 +54,71 @@ func New(p Parts) (http.Handler, error) {
 	if err != nil || app.Scheme != "http" && app.Scheme != "https" || app.Host == "" {
 		return nil, errors.New("sign-in pages: app_url is not an http or https URL")
 	}
-	if len(p.Key) < minKey {
+	if len(p.Key) < minKeyBytes {
 		return nil, errors.New("sign-in pages: the key has fewer than 32 bytes")
 	}
-	s := &server{Parts: p, cookies: cookiesFor(app), origins: http.NewCrossOriginProtection(), open: map[string]bool{}}
+	s := &server{Parts: p, cookies: cookiesFor(app), origins: http.NewCrossOriginProtection(), openForms: map[string]bool{}}
 	if err := s.origins.AddTrustedOrigin(app.Scheme + "://" + app.Host); err != nil {
 		return nil, err
 	}
-	return s.handler(s.routes()), nil
+	return s.newHandler(s.listRoutes()), nil
 }
 
-// routes lists every page and form.
-func (s *server) routes() []route {
+// listRoutes lists every page and form.
+func (s *server) listRoutes() []route {
 	return []route{
-		{"GET", "/style.css", nobody, styleFile.serve},
-		{"GET", "/page.js", nobody, scriptFile.serve},
-		{"GET", "/favicon.svg", nobody, iconFile.serve},
-		{"GET", "/favicon.ico", nobody, iconFile.serve}, // requested by browsers that show a file of this service, not a page
-		{"GET", "/{$}", nobody, s.home},
+		{"GET", "/style.css", sessionIgnored, styleFile.serveFile},
+		{"GET", "/page.js", sessionIgnored, scriptFile.serveFile},
+		{"GET", "/favicon.svg", sessionIgnored, iconFile.serveFile},
+		{"GET", "/favicon.ico", sessionIgnored, iconFile.serveFile}, // requested by browsers that show a file of this service, not a page
+		{"GET", "/{$}", sessionIgnored, s.redirectHome},
 
-		{"GET", "/setup", anybody, s.setupForm},
-		{"POST", "/setup", anybody, s.setup},
-		{"GET", "/signup", anybody, s.signUpForm},
-		{"POST", "/signup", anybody, s.signUp},
-		{"GET", "/signin", anybody, s.signInForm},
-		{"POST", "/signin", anybody, s.signIn},
-		{"POST", "/signout", somebody, s.signOut},
-		{"GET", "/oidc/start", anybody, s.startProvider},
-		{"GET", "/oidc/callback", anybody, s.finishProvider},
+		{"GET", "/setup", sessionOptional, s.setupForm},
+		{"POST", "/setup", sessionOptional, s.createFirstAccount},
+		{"GET", "/signup", sessionOptional, s.signUpForm},
+		{"POST", "/signup", sessionOptional, s.signUp},
+		{"GET", "/signin", sessionOptional, s.signInForm},
+		{"POST", "/signin", sessionOptional, s.signIn},
+		{"POST", "/signout", sessionRequired, s.signOut},
+		{"GET", "/oidc/start", sessionOptional, s.startProvider},
+		{"GET", "/oidc/callback", sessionOptional, s.finishProvider},
 
-		{"GET", "/verify", anybody, s.verifyForm},
-		{"POST", "/verify", anybody, s.verify},
-		{"GET", "/forgot", anybody, s.forgotForm},
-		{"POST", "/forgot", anybody, s.forgot},
-		{"GET", "/reset", anybody, s.resetForm},
-		{"POST", "/reset", anybody, s.reset},
-		{"GET", "/drop", anybody, s.dropForm},
-		{"POST", "/drop", anybody, s.drop},
+		{"GET", "/verify", sessionOptional, s.verifyForm},
+		{"POST", "/verify", sessionOptional, s.verifyEmail},
+		{"GET", "/forgot", sessionOptional, s.requestResetForm},
+		{"POST", "/forgot", sessionOptional, s.requestPasswordReset},
+		{"GET", "/reset", sessionOptional, s.resetForm},
+		{"POST", "/reset", sessionOptional, s.resetPassword},
+		{"GET", "/drop", sessionOptional, s.mailedDeviceForm},
+		{"POST", "/drop", sessionOptional, s.signOutMailedDevice},
 
-		{"GET", "/account", somebody, s.account},
-		{"POST", "/account/verification", somebody, s.resendVerification},
-		{"POST", "/account/export", somebody, s.exportData},
-		{"GET", "/account/delete", somebody, s.deleteForm},
-		{"POST", "/account/delete", somebody, s.deleteAccount},
-		{"GET", "/password", somebody, s.passwordForm},
-		{"POST", "/password", somebody, s.password},
-		{"GET", "/devices", somebody, s.devices},
-		{"POST", "/devices/revoke", somebody, s.revokeDevice},
-		{"POST", "/devices/signout", somebody, s.endSession},
-		{"POST", "/devices/signout-everywhere", somebody, s.signOutEverywhere},
+		{"GET", "/account", sessionRequired, s.showAccount},
+		{"POST", "/account/verification", sessionRequired, s.resendVerification},
+		{"POST", "/account/export", sessionRequired, s.exportData},
+		{"GET", "/account/delete", sessionRequired, s.deleteForm},
+		{"POST", "/account/delete", sessionRequired, s.deleteAccount},
+		{"GET", "/password", sessionRequired, s.passwordForm},
+		{"POST", "/password", sessionRequired, s.changePassword},
+		{"GET", "/devices", sessionRequired, s.showDevices},
+		{"POST", "/devices/revoke", sessionRequired, s.revokeDevice},
+		{"POST", "/devices/signout", sessionRequired, s.endSession},
+		{"POST", "/devices/signout-everywhere", sessionRequired, s.signOutEverywhere},
 
-		{"GET", "/tokens", somebody, s.tokens},
-		{"POST", "/tokens", somebody, s.createToken},
-		{"POST", "/tokens/regenerate", somebody, s.regenerateToken},
-		{"POST", "/tokens/delete", somebody, s.deleteToken},
-		{"GET", "/companies/{company_id}/tokens", somebody, s.companyTokens},
-		{"POST", "/companies/{company_id}/tokens", somebody, s.createCompanyToken},
-		{"POST", "/companies/{company_id}/tokens/regenerate", somebody, s.regenerateCompanyToken},
-		{"POST", "/companies/{company_id}/tokens/delete", somebody, s.deleteCompanyToken},
+		{"GET", "/tokens", sessionRequired, s.showTokens},
+		{"POST", "/tokens", sessionRequired, s.createToken},
+		{"POST", "/tokens/regenerate", sessionRequired, s.regenerateToken},
+		{"POST", "/tokens/delete", sessionRequired, s.deleteToken},
+		{"GET", "/companies/{company_id}/tokens", sessionRequired, s.showCompanyTokens},
+		{"POST", "/companies/{company_id}/tokens", sessionRequired, s.createCompanyToken},
+		{"POST", "/companies/{company_id}/tokens/regenerate", sessionRequired, s.regenerateCompanyToken},
+		{"POST", "/companies/{company_id}/tokens/delete", sessionRequired, s.deleteCompanyToken},
 
-		{"GET", "/device", somebody, s.deviceForm},
-		{"POST", "/device", somebody, s.decideDevice},
-		{"GET", "/invitation", anybody, s.invitationForm},
-		{"POST", "/invitation", somebody, s.acceptInvitation},
+		{"GET", "/device", sessionRequired, s.deviceForm},
+		{"POST", "/device", sessionRequired, s.decideDevice},
+		{"GET", "/invitation", sessionOptional, s.invitationForm},
+		{"POST", "/invitation", sessionRequired, s.acceptInvitation},
 	}
 }
 
-// home handles GET /.
-func (s *server) home(v *visit) error { return v.to(home) }
+// redirectHome handles GET /.
+func (s *server) redirectHome(v *pageRequest) error { return v.redirectTo(homePath) }

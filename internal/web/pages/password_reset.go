@@ -1,36 +1,36 @@
 package pages
 
-// held is the data of a page that a link in a mail opens.
-type held struct{ Secret string }
+// linkPage is the data of a page that a link in a mail opens.
+type linkPage struct{ Secret string }
 
 // verifyForm handles GET /verify.
-func (s *server) verifyForm(v *visit) error {
-	if v.query("token") == "" {
-		return errLink
+func (s *server) verifyForm(v *pageRequest) error {
+	if v.queryValue("token") == "" {
+		return errInvalidLink
 	}
-	return v.show("verify", held{v.query("token")})
+	return v.showPage("verify", linkPage{v.queryValue("token")})
 }
 
-// verify handles POST /verify.
-func (s *server) verify(v *visit) error {
-	if err := s.Accounts.Verification.VerifyEmail(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
+// verifyEmail handles POST /verify.
+func (s *server) verifyEmail(v *pageRequest) error {
+	if err := s.Accounts.Verification.VerifyEmail(v.r.Context(), v.form.Get("token"), v.requestClient()); err != nil {
 		return err
 	}
-	return v.show("message", message{Title: "Your address is verified", Text: "Thank you. You can close this page or continue.", Link: home, Label: "Go to your account"})
+	return v.showPage("message", messagePage{Title: "Your address is verified", Text: "Thank you. You can close this page or continue.", Link: homePath, Label: "Go to your account"})
 }
 
-// forgotForm handles GET /forgot.
-func (s *server) forgotForm(v *visit) error { return v.show("forgot", nil) }
+// requestResetForm handles GET /forgot.
+func (s *server) requestResetForm(v *pageRequest) error { return v.showPage("forgot", nil) }
 
-// forgot handles POST /forgot. The response does not reveal whether an account has
+// requestPasswordReset handles POST /forgot. The response does not reveal whether an account has
 // the address.
-func (s *server) forgot(v *visit) error {
+func (s *server) requestPasswordReset(v *pageRequest) error {
 	email := v.form.Get("email")
-	if err := s.Accounts.SignIn.RequestPasswordReset(v.r.Context(), email, v.client()); err != nil {
-		return v.again("forgot", nil, err)
+	if err := s.Accounts.SignIn.RequestPasswordReset(v.r.Context(), email, v.requestClient()); err != nil {
+		return v.showFormAgain("forgot", nil, err)
 	}
 	if s.Accounts.Settings.NoMail {
-		return v.show("message", message{
+		return v.showPage("message", messagePage{
 			Title: "Ask the operator for your link",
 			Text: "This installation sends no mail. If an account has the address " + email + ", a link to choose a new password has been written to the service's log. " +
 				"Ask the operator of the service for it. The link works for an hour. The operator can also create one with: atelier admin person link --email ADDRESS",
@@ -38,7 +38,7 @@ func (s *server) forgot(v *visit) error {
 			Label: "Back to sign-in",
 		})
 	}
-	return v.show("message", message{
+	return v.showPage("message", messagePage{
 		Title: "Check your mail",
 		Text:  "If an account has the address " + email + ", we have sent a link to choose a new password there. It works for an hour. After several requests no further mail is sent for up to 30 minutes: use the newest link.",
 		Link:  "/signin",
@@ -47,38 +47,38 @@ func (s *server) forgot(v *visit) error {
 }
 
 // resetForm handles GET /reset.
-func (s *server) resetForm(v *visit) error {
-	if err := s.Accounts.SignIn.CheckResetLink(v.r.Context(), v.query("token")); err != nil {
+func (s *server) resetForm(v *pageRequest) error {
+	if err := s.Accounts.SignIn.CheckResetLink(v.r.Context(), v.queryValue("token")); err != nil {
 		return err
 	}
-	return v.show("reset", held{v.query("token")})
+	return v.showPage("reset", linkPage{v.queryValue("token")})
 }
 
-// reset handles POST /reset.
-func (s *server) reset(v *visit) error {
+// resetPassword handles POST /reset.
+func (s *server) resetPassword(v *pageRequest) error {
 	secret := v.form.Get("token")
-	browser, err := s.Accounts.SignIn.ResetPassword(v.r.Context(), secret, v.form.Get("password"), v.client())
+	browser, err := s.Accounts.SignIn.ResetPassword(v.r.Context(), secret, v.form.Get("password"), v.requestClient())
 	if err != nil {
-		return v.again("reset", held{secret}, err)
+		return v.showFormAgain("reset", linkPage{secret}, err)
 	}
-	v.keepKnown(browser)
-	return v.leave("reset")
+	v.setKnownCookie(browser)
+	return v.redirectSignedOut("reset")
 }
 
-// dropForm handles GET /drop.
-func (s *server) dropForm(v *visit) error {
-	if err := s.Accounts.Devices.CheckEndLink(v.r.Context(), v.query("token")); err != nil {
+// mailedDeviceForm handles GET /drop.
+func (s *server) mailedDeviceForm(v *pageRequest) error {
+	if err := s.Accounts.Devices.CheckEndLink(v.r.Context(), v.queryValue("token")); err != nil {
 		return err
 	}
-	return v.show("drop", held{v.query("token")})
+	return v.showPage("drop", linkPage{v.queryValue("token")})
 }
 
-// drop handles POST /drop: it signs out the device that a mail was about.
-func (s *server) drop(v *visit) error {
-	if err := s.Accounts.Devices.EndDeviceByLink(v.r.Context(), v.form.Get("token"), v.client()); err != nil {
+// signOutMailedDevice handles POST /drop: it signs out the device that a mail was about.
+func (s *server) signOutMailedDevice(v *pageRequest) error {
+	if err := s.Accounts.Devices.EndDeviceByLink(v.r.Context(), v.form.Get("token"), v.requestClient()); err != nil {
 		return err
 	}
-	return v.show("message", message{
+	return v.showPage("message", messagePage{
 		Title: "The device is signed out",
 		Text:  "The device can no longer act as you. If you did not sign it in yourself, choose a new password too.",
 		Link:  "/forgot",

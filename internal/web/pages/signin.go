@@ -7,8 +7,8 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// entrance is the data of the sign-in, sign-up and set-up pages.
-type entrance struct {
+// entryPage is the data of the sign-in, sign-up and set-up pages.
+type entryPage struct {
 	Next       string
 	Invitation string // the secret of an invitation, or ""
 	Join       string // the page of the invitation, for people who sign in instead
@@ -20,8 +20,8 @@ type entrance struct {
 	Signup     bool   // signing up needs no invitation
 }
 
-func (s *server) entrance(next, invitation string) entrance {
-	e := entrance{Next: destination(next), Invitation: invitation, Signup: s.Accounts.Settings.Signup == signup.Open}
+func (s *server) newEntryPage(next, invitation string) entryPage {
+	e := entryPage{Next: safeDestination(next), Invitation: invitation, Signup: s.Accounts.Settings.Signup == signup.Open}
 	if invitation != "" {
 		e.Join = invitationLink(invitation)
 	}
@@ -38,18 +38,18 @@ func (s *server) entrance(next, invitation string) entrance {
 }
 
 // signInForm handles GET /signin.
-func (s *server) signInForm(v *visit) error {
+func (s *server) signInForm(v *pageRequest) error {
 	if v.signedIn() {
-		return v.to(destination(v.query("next")))
+		return v.redirectTo(safeDestination(v.queryValue("next")))
 	}
-	e := s.entrance(v.query("next"), "")
-	e.Email = s.invitedBy(v, e.Next)
-	return v.show("signin", e)
+	e := s.newEntryPage(v.queryValue("next"), "")
+	e.Email = s.invitationEmail(v, e.Next)
+	return v.showPage("signin", e)
 }
 
-// invitedBy returns the address that an invitation is for where next is the page of
+// invitationEmail returns the address that an invitation is for where next is the page of
 // an invitation, else "".
-func (s *server) invitedBy(v *visit, next string) string {
+func (s *server) invitationEmail(v *pageRequest, next string) string {
 	page, err := url.Parse(next)
 	if err != nil || page.Path != invitationPath {
 		return ""
@@ -62,54 +62,54 @@ func (s *server) invitedBy(v *visit, next string) string {
 }
 
 // signIn handles POST /signin.
-func (s *server) signIn(v *visit) error {
-	e := s.entrance(v.form.Get("next"), "")
-	in, err := s.Accounts.SignIn.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.client())
+func (s *server) signIn(v *pageRequest) error {
+	e := s.newEntryPage(v.form.Get("next"), "")
+	in, err := s.Accounts.SignIn.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.requestClient())
 	if err != nil {
-		return v.again("signin", e, err)
+		return v.showFormAgain("signin", e, err)
 	}
-	return v.enter(in, e.Next)
+	return v.startSession(in, e.Next)
 }
 
 // signOut handles POST /signout.
-func (s *server) signOut(v *visit) error {
-	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.principal(), v.session.ID); err != nil {
+func (s *server) signOut(v *pageRequest) error {
+	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.currentPrincipal(), v.session.ID); err != nil {
 		return err
 	}
-	if next := destination(v.form.Get("next")); next != home {
-		v.drop(v.cookies.session, "/")
-		return v.to(next)
+	if next := safeDestination(v.form.Get("next")); next != homePath {
+		v.deleteCookie(v.cookies.session, "/")
+		return v.redirectTo(next)
 	}
-	return v.leave("signed-out")
+	return v.redirectSignedOut("signed-out")
 }
 
 // signUpForm handles GET /signup.
-func (s *server) signUpForm(v *visit) error {
-	invitation := v.query("invitation")
+func (s *server) signUpForm(v *pageRequest) error {
+	invitation := v.queryValue("invitation")
 	switch {
 	case v.signedIn() && invitation != "":
-		return v.to(invitationLink(invitation))
+		return v.redirectTo(invitationLink(invitation))
 	case v.signedIn():
-		return v.to(destination(v.query("next")))
+		return v.redirectTo(safeDestination(v.queryValue("next")))
 	}
-	e := s.entrance(v.query("next"), invitation)
-	if err := s.addInvited(v, &e); err != nil {
-		return v.again("signup", e, err, fault.NotFound)
+	e := s.newEntryPage(v.queryValue("next"), invitation)
+	if err := s.addInvitationEmail(v, &e); err != nil {
+		return v.showFormAgain("signup", e, err, fault.NotFound)
 	}
-	return v.show("signup", e)
+	return v.showPage("signup", e)
 }
 
 // signUp handles POST /signup.
-func (s *server) signUp(v *visit) error {
-	e := s.entrance(v.form.Get("next"), v.form.Get("invitation"))
-	if err := s.addInvited(v, &e); err != nil {
-		return v.again("signup", e, err, fault.NotFound)
+func (s *server) signUp(v *pageRequest) error {
+	e := s.newEntryPage(v.form.Get("next"), v.form.Get("invitation"))
+	if err := s.addInvitationEmail(v, &e); err != nil {
+		return v.showFormAgain("signup", e, err, fault.NotFound)
 	}
-	return v.apply("signup", e)
+	return v.signUpPerson("signup", e)
 }
 
-// addInvited sets the address that the invitation of an entrance is for.
-func (s *server) addInvited(v *visit, e *entrance) error {
+// addInvitationEmail sets the address that the invitation of an entrance is for.
+func (s *server) addInvitationEmail(v *pageRequest, e *entryPage) error {
 	if e.Invitation == "" || e.Closed != "" {
 		return nil
 	}
@@ -121,69 +121,69 @@ func (s *server) addInvited(v *visit, e *entrance) error {
 	return nil
 }
 
-// apply signs up the person of the submitted form.
-func (v *visit) apply(page string, e entrance) error {
+// signUpPerson signs up the person of the submitted form.
+func (v *pageRequest) signUpPerson(page string, e entryPage) error {
 	in, err := v.Accounts.SignUp.SignUp(v.r.Context(), signup.Application{
 		Email:      v.form.Get("email"),
 		Password:   v.form.Get("password"),
 		Invitation: e.Invitation,
 		Setup:      e.Setup,
-		Client:     v.client(),
+		Client:     v.requestClient(),
 	})
 	if err != nil { // the invitation may be for another address than the entered one
-		return v.again(page, e, err, fault.NotFound)
+		return v.showFormAgain(page, e, err, fault.NotFound)
 	}
 	if in.Cookie == "" { // the address must be verified first
-		return v.show("message", v.verifyFirst(v.form.Get("email")))
+		return v.showPage("message", v.verificationMessage(v.form.Get("email")))
 	}
-	return v.enter(in, e.Next)
+	return v.startSession(in, e.Next)
 }
 
-// verifyFirst returns the page for a person whose address must be verified before the
+// verificationMessage returns the page for a person whose address must be verified before the
 // first sign-in.
-func (v *visit) verifyFirst(email string) message {
+func (v *pageRequest) verificationMessage(email string) messagePage {
 	if v.Accounts.Settings.NoMail {
-		return message{
+		return messagePage{
 			Title: "Ask the operator for your link",
 			Text: "The address " + email + " must be verified first, and this installation sends no mail. " +
 				"The verification link has been written to the service's log. Ask the operator of the service for it.",
 		}
 	}
-	return message{Title: "Check your mail", Text: "We sent a link to " + email + ". Open it to continue."}
+	return messagePage{Title: "Check your mail", Text: "We sent a link to " + email + ". Open it to continue."}
 }
 
 // setupForm handles GET /setup: it shows the form for the first account. It requires
 // the secret of the link that the first start printed; without it the response does
 // not reveal whether there is something to set up.
-func (s *server) setupForm(v *visit) error {
-	e, err := s.mayEnter(v, v.query("token"))
+func (s *server) setupForm(v *pageRequest) error {
+	e, err := s.checkSetup(v, v.queryValue("token"))
 	if err != nil {
 		return err
 	}
-	return v.show("setup", e)
+	return v.showPage("setup", e)
 }
 
-// setup handles POST /setup.
-func (s *server) setup(v *visit) error {
-	e, err := s.mayEnter(v, v.form.Get("token"))
+// createFirstAccount handles POST /setup.
+func (s *server) createFirstAccount(v *pageRequest) error {
+	e, err := s.checkSetup(v, v.form.Get("token"))
 	if err != nil {
 		return err
 	}
-	return v.apply("setup", e)
+	return v.signUpPerson("setup", e)
 }
 
-func (s *server) mayEnter(v *visit, token string) (entrance, error) {
+func (s *server) checkSetup(v *pageRequest, token string) (entryPage, error) {
 	ok, err := s.Accounts.SignUp.IsSetupToken(v.r.Context(), token)
 	if err == nil && !ok {
-		err = errLink
+		err = errInvalidLink
 	}
-	return entrance{Setup: token, Next: home, BaseURL: s.BaseURL}, err
+	return entryPage{Setup: token, Next: homePath, BaseURL: s.BaseURL}, err
 }
 
-var errLink = fault.New(fault.NotFound, "This link is no longer valid or is incomplete.")
+var errInvalidLink = fault.New(fault.NotFound, "This link is no longer valid or is incomplete.")
 
-// message is the data of a page with a short text and a link.
-type message struct {
+// messagePage is the data of a page with a short text and a link.
+type messagePage struct {
 	Title, Text string
 	Alert       bool   // the text is a warning
 	Link, Label string // the next page; may be empty
