@@ -48,7 +48,7 @@ func parseAfter(v *pageRequest) *credential.After {
 }
 
 // showTokens handles GET /tokens.
-func (s *server) showTokens(v *pageRequest) error {
+func (s tokenPages) showTokens(v *pageRequest) error {
 	l, err := s.loadTokenList(v)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *server) showTokens(v *pageRequest) error {
 	return v.showPage("tokens", l)
 }
 
-func (s *server) loadTokenList(v *pageRequest) (l tokenList, err error) {
+func (s tokenPages) loadTokenList(v *pageRequest) (l tokenList, err error) {
 	all, err := s.Accounts.AccessTokens.ListTokens(v.r.Context(), v.session.PersonID, parseAfter(v), tokensPerPage+1)
 	if err != nil {
 		return l, err
@@ -82,7 +82,7 @@ type newTokenPage struct {
 }
 
 // createToken handles POST /tokens.
-func (s *server) createToken(v *pageRequest) error {
+func (s tokenPages) createToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.CreateAccessToken(v.r.Context(), v.currentPrincipal(), v.session.PersonID, v.form.Get("name"))
 	if err == nil {
 		return v.showPage("token", newTokenPage{t, secret, "/tokens"})
@@ -95,7 +95,7 @@ func (s *server) createToken(v *pageRequest) error {
 }
 
 // regenerateToken handles POST /tokens/regenerate.
-func (s *server) regenerateToken(v *pageRequest) error {
+func (s tokenPages) regenerateToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.RegenerateAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id"))
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (s *server) regenerateToken(v *pageRequest) error {
 }
 
 // deleteToken handles POST /tokens/delete.
-func (s *server) deleteToken(v *pageRequest) error {
+func (s tokenPages) deleteToken(v *pageRequest) error {
 	if err := s.Accounts.AccessTokens.DeleteAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id")); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func companyTokensPath(v *pageRequest) string {
 }
 
 // showCompanyTokens handles GET /companies/{company_id}/tokens.
-func (s *server) showCompanyTokens(v *pageRequest) error {
+func (s tokenPages) showCompanyTokens(v *pageRequest) error {
 	l, err := s.loadCompanyTokenList(v)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (s *server) showCompanyTokens(v *pageRequest) error {
 	return v.showPage("tokens", l)
 }
 
-func (s *server) loadCompanyTokenList(v *pageRequest) (l tokenList, err error) {
+func (s tokenPages) loadCompanyTokenList(v *pageRequest) (l tokenList, err error) {
 	id := v.r.PathValue("company_id")
 	all, err := s.Accounts.AccessTokens.ListCompanyTokens(v.r.Context(), v.currentPrincipal(), id, parseAfter(v), tokensPerPage+1)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *server) loadCompanyTokenList(v *pageRequest) (l tokenList, err error) {
 }
 
 // createCompanyToken handles POST /companies/{company_id}/tokens.
-func (s *server) createCompanyToken(v *pageRequest) error {
+func (s tokenPages) createCompanyToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.CreateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
 	if err == nil {
 		return v.showPage("token", newTokenPage{t, secret, companyTokensPath(v)})
@@ -169,7 +169,7 @@ func (s *server) createCompanyToken(v *pageRequest) error {
 }
 
 // regenerateCompanyToken handles POST /companies/{company_id}/tokens/regenerate.
-func (s *server) regenerateCompanyToken(v *pageRequest) error {
+func (s tokenPages) regenerateCompanyToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.RegenerateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id"))
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (s *server) regenerateCompanyToken(v *pageRequest) error {
 }
 
 // deleteCompanyToken handles POST /companies/{company_id}/tokens/delete.
-func (s *server) deleteCompanyToken(v *pageRequest) error {
+func (s tokenPages) deleteCompanyToken(v *pageRequest) error {
 	if err := s.Accounts.AccessTokens.DeleteCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
 		return err
 	}

@@ -1,32 +1,10 @@
 package pages
 
-import (
-	"mime"
-	"net/http"
-
-	"atelier/internal/account/dossier"
-	"atelier/internal/web/httpd"
-)
-
-// exportData handles POST /account/export: it sends the archive of the person's data.
-// A link would not do, because other sites could open it and use up the rate limit.
-func (s *server) exportData(v *pageRequest) error {
-	archive, err := s.Dossier.Export(v.r.Context(), v.currentPrincipal(), v.session.PersonID)
-	if err != nil {
-		return err
-	}
-	h := v.w.Header()
-	h.Set("Content-Type", "application/zip")
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.Name()}))
-	v.w.WriteHeader(http.StatusOK)
-	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, dossier.Patience), v.reauthorizeSession)
-}
-
 // deleteForm handles GET /account/delete.
-func (s *server) deleteForm(v *pageRequest) error { return v.showPage("delete", nil) }
+func (s accountPages) deleteForm(v *pageRequest) error { return v.showPage("delete", nil) }
 
 // deleteAccount handles POST /account/delete.
-func (s *server) deleteAccount(v *pageRequest) error {
+func (s accountPages) deleteAccount(v *pageRequest) error {
 	if err := s.Dossier.Delete(v.r.Context(), v.currentPrincipal(), v.session.PersonID, v.form.Get("email")); err != nil {
 		return v.showFormAgain("delete", nil, err)
 	}

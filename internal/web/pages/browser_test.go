@@ -19,26 +19,26 @@ import (
 	"atelier/internal/web/pages"
 )
 
-// browserName is somebody's, with cookies.
-type browserName struct {
+// browser is somebody's, with cookies.
+type browser struct {
 	*site
 	client *http.Client
 	agent  string
 	header http.Header // sent along
 }
 
-func (s *site) browser() *browserName {
+func (s *site) browser() *browser {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return &browserName{site: s, agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", header: http.Header{}, client: &http.Client{
+	return &browser{site: s, agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", header: http.Header{}, client: &http.Client{
 		Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
 // signedIn is the browser of a person, without the slow way through the form.
-func (s *site) signedIn(p person.Person) *browserName {
+func (s *site) signedIn(p person.Person) *browser {
 	s.t.Helper()
 	b := s.browser()
 	var cookie string
@@ -55,12 +55,12 @@ const (
 	formCookie    = "atelier_form"
 )
 
-func (b *browserName) plant(name, value string) {
+func (b *browser) plant(name, value string) {
 	u, _ := url.Parse(b.url)
 	b.client.Jar.SetCookies(u, []*http.Cookie{{Name: name, Value: value, Path: "/"}})
 }
 
-func (b *browserName) cookie(name string) string {
+func (b *browser) cookie(name string) string {
 	u, _ := url.Parse(b.url)
 	for _, c := range b.client.Jar.Cookies(u) {
 		if c.Name == name {
@@ -79,7 +79,7 @@ type answer struct {
 	doc    *html.Node
 }
 
-func (b *browserName) do(method, path, contentType, body string) *answer {
+func (b *browser) do(method, path, contentType, body string) *answer {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(b.t.Context(), method, b.url+path, strings.NewReader(body))
 	if err != nil {
@@ -119,27 +119,27 @@ func (b *browserName) do(method, path, contentType, body string) *answer {
 // served are the addresses that are no pages.
 var served = map[string]bool{"/style.css": true, "/page.js": true, "/favicon.svg": true, "/favicon.ico": true}
 
-func (b *browserName) get(path string) *answer {
+func (b *browser) get(path string) *answer {
 	b.t.Helper()
 	return b.do("GET", path, "", "")
 }
 
 const formType = "application/x-www-form-urlencoded"
 
-func (b *browserName) post(path string, form url.Values) *answer {
+func (b *browser) post(path string, form url.Values) *answer {
 	b.t.Helper()
 	return b.do("POST", path, formType, form.Encode())
 }
 
 // submit opens a page, fills in its form that goes to action and sends it.
 // Values come in pairs.
-func (b *browserName) submit(page, action string, values ...string) *answer {
+func (b *browser) submit(page, action string, values ...string) *answer {
 	b.t.Helper()
 	return b.send(b.get(page), action, values...)
 }
 
 // send fills in a form of a page that was opened.
-func (b *browserName) send(a *answer, action string, values ...string) *answer {
+func (b *browser) send(a *answer, action string, values ...string) *answer {
 	b.t.Helper()
 	form := a.form(action)
 	for i := 0; i < len(values); i += 2 {
@@ -149,7 +149,7 @@ func (b *browserName) send(a *answer, action string, values ...string) *answer {
 }
 
 // signIn signs in through the form.
-func (b *browserName) signIn(email, password string) *answer {
+func (b *browser) signIn(email, password string) *answer {
 	b.t.Helper()
 	return b.submit("/signin", "/signin", "email", email, "password", password)
 }
@@ -263,6 +263,6 @@ func (a *answer) alerts() (all []string) {
 }
 
 // signinToken is the token of a form for people who are signed in.
-func signinToken(b *browserName, path string) string {
+func signinToken(b *browser, path string) string {
 	return pages.Token(b.key, b.cookie(sessionCookie), path)
 }

@@ -18,7 +18,7 @@ type devicePage struct {
 // deviceForm handles GET /device: it shows the device of the code in the address, or
 // a form to enter the code. It never approves, because the sender of the address may
 // have started that device.
-func (s *server) deviceForm(v *pageRequest) error {
+func (s accountPages) deviceForm(v *pageRequest) error {
 	code := v.queryValue("code")
 	// Any site can make a browser open this address with a wrong code, which counts
 	// against the person's limit. Such a code is looked up only after the person
@@ -48,7 +48,7 @@ func formatUserCode(code string) string {
 const approveVerdict = "approve"
 
 // decideDevice handles POST /device.
-func (s *server) decideDevice(v *pageRequest) error {
+func (s accountPages) decideDevice(v *pageRequest) error {
 	yes := v.form.Get("verdict") == approveVerdict
 	code := v.form.Get("code")
 	_, err := s.Accounts.Devices.DecideGrant(v.r.Context(), v.currentPrincipal(), devicelogin.Answer{GrantID: v.form.Get("grant"), UserCode: code, Approve: yes})

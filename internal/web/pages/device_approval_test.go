@@ -128,7 +128,7 @@ func TestASecondPersonLocksACode(t *testing.T) {
 			t.Errorf("page = %s", second.body)
 		}
 		for _, page := range []*answer{first, second} {
-			b := map[*answer]*browserName{first: anna, second: bert}[page]
+			b := map[*answer]*browser{first: anna, second: bert}[page]
 			b.send(page, "/device", "verdict", "approve").want(403, "nobody can approve it")
 		}
 		if n := s.count("audit WHERE act = 'device.code_seen_by_many'"); n != 1 {
@@ -209,7 +209,7 @@ func TestSignOutOfThisBrowserInTheList(t *testing.T) {
 }
 
 // sessions are the ids of the browsers on the devices page.
-func (b *browserName) sessions() (ids []string) {
+func (b *browser) sessions() (ids []string) {
 	for f := range b.get("/devices").all("form") {
 		for n := range f.Descendants() {
 			if attr(f, "action") == "/devices/signout" && attr(n, "name") == "id" {
@@ -221,7 +221,7 @@ func (b *browserName) sessions() (ids []string) {
 }
 
 // here is the id of this browser's session.
-func (b *browserName) here() string {
+func (b *browser) here() string {
 	b.t.Helper()
 	in, err := b.accounts.SignIn.FindSession(b.t.Context(), b.cookie(sessionCookie), "")
 	if err != nil {

@@ -218,7 +218,7 @@ func TestGetChangesNothing(t *testing.T) {
 				continue
 			}
 			path := strings.ReplaceAll(rt.Path, "{company_id}", c.ID)
-			for _, b := range []*browserName{in, s.browser()} {
+			for _, b := range []*browser{in, s.browser()} {
 				for _, method := range []string{"GET", "HEAD"} {
 					gets++
 					if a := b.do(method, path+strings.ReplaceAll(queries[path], " ", "+"), "", ""); a.status >= 500 {

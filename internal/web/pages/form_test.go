@@ -31,7 +31,7 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 			if rt.SignedIn {
 				b = s.signedIn(anna)
 			}
-			for _, b := range []*browserName{b, other} {
+			for _, b := range []*browser{b, other} {
 				b.get("/forgot") // which has an open form, whoever is signed in
 			}
 			// A token is for one browser and one form.
@@ -90,7 +90,7 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 }
 
 // tokenOf makes the token of a form as the pages do.
-func (b *browserName) tokenOf(rt pages.Entry, path string) string {
+func (b *browser) tokenOf(rt pages.Entry, path string) string {
 	b.t.Helper()
 	secret := b.cookie(formCookie)
 	if rt.SignedIn {

@@ -26,7 +26,7 @@ func invitationLink(secret string) string {
 }
 
 // invitationForm handles GET /invitation.
-func (s *server) invitationForm(v *pageRequest) error {
+func (s linkPages) invitationForm(v *pageRequest) error {
 	shown, err := s.loadInvitation(v, v.queryValue("token"))
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *server) invitationForm(v *pageRequest) error {
 }
 
 // loadInvitation looks up an invitation for the page.
-func (s *server) loadInvitation(v *pageRequest, secret string) (invitationPage, error) {
+func (s linkPages) loadInvitation(v *pageRequest, secret string) (invitationPage, error) {
 	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), secret)
 	if err != nil {
 		return invitationPage{}, err
@@ -50,7 +50,7 @@ func (s *server) loadInvitation(v *pageRequest, secret string) (invitationPage, 
 }
 
 // acceptInvitation handles POST /invitation.
-func (s *server) acceptInvitation(v *pageRequest) error {
+func (s linkPages) acceptInvitation(v *pageRequest) error {
 	shown, err := s.loadInvitation(v, v.form.Get("token"))
 	if err != nil {
 		return err

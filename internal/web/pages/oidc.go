@@ -28,7 +28,7 @@ const (
 // startProvider handles GET /oidc/start: it redirects to the OpenID provider. It is a
 // GET because the Content-Security-Policy restricts forms to this site, redirects
 // included.
-func (s *server) startProvider(v *pageRequest) error {
+func (s signInPages) startProvider(v *pageRequest) error {
 	if s.Provider == nil {
 		return fault.New(fault.NotFound, "Signing in with an OpenID provider is not set up here.")
 	}
@@ -46,7 +46,7 @@ func (s *server) startProvider(v *pageRequest) error {
 
 // finishProvider handles GET /oidc/callback, to which the provider redirects. The
 // state in the cookie is deleted, so it works once, successful or not.
-func (s *server) finishProvider(v *pageRequest) error {
+func (s signInPages) finishProvider(v *pageRequest) error {
 	if s.Provider == nil {
 		return fault.New(fault.NotFound, "Signing in with an OpenID provider is not set up here.")
 	}
@@ -64,7 +64,7 @@ func (s *server) finishProvider(v *pageRequest) error {
 	return v.startSession(in, a.Next)
 }
 
-func (s *server) openProviderState(v *pageRequest) (a providerState, ok bool) {
+func (s signInPages) openProviderState(v *pageRequest) (a providerState, ok bool) {
 	plain, err := s.Box.Open(v.cookieValue(s.cookies.provider), sealLabel)
 	if err != nil || json.Unmarshal(plain, &a) != nil {
 		return providerState{}, false

@@ -31,7 +31,7 @@ func withProvider(t *testing.T, fn func(t *testing.T, s *site, p *oidctest.Serve
 }
 
 // away sends the browser to the provider and gives where it comes back to.
-func (b *browserName) away(p *oidctest.Server, start, login string) string {
+func (b *browser) away(p *oidctest.Server, start, login string) string {
 	b.t.Helper()
 	a := b.get(start)
 	if a.status != 303 || !strings.HasPrefix(a.header.Get("Location"), p.Issuer) {
@@ -41,7 +41,7 @@ func (b *browserName) away(p *oidctest.Server, start, login string) string {
 }
 
 // finish signs in at the provider and comes back.
-func (b *browserName) finish(p *oidctest.Server, start, login string) *answer {
+func (b *browser) finish(p *oidctest.Server, start, login string) *answer {
 	b.t.Helper()
 	return b.get(b.away(p, start, login))
 }

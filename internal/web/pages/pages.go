@@ -44,6 +44,14 @@ type server struct {
 	openForms map[string]bool // by path: the form is for people who are not signed in
 }
 
+// The handlers of the pages, by flow.
+type (
+	signInPages  struct{ *server } // signing in, signing up and setting up
+	linkPages    struct{ *server } // links in mails, and invitations
+	accountPages struct{ *server } // a person's account, devices and data
+	tokenPages   struct{ *server } // access tokens
+)
+
 // minKeyBytes is the minimum length of Key in bytes.
 const minKeyBytes = 32
 
@@ -66,6 +74,11 @@ func New(p Parts) (http.Handler, error) {
 
 // listRoutes lists every page and form.
 func (s *server) listRoutes() []route {
+	signIn := signInPages{s}
+	links := linkPages{s}
+	accounts := accountPages{s}
+	tokens := tokenPages{s}
+
 	return []route{
 		{"GET", "/style.css", sessionIgnored, styleFile.serveFile},
 		{"GET", "/page.js", sessionIgnored, scriptFile.serveFile},
@@ -73,50 +86,50 @@ func (s *server) listRoutes() []route {
 		{"GET", "/favicon.ico", sessionIgnored, iconFile.serveFile}, // requested by browsers that show a file of this service, not a page
 		{"GET", "/{$}", sessionIgnored, s.redirectHome},
 
-		{"GET", "/setup", sessionOptional, s.setupForm},
-		{"POST", "/setup", sessionOptional, s.createFirstAccount},
-		{"GET", "/signup", sessionOptional, s.signUpForm},
-		{"POST", "/signup", sessionOptional, s.signUp},
-		{"GET", "/signin", sessionOptional, s.signInForm},
-		{"POST", "/signin", sessionOptional, s.signIn},
-		{"POST", "/signout", sessionRequired, s.signOut},
-		{"GET", "/oidc/start", sessionOptional, s.startProvider},
-		{"GET", "/oidc/callback", sessionOptional, s.finishProvider},
+		{"GET", "/setup", sessionOptional, signIn.setupForm},
+		{"POST", "/setup", sessionOptional, signIn.createFirstAccount},
+		{"GET", "/signup", sessionOptional, signIn.signUpForm},
+		{"POST", "/signup", sessionOptional, signIn.signUp},
+		{"GET", "/signin", sessionOptional, signIn.signInForm},
+		{"POST", "/signin", sessionOptional, signIn.signIn},
+		{"POST", "/signout", sessionRequired, signIn.signOut},
+		{"GET", "/oidc/start", sessionOptional, signIn.startProvider},
+		{"GET", "/oidc/callback", sessionOptional, signIn.finishProvider},
 
-		{"GET", "/verify", sessionOptional, s.verifyForm},
-		{"POST", "/verify", sessionOptional, s.verifyEmail},
-		{"GET", "/forgot", sessionOptional, s.requestResetForm},
-		{"POST", "/forgot", sessionOptional, s.requestPasswordReset},
-		{"GET", "/reset", sessionOptional, s.resetForm},
-		{"POST", "/reset", sessionOptional, s.resetPassword},
-		{"GET", "/drop", sessionOptional, s.mailedDeviceForm},
-		{"POST", "/drop", sessionOptional, s.signOutMailedDevice},
+		{"GET", "/verify", sessionOptional, links.verifyForm},
+		{"POST", "/verify", sessionOptional, links.verifyEmail},
+		{"GET", "/forgot", sessionOptional, links.requestResetForm},
+		{"POST", "/forgot", sessionOptional, links.requestPasswordReset},
+		{"GET", "/reset", sessionOptional, links.resetForm},
+		{"POST", "/reset", sessionOptional, links.resetPassword},
+		{"GET", "/drop", sessionOptional, links.mailedDeviceForm},
+		{"POST", "/drop", sessionOptional, links.signOutMailedDevice},
 
-		{"GET", "/account", sessionRequired, s.showAccount},
-		{"POST", "/account/verification", sessionRequired, s.resendVerification},
-		{"POST", "/account/export", sessionRequired, s.exportData},
-		{"GET", "/account/delete", sessionRequired, s.deleteForm},
-		{"POST", "/account/delete", sessionRequired, s.deleteAccount},
-		{"GET", "/password", sessionRequired, s.passwordForm},
-		{"POST", "/password", sessionRequired, s.changePassword},
-		{"GET", "/devices", sessionRequired, s.showDevices},
-		{"POST", "/devices/revoke", sessionRequired, s.revokeDevice},
-		{"POST", "/devices/signout", sessionRequired, s.endSession},
-		{"POST", "/devices/signout-everywhere", sessionRequired, s.signOutEverywhere},
+		{"GET", "/account", sessionRequired, accounts.showAccount},
+		{"POST", "/account/verification", sessionRequired, accounts.resendVerification},
+		{"POST", "/account/export", sessionRequired, accounts.exportData},
+		{"GET", "/account/delete", sessionRequired, accounts.deleteForm},
+		{"POST", "/account/delete", sessionRequired, accounts.deleteAccount},
+		{"GET", "/password", sessionRequired, accounts.passwordForm},
+		{"POST", "/password", sessionRequired, accounts.changePassword},
+		{"GET", "/devices", sessionRequired, accounts.showDevices},
+		{"POST", "/devices/revoke", sessionRequired, accounts.revokeDevice},
+		{"POST", "/devices/signout", sessionRequired, accounts.endSession},
+		{"POST", "/devices/signout-everywhere", sessionRequired, accounts.signOutEverywhere},
 
-		{"GET", "/tokens", sessionRequired, s.showTokens},
-		{"POST", "/tokens", sessionRequired, s.createToken},
-		{"POST", "/tokens/regenerate", sessionRequired, s.regenerateToken},
-		{"POST", "/tokens/delete", sessionRequired, s.deleteToken},
-		{"GET", "/companies/{company_id}/tokens", sessionRequired, s.showCompanyTokens},
-		{"POST", "/companies/{company_id}/tokens", sessionRequired, s.createCompanyToken},
-		{"POST", "/companies/{company_id}/tokens/regenerate", sessionRequired, s.regenerateCompanyToken},
-		{"POST", "/companies/{company_id}/tokens/delete", sessionRequired, s.deleteCompanyToken},
+		{"GET", "/tokens", sessionRequired, tokens.showTokens},
+		{"POST", "/tokens", sessionRequired, tokens.createToken},
+		{"POST", "/tokens/regenerate", sessionRequired, tokens.regenerateToken},
+		{"POST", "/tokens/delete", sessionRequired, tokens.deleteToken},
+		{"GET", "/companies/{company_id}/tokens", sessionRequired, tokens.showCompanyTokens},
+		{"POST", "/companies/{company_id}/tokens", sessionRequired, tokens.createCompanyToken},
+		{"POST", "/companies/{company_id}/tokens/regenerate", sessionRequired, tokens.regenerateCompanyToken},
+		{"POST", "/companies/{company_id}/tokens/delete", sessionRequired, tokens.deleteCompanyToken},
 
-		{"GET", "/device", sessionRequired, s.deviceForm},
-		{"POST", "/device", sessionRequired, s.decideDevice},
-		{"GET", "/invitation", sessionOptional, s.invitationForm},
-		{"POST", "/invitation", sessionRequired, s.acceptInvitation},
+		{"GET", "/device", sessionRequired, accounts.deviceForm},
+		{"POST", "/device", sessionRequired, accounts.decideDevice},
+		{"GET", "/invitation", sessionOptional, links.invitationForm},
+		{"POST", "/invitation", sessionRequired, links.acceptInvitation},
 	}
 }
 

@@ -245,7 +245,7 @@ func (s *site) poll(codes device.Codes) (devicelogin.Login, error) {
 }
 
 // device signs a device in as the person.
-func (s *site) device(p person.Person, b *browserName, kind, agent string) string {
+func (s *site) device(p person.Person, b *browser, kind, agent string) string {
 	s.t.Helper()
 	codes := s.start(kind, agent, "198.51.100.7")
 	b.submit("/device?code="+codes.UserCode, "/device", "verdict", "approve").want(200, "Approved")
