@@ -89,8 +89,8 @@ var layers = []map[string][]string{
 		"internal/web/api/library": apiResource(), "internal/web/api/me": apiResource(), "internal/web/api/media": apiResource("filebody"),
 		"internal/web/api/reports": apiResource(), "internal/web/api/teams": apiResource(), "internal/web/api/tools": apiResource(),
 		"internal/web/api/uploads": apiResource("filebody"), "internal/web/api/webhooks": apiResource("generations"),
-		"internal/web/api":  apiResource("accesstokens", "boards", "companies", "devices", "filebody", "generations", "invitations", "library", "me", "media", "reports", "teams", "tools", "uploads", "webhooks"),
-		"internal/web/docs": {"internal/web/httpd"}, "internal/web/scim": {"internal/web/httpd"}, "internal/web/pages": {"internal/web/httpd"},
+		"internal/web/api":       apiResource("accesstokens", "boards", "companies", "devices", "filebody", "generations", "invitations", "library", "me", "media", "reports", "teams", "tools", "uploads", "webhooks"),
+		"internal/web/reference": {"internal/web/httpd"}, "internal/web/scim": {"internal/web/httpd"}, "internal/web/pages": {"internal/web/httpd"},
 	},
 	{"cmd/atelier": nil},
 }
@@ -114,7 +114,7 @@ var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobte
 
 // https are the packages that may use net/http: to serve, or, blob, certificate,
 // oidc, policy, webhook and the engines of model servers, to call.
-var https = []string{"internal/web/api", "internal/file/blob", "internal/web/certificate", "internal/web/docs", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages",
+var https = []string{"internal/web/api", "internal/file/blob", "internal/web/certificate", "internal/web/reference", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages",
 	"internal/base/telemetry", "internal/notify/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
 	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
 

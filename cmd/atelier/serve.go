@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
-	openapi "atelier/api"
 	"atelier/internal/base/config"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/queue"
@@ -29,9 +28,9 @@ import (
 	"atelier/internal/people/person"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api"
-	"atelier/internal/web/docs"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/pages"
+	"atelier/internal/web/reference"
 	"atelier/internal/web/scim"
 )
 
@@ -207,7 +206,7 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		reference, err := docs.New(openapi.Document)
+		apiReference, err := reference.New()
 		if err != nil {
 			return err
 		}
@@ -226,7 +225,7 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		people := scim.New(scim.Parts{Provisioning: who.provisioning, BaseURL: cfg.BaseURL, RequestsPerMinute: cfg.Limits.RequestsPerMinute, Now: time.Now})
-		root = edges(calls, reference, pages, people)
+		root = edges(calls, apiReference, pages, people)
 	}
 	var tracer trace.Tracer
 	if cfg.Trace.Endpoint != "" {
