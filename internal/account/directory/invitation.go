@@ -96,12 +96,13 @@ func (d *Directory) mailInvitation(ctx context.Context, tx *sqldb.Tx, s standing
 
 // countMail holds a mail against the limits.
 func countMail(ctx context.Context, tx *sqldb.Tx, inv company.Invitation) error {
+	email := strings.ToLower(inv.Email)
 	for _, l := range []struct {
-		key    string
+		key    ratelimit.Key
 		window ratelimit.Window
 	}{
-		{"invitation/person/" + inv.InvitedBy, mailsPerPerson},
-		{"invitation/email/" + inv.CompanyID + "/" + strings.ToLower(inv.Email), mailsToAddress},
+		{ratelimit.Key{Name: "invitation/person/" + inv.InvitedBy, Subject: inv.InvitedBy}, mailsPerPerson},
+		{ratelimit.Key{Name: "invitation/email/" + inv.CompanyID + "/" + email, Subject: email}, mailsToAddress},
 	} {
 		_, full, err := ratelimit.Take(ctx, tx, l.key, l.window)
 		if err != nil {

@@ -87,7 +87,7 @@ func (s standing) setZone(ctx context.Context, tx *sqldb.Tx, zone string) error 
 		}
 	}
 	if !s.actor.operator() {
-		_, full, err := ratelimit.Take(ctx, tx, ratelimit.Daily+"zone/company/"+s.Company.ID, zonesPerDay)
+		_, full, err := ratelimit.Take(ctx, tx, ratelimit.Key{Name: ratelimit.Daily + "zone/company/" + s.Company.ID}, zonesPerDay)
 		if err != nil {
 			return err
 		}

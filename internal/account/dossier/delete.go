@@ -139,14 +139,13 @@ func (d *Dossier) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error 
 	if err := company.ForgetProfiles(ctx, tx, p.ID); err != nil {
 		return err
 	}
-	inviting, err := company.Uninvite(ctx, tx, p.Email)
-	if err != nil {
+	if _, err := company.Uninvite(ctx, tx, p.Email); err != nil {
 		return err
 	}
-	if err := ratelimit.Drop(ctx, tx, rateKeys(p, inviting)...); err != nil {
+	if err := ratelimit.ForgetSubject(ctx, tx, p.ID); err != nil {
 		return err
 	}
-	if err := ratelimit.DropUnder(ctx, tx, ratelimit.Daily+"password/pair/"+strings.ToLower(p.Email)+"/"); err != nil {
+	if err := ratelimit.ForgetSubject(ctx, tx, strings.ToLower(p.Email)); err != nil {
 		return err
 	}
 	if err := forget(ctx, tx, p.ID); err != nil {
@@ -164,20 +163,6 @@ func (d *Dossier) end(ctx context.Context, tx *sqldb.Tx, p person.Person) error 
 	}
 	_, err = d.Queue.Add(ctx, tx, queue.Job{Kind: EraseKind, Args: args, Unique: p.ID})
 	return err
-}
-
-// rateKeys are those under which the other packages count a person and their
-// address.
-func rateKeys(p person.Person, inviting []string) []string {
-	email := strings.ToLower(p.Email)
-	keys := []string{
-		"password/person/" + email, ratelimit.Daily + "reset/person/" + email, "code/person/" + p.ID, ratelimit.Daily + "code/person/" + p.ID,
-		ratelimit.Daily + "remind/person/" + p.ID, "mail/person/" + p.ID, "invitation/person/" + p.ID, "create/person/" + p.ID, exportKey(p.ID),
-	}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(inviting))) {
-		keys = append(keys, "invitation/email/"+id+"/"+email)
-	}
-	return keys
 }
 
 // forget drops what hangs on a person alone.

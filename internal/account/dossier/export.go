@@ -17,7 +17,9 @@ import (
 // perDay is how many archives a person gets, on all nodes together.
 var perDay = ratelimit.Window{Most: 5, Span: 24 * time.Hour}
 
-func exportKey(personID string) string { return ratelimit.Daily + "export/person/" + personID }
+func exportKey(personID string) ratelimit.Key {
+	return ratelimit.Key{Name: ratelimit.Daily + "export/person/" + personID, Subject: personID}
+}
 
 // Archive is what is kept about a person, to be written.
 type Archive struct {

@@ -48,24 +48,39 @@ var (
 	mailsOfNetwork = ratelimit.Backoff{Free: 30, Span: time.Hour, First: 2 * time.Second, Most: time.Minute}
 )
 
-// Keys that several acts use. Package dossier drops them, and all others with a
-// person or an address of mail in them, when an account is deleted.
-func pairKey(email string, v Visitor) string {
-	return ratelimit.Daily + "password/pair/" + strings.ToLower(email) + "/" + v.network()
+// The keys of rate limits. Deleting an account erases those whose subject is
+// the person or the mail address.
+
+func personKey(purpose, personID string) ratelimit.Key {
+	return ratelimit.Key{Name: purpose + "/person/" + personID, Subject: personID}
 }
 
-func resetKey(email string) string { return ratelimit.Daily + "reset/person/" + strings.ToLower(email) }
+func emailKey(purpose, email string) ratelimit.Key {
+	email = strings.ToLower(email)
+	return ratelimit.Key{Name: purpose + "/person/" + email, Subject: email}
+}
+
+func pairKey(email string, v Visitor) ratelimit.Key {
+	email = strings.ToLower(email)
+	return ratelimit.Key{Name: ratelimit.Daily + "password/pair/" + email + "/" + v.network(), Subject: email}
+}
+
+func resetKey(email string) ratelimit.Key { return emailKey(ratelimit.Daily+"reset", email) }
+
+func networkKey(purpose string, v Visitor) ratelimit.Key {
+	return ratelimit.Key{Name: purpose + "/address/" + v.network()}
+}
 
 // allowance is what a try took, to be given back after a success.
 type allowance struct{ ids []string }
 
-func (a *allowance) window(ctx context.Context, tx *sqldb.Tx, key string, windows ...ratelimit.Window) (full ratelimit.Refusal, err error) {
+func (a *allowance) window(ctx context.Context, tx *sqldb.Tx, key ratelimit.Key, windows ...ratelimit.Window) (full ratelimit.Refusal, err error) {
 	id, full, err := ratelimit.Take(ctx, tx, key, windows...)
 	a.keep(id)
 	return full, err
 }
 
-func (a *allowance) pace(ctx context.Context, tx *sqldb.Tx, key string, b ratelimit.Backoff) (full ratelimit.Refusal, err error) {
+func (a *allowance) pace(ctx context.Context, tx *sqldb.Tx, key ratelimit.Key, b ratelimit.Backoff) (full ratelimit.Refusal, err error) {
 	id, full, err := ratelimit.Pace(ctx, tx, key, b)
 	a.keep(id)
 	return full, err
@@ -101,7 +116,7 @@ const (
 )
 
 // try takes from a key with windows, in a transaction of its own.
-func (d *Desk) try(ctx context.Context, key string, windows ...ratelimit.Window) (taken allowance, err error) {
+func (d *Desk) try(ctx context.Context, key ratelimit.Key, windows ...ratelimit.Window) (taken allowance, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		taken = allowance{}
 		full, err := taken.window(ctx, tx, key, windows...)
@@ -116,7 +131,7 @@ func (d *Desk) try(ctx context.Context, key string, windows ...ratelimit.Window)
 // paceNetwork takes what one act without a person costs a network: at most
 // perMinute, and fewer the longer it goes on.
 func paceNetwork(ctx context.Context, tx *sqldb.Tx, act string, v Visitor, b ratelimit.Backoff) error {
-	_, full, err := ratelimit.Pace(ctx, tx, act+"/address/"+v.network(), b, perMinute)
+	_, full, err := ratelimit.Pace(ctx, tx, networkKey(act, v), b, perMinute)
 	if err != nil {
 		return err
 	}
@@ -147,13 +162,13 @@ func (d *Desk) tryPassword(ctx context.Context, email string, v Visitor) (taken 
 			return err
 		}
 		if id != "" {
-			full, err := taken.pace(ctx, tx, ratelimit.Daily+"password/browser/"+id, passwordsOfPair)
+			full, err := taken.pace(ctx, tx, ratelimit.Key{Name: ratelimit.Daily + "password/browser/" + id}, passwordsOfPair)
 			if err != nil || full.Wait == 0 {
 				return err
 			}
 		}
 
-		siege, err := taken.window(ctx, tx, "password/person/"+strings.ToLower(email), passwordsOfPerson)
+		siege, err := taken.window(ctx, tx, emailKey("password", email), passwordsOfPerson)
 		if err != nil {
 			return err
 		}
@@ -169,7 +184,7 @@ func (d *Desk) tryPassword(ctx context.Context, email string, v Visitor) (taken 
 			return err
 		}
 
-		full, err = taken.pace(ctx, tx, "password/address/"+v.network(), passwordsOfNetwork)
+		full, err = taken.pace(ctx, tx, networkKey("password", v), passwordsOfNetwork)
 		if err != nil {
 			return err
 		}
@@ -183,7 +198,7 @@ func (d *Desk) tryPassword(ctx context.Context, email string, v Visitor) (taken 
 func (d *Desk) tryCode(ctx context.Context, personID string, v Visitor) (taken allowance, err error) {
 	err = d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		taken = allowance{}
-		full, err := taken.window(ctx, tx, "code/person/"+personID, codesOfPerson...)
+		full, err := taken.window(ctx, tx, personKey("code", personID), codesOfPerson...)
 		if err != nil {
 			return err
 		}
@@ -191,11 +206,11 @@ func (d *Desk) tryCode(ctx context.Context, personID string, v Visitor) (taken a
 			return err
 		}
 
-		full, err = taken.window(ctx, tx, "code/address/"+v.network(), codesOfNetwork)
+		full, err = taken.window(ctx, tx, networkKey("code", v), codesOfNetwork)
 		if err != nil || full.Wait == 0 {
 			return err
 		}
-		besides, err := taken.window(ctx, tx, ratelimit.Daily+"code/person/"+personID, codesBesides)
+		besides, err := taken.window(ctx, tx, personKey(ratelimit.Daily+"code", personID), codesBesides)
 		if err != nil || besides.Wait == 0 {
 			return err
 		}
@@ -220,7 +235,7 @@ func (d *Desk) tryReset(ctx context.Context, email string, v Visitor) (send bool
 			return err
 		}
 		if id != "" {
-			full, err := taken.pace(ctx, tx, ratelimit.Daily+"reset/browser/"+id, mailsToPerson)
+			full, err := taken.pace(ctx, tx, ratelimit.Key{Name: ratelimit.Daily + "reset/browser/" + id}, mailsToPerson)
 			if err != nil {
 				return err
 			}
@@ -235,7 +250,7 @@ func (d *Desk) tryReset(ctx context.Context, email string, v Visitor) (send bool
 			return err
 		}
 		send = full.Wait == 0
-		full, err = taken.pace(ctx, tx, "reset/address/"+v.network(), mailsOfNetwork)
+		full, err = taken.pace(ctx, tx, networkKey("reset", v), mailsOfNetwork)
 		if err != nil {
 			return err
 		}

@@ -303,7 +303,7 @@ func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error
 // on; every other browser and device ends.
 func (d *Desk) ChangePassword(ctx context.Context, s Session, old, password string, v Visitor) (Entered, error) {
 	if s.Person.Provider == person.Password {
-		taken, err := d.try(ctx, "password/session/"+s.ID, passwordsOfSession...)
+		taken, err := d.try(ctx, ratelimit.Key{Name: "password/session/" + s.ID}, passwordsOfSession...)
 		if err != nil {
 			return Entered{}, err
 		}

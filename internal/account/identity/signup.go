@@ -143,7 +143,7 @@ func (d *Desk) remind(ctx context.Context, tx *sqldb.Tx, email string) error {
 	if err != nil {
 		return err
 	}
-	if id, _, err := ratelimit.Pace(ctx, tx, ratelimit.Daily+"remind/person/"+p.ID, mailsToPerson); err != nil || id == "" {
+	if id, _, err := ratelimit.Pace(ctx, tx, personKey(ratelimit.Daily+"remind", p.ID), mailsToPerson); err != nil || id == "" {
 		return err
 	}
 	return d.Post.Send(ctx, tx, mail.Message{To: p.Email, Subject: "You have an account already",
@@ -241,7 +241,7 @@ func (d *Desk) sendVerification(ctx context.Context, tx *sqldb.Tx, p person.Pers
 
 // ResendVerification sends the link again.
 func (d *Desk) ResendVerification(ctx context.Context, personID string) error {
-	if _, err := d.try(ctx, "mail/person/"+personID, mailsOfPerson...); err != nil {
+	if _, err := d.try(ctx, personKey("mail", personID), mailsOfPerson...); err != nil {
 		return err
 	}
 	return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
