@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +18,7 @@ import (
 	openapi "atelier/api"
 	"atelier/internal/base/config"
 	"atelier/internal/base/cursor"
+	"atelier/internal/base/memory"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/telemetry"
@@ -46,13 +46,7 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
-	// The heap is a few megabytes, and collecting it after every few more that
-	// requests leave behind would cost a tenth of the machine. This part of the
-	// address space is never touched, so it takes no memory, but counts: a
-	// collection then comes after 64 MB, and after as much as is in use once
-	// that is more.
-	ballast := make([]byte, 64<<20)
-	defer runtime.KeepAlive(ballast)
+	memory.SetCollectorPercent()
 
 	// What can be known to be wrong, before anything is written.
 	for _, warning := range p.unknownVariables() {

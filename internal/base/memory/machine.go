@@ -30,6 +30,20 @@ func defaultBytes(root fs.FS) int64 {
 	return max(whole/2, least)
 }
 
+// collectPercent lets the heap grow to five times the live data between garbage
+// collections. The live heap is a few megabytes, and collecting it after each
+// doubling would take a tenth of the processor under load. SetRuntimeLimit
+// bounds the growth of a large heap.
+const collectPercent = 400
+
+// SetCollectorPercent makes garbage collections rarer than the runtime's default.
+// The environment variable GOGC overrides it.
+func SetCollectorPercent() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectPercent)
+	}
+}
+
 // SetRuntimeLimit tells the garbage collector to work harder above the budget
 // and half as much again. It leaves alone what the operator said with
 // GOMEMLIMIT, and returns the limit that holds.

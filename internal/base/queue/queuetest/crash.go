@@ -69,7 +69,7 @@ func crashed(t *testing.T, address string) {
 		did <- w
 		return nil
 	}))
-	limit := patience
+	limit := timeout
 	if n.DB.Pool() != nil {
 		if testing.Short() {
 			t.Skip("River finds a dead worker's job only after half a minute")
