@@ -59,7 +59,7 @@ var layers = []map[string][]string{
 		"internal/operate/inspect":        {"internal/money/budget"},
 		"internal/operate/backup":         {"internal/file/library"},
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},
-		"internal/operate/backgroundjobs": {"internal/account/dossier", "internal/account/identity", "internal/notify/mailqueue"},
+		"internal/operate/backgroundjobs": {"internal/account/dossier", "internal/account/identity", "internal/notify/mailqueue", "internal/file/library", "internal/board", "internal/run/runner"},
 	},
 	{ // edges
 		"internal/web/httpd": nil, "internal/web/api/wire": nil,
@@ -100,7 +100,7 @@ var groups = []struct {
 	{"run", []string{"base", "people", "notify", "file", "catalog", "engine", "money"}},
 	{"board", []string{"base", "file", "run"}},
 	{"account", []string{"base", "people", "notify", "file", "money", "run", "board"}},
-	{"operate", []string{"base", "people", "notify", "file", "catalog", "money", "run", "account"}},
+	{"operate", []string{"base", "people", "notify", "file", "catalog", "money", "run", "board", "account"}},
 	{"web", []string{"base", "people", "notify", "file", "catalog", "money", "run", "board", "account"}},
 }
 

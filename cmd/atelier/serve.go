@@ -135,18 +135,21 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		handlers = backgroundjobs.Handlers(backgroundjobs.Parts{
-			DB:         db,
-			Blobs:      blobs,
-			Devices:    who.devices,
-			Tokens:     who.tokens,
-			Mail:       sender,
-			MailBox:    who.mailBox(),
-			Log:        log,
-			Now:        time.Now,
-			Leftovers:  time.Duration(cfg.Retention.Orphans),
-			SweepEvery: time.Duration(cfg.Retention.Every),
+			DB:          db,
+			Blobs:       blobs,
+			Library:     work.library,
+			Boards:      work.boards,
+			Runner:      work.runner,
+			Devices:     who.devices,
+			Tokens:      who.tokens,
+			Mail:        sender,
+			MailBox:     who.mailBox(),
+			Log:         log,
+			Now:         time.Now,
+			Leftovers:   time.Duration(cfg.Retention.Orphans),
+			SweepEvery:  time.Duration(cfg.Retention.Every),
+			KeyLifetime: time.Duration(cfg.Limits.IdempotencyLifetime),
 		})
-		handlers = append(handlers, work.handlers(cfg, db)...)
 	}
 	jobs, err := queue.Open(db, handlers, queue.Options{Log: log, Now: time.Now, Drain: drainTime(cfg)})
 	if err != nil {
