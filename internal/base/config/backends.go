@@ -86,7 +86,7 @@ func ReadBackends(file string, getenv func(string) string) (map[string]Backend, 
 		bad := func(err error) {
 			problems = append(problems, fmt.Errorf("backends: %s:%d: %s: %w", file, lines[name], name, err))
 		}
-		if err := b.fill(filepath.Dir(file), getenv); err != nil {
+		if err := b.fillDefaults(filepath.Dir(file), getenv); err != nil {
 			bad(err)
 		}
 		if !backendName.MatchString(name) || len(name) > 64 {
@@ -114,8 +114,8 @@ func keyLines(text []byte) map[string]int {
 	return lines
 }
 
-// fill reads the key, and refuses what cannot be.
-func (b *Backend) fill(dir string, getenv func(string) string) error {
+// fillDefaults reads the key, and refuses what cannot be.
+func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	given := 0

@@ -408,7 +408,7 @@ func (c *Config) Check() error {
 	if c.Trace.Sample < 0 || c.Trace.Sample > 1 {
 		bad("trace.sample", "must be between 0 and 1")
 	}
-	c.each(func(name string, n int64, least string) {
+	c.eachNumber(func(name string, n int64, least string) {
 		if least == "1" && n <= 0 {
 			bad(name, "must be above 0")
 		}
@@ -429,9 +429,9 @@ func (c *Config) Check() error {
 	return problems.asError()
 }
 
-// each calls fn with every number among the settings: its name, its value (the
+// eachNumber calls fn with every number among the settings: its name, its value (the
 // smallest of a list) and what the tag "least" says of it.
-func (c *Config) each(fn func(name string, n int64, least string)) {
+func (c *Config) eachNumber(fn func(name string, n int64, least string)) {
 	var walk func(prefix string, v reflect.Value)
 	walk = func(prefix string, v reflect.Value) {
 		for i := range v.NumField() {

@@ -27,12 +27,12 @@ type Sealer struct{ key []byte }
 func New(key []byte) Sealer { return Sealer{key} }
 
 // Scope joins what a cursor is bound to. No part can be mistaken for another.
-func Scope(parts ...string) string { return string(pack(nil, parts)) }
+func Scope(parts ...string) string { return string(packTexts(nil, parts)) }
 
 // Seal makes the cursor of a sort key.
 func (s Sealer) Seal(scope string, key ...string) string {
-	sealed := pack(make([]byte, sealLength, 128), key)
-	copy(sealed, s.seal(scope, sealed[sealLength:]))
+	sealed := packTexts(make([]byte, sealLength, 128), key)
+	copy(sealed, s.sealFor(scope, sealed[sealLength:]))
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
@@ -47,26 +47,26 @@ func (s Sealer) Open(scope, cursor string, parts int) ([]string, error) {
 		return nil, refused
 	}
 	payload := raw[sealLength:]
-	if !hmac.Equal(raw[:sealLength], s.seal(scope, payload)) {
+	if !hmac.Equal(raw[:sealLength], s.sealFor(scope, payload)) {
 		return nil, refused
 	}
-	key, ok := unpack(payload)
+	key, ok := unpackTexts(payload)
 	if !ok || len(key) != parts {
 		return nil, refused
 	}
 	return key, nil
 }
 
-// pack appends texts, each after its length.
-func pack(b []byte, parts []string) []byte {
+// packTexts appends texts, each after its length.
+func packTexts(b []byte, parts []string) []byte {
 	for _, p := range parts {
 		b = append(binary.AppendUvarint(b, uint64(len(p))), p...)
 	}
 	return b
 }
 
-// unpack takes apart what pack made.
-func unpack(b []byte) (parts []string, ok bool) {
+// unpackTexts takes apart what pack made.
+func unpackTexts(b []byte) (parts []string, ok bool) {
 	for len(b) > 0 {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || n > uint64(len(b)-size) {
@@ -79,9 +79,9 @@ func unpack(b []byte) (parts []string, ok bool) {
 	return parts, true
 }
 
-func (s Sealer) seal(scope string, payload []byte) []byte {
+func (s Sealer) sealFor(scope string, payload []byte) []byte {
 	m := hmac.New(sha256.New, s.key)
-	m.Write(pack(nil, []string{scope}))
+	m.Write(packTexts(nil, []string{scope}))
 	m.Write(payload)
 	return m.Sum(nil)[:sealLength]
 }

@@ -44,7 +44,7 @@ func New(secret string) (Ring, error) {
 func Load(path string) (Ring, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := create(path); err != nil {
+		if err := createSecret(path); err != nil {
 			return Ring{}, fmt.Errorf("make secret: %w", err)
 		}
 		text, err = os.ReadFile(path)
@@ -59,9 +59,9 @@ func Load(path string) (Ring, error) {
 	return ring, nil
 }
 
-// create writes a new secret to path unless another process was quicker. The
+// createSecret writes a new secret to path unless another process was quicker. The
 // file appears whole or not at all.
-func create(path string) error {
+func createSecret(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -97,11 +97,11 @@ func (r Ring) Key(purpose string) []byte {
 // secret. The first ring that is confirmed settles which one it is.
 func (r Ring) Confirm(ctx context.Context, tx *sqldb.Tx) error {
 	mine := hex.EncodeToString(r.Key("fingerprint"))
-	theirs, err := fingerprint(ctx, tx, mine)
+	theirs, err := settleFingerprint(ctx, tx, mine)
 	if err != nil {
 		return fmt.Errorf("confirm secret: %w", err)
 	}
-	return compare(mine, theirs)
+	return compareFingerprints(mine, theirs)
 }
 
 // Settled tells whether a ring was confirmed with the database: another one would
@@ -124,10 +124,10 @@ func (r Ring) Recognize(ctx context.Context, tx *sqldb.Tx) error {
 	if err != nil {
 		return fmt.Errorf("recognize secret: %w", err)
 	}
-	return compare(hex.EncodeToString(r.Key("fingerprint")), theirs)
+	return compareFingerprints(hex.EncodeToString(r.Key("fingerprint")), theirs)
 }
 
-func compare(mine, theirs string) error {
+func compareFingerprints(mine, theirs string) error {
 	if subtle.ConstantTimeCompare([]byte(mine), []byte(theirs)) != 1 {
 		return errors.New("this node's secret is not the one the database was set up with: give every node the same ATELIER_SECRET")
 	}

@@ -43,7 +43,7 @@ var (
 func AddTurns(n int) {
 	turning.Lock()
 	defer turning.Unlock()
-	runtime.GOMAXPROCS(lent.change(runtime.GOMAXPROCS(0), n))
+	runtime.GOMAXPROCS(lent.changeTurns(runtime.GOMAXPROCS(0), n))
 }
 
 // Cores is how many goroutines run at the same time that are not in the
@@ -51,7 +51,7 @@ func AddTurns(n int) {
 func Cores() int {
 	turning.Lock()
 	defer turning.Unlock()
-	return max(1, lent.own(runtime.GOMAXPROCS(0)))
+	return max(1, lent.ownTurns(runtime.GOMAXPROCS(0)))
 }
 
 // A loan is turns that work in the background has added to a number which is not theirs alone.
@@ -60,9 +60,9 @@ type loan struct {
 	left  int // what the number was after the last change
 }
 
-// change adds n turns, or gives -n back, and tells the new number. Somebody
+// changeTurns adds n turns, or gives -n back, and tells the new number. Somebody
 // who has set it since meant it: then nothing is left of what was added before.
-func (l *loan) change(now, n int) int {
+func (l *loan) changeTurns(now, n int) int {
 	if now != l.left {
 		l.added = 0
 	}
@@ -72,8 +72,8 @@ func (l *loan) change(now, n int) int {
 	return l.left
 }
 
-// own is the number without what was added.
-func (l *loan) own(now int) int {
+// ownTurns is the number without what was added.
+func (l *loan) ownTurns(now int) int {
 	if now != l.left {
 		return now
 	}

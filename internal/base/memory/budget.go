@@ -56,15 +56,15 @@ type Budget struct {
 
 // lane is the places of one kind of work and the queues for them.
 type lane struct {
-	places   int   // 0: any number
+	slots    int   // 0: any number
 	perOwner int   // of the places, 0: any number
 	waiting  int   // requests of one owner that may wait, 0: any number
 	share    int64 // work begins while all lanes together use no more than this
 
-	busy   int
-	held   map[string]int       // places by owner
-	queues map[string][]*waiter // by owner, none is empty
-	order  []string             // owners with a queue, the next one first
+	busy        int
+	busyByOwner map[string]int       // places by owner
+	queues      map[string][]*waiter // by owner, none is empty
+	order       []string             // owners with a queue, the next one first
 }
 
 type waiter struct {
@@ -79,14 +79,14 @@ func newBudget(bytes int64, cores int) *Budget {
 	b := &Budget{total: max(bytes, 1)}
 	b.lanes = [lanes]lane{
 		// One owner leaves a place to others, and still uses all cores.
-		Quick: {places: cores + 1, perOwner: cores, waiting: maxWaiting, share: b.total},
+		Quick: {slots: cores + 1, perOwner: cores, waiting: maxWaiting, share: b.total},
 		// The pools of engines bound how many tools work, or wait.
 		Tool:      {share: b.total - b.total/16},
-		Large:     {places: max(1, cores/2), waiting: maxWaiting, share: b.total - b.total/8},
-		LargeTool: {places: max(1, cores/2), share: b.total - b.total*3/8},
+		Large:     {slots: max(1, cores/2), waiting: maxWaiting, share: b.total - b.total/8},
+		LargeTool: {slots: max(1, cores/2), share: b.total - b.total*3/8},
 	}
 	for i := range b.lanes {
-		b.lanes[i].held = map[string]int{}
+		b.lanes[i].busyByOwner = map[string]int{}
 		b.lanes[i].queues = map[string][]*waiter{}
 	}
 	return b
@@ -131,7 +131,7 @@ func (b *Budget) Acquire(ctx context.Context, r Request) (*Hold, error) {
 		l.order = append(l.order, r.Owner)
 	}
 	l.queues[r.Owner] = append(l.queues[r.Owner], w)
-	b.admit()
+	b.admitWaiting()
 	b.mu.Unlock()
 
 	select {
@@ -144,10 +144,10 @@ func (b *Budget) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	defer b.mu.Unlock()
 	select {
 	case <-w.ready: // both happened
-		b.giveBack(r)
+		b.returnMemory(r)
 	default:
-		l.remove(r.Owner, slices.Index(l.queues[r.Owner], w))
-		b.admit() // it may have been in the way of others
+		l.removeWaiter(r.Owner, slices.Index(l.queues[r.Owner], w))
+		b.admitWaiting() // it may have been in the way of others
 	}
 	return nil, ctx.Err()
 }
@@ -157,27 +157,27 @@ func (h *Hold) Release() {
 	h.once.Do(func() {
 		h.budget.mu.Lock()
 		defer h.budget.mu.Unlock()
-		h.budget.giveBack(h.request)
+		h.budget.returnMemory(h.request)
 	})
 }
 
-func (b *Budget) giveBack(r Request) {
+func (b *Budget) returnMemory(r Request) {
 	l := &b.lanes[r.Lane]
 	b.used -= r.Bytes
 	l.busy--
-	if l.held[r.Owner]--; l.held[r.Owner] == 0 {
-		delete(l.held, r.Owner)
+	if l.busyByOwner[r.Owner]--; l.busyByOwner[r.Owner] == 0 {
+		delete(l.busyByOwner, r.Owner)
 	}
-	b.admit()
+	b.admitWaiting()
 }
 
-// admit lets in whoever's turn it is in each lane, as far as there is room. It
+// admitWaiting lets in whoever's turn it is in each lane, as far as there is room. It
 // does not pass over a request that needs more than is free, or that one would
 // wait for ever.
-func (b *Budget) admit() {
+func (b *Budget) admitWaiting() {
 	for i := range b.lanes {
 		for l := &b.lanes[i]; ; {
-			at := l.next()
+			at := l.nextOwner()
 			if at < 0 {
 				break
 			}
@@ -188,25 +188,25 @@ func (b *Budget) admit() {
 			}
 			b.used += w.bytes
 			l.busy++
-			l.held[owner]++
+			l.busyByOwner[owner]++
 			l.order = append(slices.Delete(l.order, at, at+1), owner)
-			l.remove(owner, 0)
+			l.removeWaiter(owner, 0)
 			close(w.ready)
 		}
 	}
 }
 
-// next is where in the order the next owner stands who may have a place, -1 for
+// nextOwner is where in the order the next owner stands who may have a place, -1 for
 // nobody.
-func (l *lane) next() int {
-	if l.places > 0 && l.busy >= l.places {
+func (l *lane) nextOwner() int {
+	if l.slots > 0 && l.busy >= l.slots {
 		return -1
 	}
-	return slices.IndexFunc(l.order, func(owner string) bool { return l.perOwner == 0 || l.held[owner] < l.perOwner })
+	return slices.IndexFunc(l.order, func(owner string) bool { return l.perOwner == 0 || l.busyByOwner[owner] < l.perOwner })
 }
 
-// remove takes a waiter out of an owner's queue.
-func (l *lane) remove(owner string, i int) {
+// removeWaiter takes a waiter out of an owner's queue.
+func (l *lane) removeWaiter(owner string, i int) {
 	l.queues[owner] = slices.Delete(l.queues[owner], i, i+1)
 	if len(l.queues[owner]) == 0 {
 		delete(l.queues, owner)

@@ -60,16 +60,16 @@ func runtimeLimit(budget int64) int64 { return budget + max(budget/2, 256<<20) }
 // allows less.
 func machineBytes(root fs.FS) (int64, bool) {
 	whole := int64(math.MaxInt64)
-	for line := range strings.Lines(read(root, "proc/meminfo")) {
+	for line := range strings.Lines(readText(root, "proc/meminfo")) {
 		if text, ok := strings.CutPrefix(line, "MemTotal:"); ok {
 			if kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64); err == nil {
 				whole = kb << 10
 			}
 		}
 	}
-	for _, file := range limitFiles(read(root, "proc/self/cgroup")) {
+	for _, file := range limitFiles(readText(root, "proc/self/cgroup")) {
 		// "max", or a number near 2^63, stands for no limit.
-		if n, err := strconv.ParseInt(strings.TrimSpace(read(root, file)), 10, 64); err == nil && n > 0 {
+		if n, err := strconv.ParseInt(strings.TrimSpace(readText(root, file)), 10, 64); err == nil && n > 0 {
 			whole = min(whole, n)
 		}
 	}
@@ -108,8 +108,8 @@ func limitFiles(groups string) []string {
 	return files
 }
 
-// read gives a file's text, "" where there is none.
-func read(root fs.FS, name string) string {
+// readText gives a file's text, "" where there is none.
+func readText(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {
 		return ""

@@ -85,8 +85,8 @@ type Backoff struct {
 	First, Most time.Duration
 }
 
-// delay returns the wait after the last of n events, where n is at least Free.
-func (b Backoff) delay(n int) time.Duration {
+// waitAfter returns the wait after the last of n events, where n is at least Free.
+func (b Backoff) waitAfter(n int) time.Duration {
 	wait := b.First
 	for i := b.Free; i < n && wait < b.Most; i++ {
 		wait *= 2
@@ -102,7 +102,7 @@ func (b Backoff) isValid() bool {
 // Pace is Take with a backoff. The windows must admit the event as well. It
 // locks the key as Take does.
 func Pace(ctx context.Context, tx *sqldb.Tx, key Key, b Backoff, windows ...Window) (id string, full Refusal, err error) {
-	if err := key.validate(); err != nil {
+	if err := key.validateKey(); err != nil {
 		return "", Refusal{}, err
 	}
 	if !b.isValid() {
@@ -124,7 +124,7 @@ func Pace(ctx context.Context, tx *sqldb.Tx, key Key, b Backoff, windows ...Wind
 	if n >= b.Free {
 		full = longerRefusal(full, Refusal{
 			Window: Window{Most: b.Free, Span: b.Span},
-			Wait:   last.Add(b.delay(n)).Sub(tx.Now),
+			Wait:   last.Add(b.waitAfter(n)).Sub(tx.Now),
 		})
 	}
 	if full.Wait > 0 {
@@ -240,7 +240,7 @@ const Daily = "day/"
 // maxKeyBytes is the longest name or subject: index entries have a size limit.
 const maxKeyBytes = 500
 
-func (k Key) validate() error {
+func (k Key) validateKey() error {
 	if k.Name == "" || len(k.Name) > maxKeyBytes || !utf8.ValidString(k.Name) {
 		return fmt.Errorf("rate limit: invalid key %.40q", k.Name)
 	}
@@ -252,7 +252,7 @@ func (k Key) validate() error {
 
 // validateWindows rejects windows that would limit nothing.
 func validateWindows(key Key, windows []Window) error {
-	if err := key.validate(); err != nil {
+	if err := key.validateKey(); err != nil {
 		return err
 	}
 	if len(windows) == 0 {

@@ -42,8 +42,8 @@ type row struct {
 	seal   string
 }
 
-// rows reads those where a condition holds.
-func (t Table) rows(ctx context.Context, tx *sqldb.Tx, where string, args []any, found func(row) error) error {
+// eachRow reads those where a condition holds.
+func (t Table) eachRow(ctx context.Context, tx *sqldb.Tx, where string, args []any, found func(row) error) error {
 	names := append(append([]string{}, t.Key...), t.Columns...)
 	texts := make([]string, len(names))
 	for i, name := range names {
@@ -67,7 +67,7 @@ func (t Table) rows(ctx context.Context, tx *sqldb.Tx, where string, args []any,
 // just written all that the seal covers: where a part of it stays as it was, they
 // use Change.
 func (t Table) Renew(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
-	_, err := t.renew(ctx, tx, nil, where, args)
+	_, err := t.renewSeals(ctx, tx, nil, where, args)
 	return err
 }
 
@@ -78,7 +78,7 @@ const beginRows = 20_000
 // what was stored before there were seals.
 func (t Table) Begin(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 	for {
-		sealed, err := t.renew(ctx, tx, nil, `seal = '' LIMIT `+strconv.Itoa(beginRows), nil)
+		sealed, err := t.renewSeals(ctx, tx, nil, `seal = '' LIMIT `+strconv.Itoa(beginRows), nil)
 		n += sealed
 		if err != nil || sealed < beginRows {
 			return n, err
@@ -91,9 +91,9 @@ func (t Table) Begin(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 // somebody put there is not sealed with what we change.
 func (t Table) Change(ctx context.Context, tx *sqldb.Tx, where string, args []any, write func() error) error {
 	broken := map[string]bool{}
-	err := t.rows(ctx, tx, where, args, func(r row) error {
-		if !t.fits(tx, r) {
-			broken[t.name(r)] = true
+	err := t.eachRow(ctx, tx, where, args, func(r row) error {
+		if !t.sealFits(tx, r) {
+			broken[t.rowName(r)] = true
 		}
 		return nil
 	})
@@ -103,22 +103,22 @@ func (t Table) Change(ctx context.Context, tx *sqldb.Tx, where string, args []an
 	if err := write(); err != nil {
 		return err
 	}
-	_, err = t.renew(ctx, tx, broken, where, args)
+	_, err = t.renewSeals(ctx, tx, broken, where, args)
 	return err
 }
 
-func (t Table) fits(tx *sqldb.Tx, r row) bool {
+func (t Table) sealFits(tx *sqldb.Tx, r row) bool {
 	return hmac.Equal([]byte(r.seal), []byte(t.Of(tx, r.values...)))
 }
 
-func (t Table) name(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }
+func (t Table) rowName(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }
 
-// renew seals the rows where a condition holds, except those that are broken, and
+// renewSeals seals the rows where a condition holds, except those that are broken, and
 // says how many.
-func (t Table) renew(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, where string, args []any) (int, error) {
+func (t Table) renewSeals(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, where string, args []any) (int, error) {
 	var all []row
-	err := t.rows(ctx, tx, where, args, func(r row) error {
-		if !broken[t.name(r)] {
+	err := t.eachRow(ctx, tx, where, args, func(r row) error {
+		if !broken[t.rowName(r)] {
 			all = append(all, r)
 		}
 		return nil
@@ -141,12 +141,12 @@ func (t Table) renew(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, 
 
 // Verify tells of every row that has no seal, or one that does not fit.
 func (t Table) Verify(ctx context.Context, tx *sqldb.Tx, tell func(problem string)) error {
-	err := t.rows(ctx, tx, `TRUE`, nil, func(r row) error {
+	err := t.eachRow(ctx, tx, `TRUE`, nil, func(r row) error {
 		switch {
 		case r.seal == "":
-			tell(t.name(r) + " has no seal")
-		case !t.fits(tx, r):
-			tell(t.name(r) + " is not as it was sealed")
+			tell(t.rowName(r) + " has no seal")
+		case !t.sealFits(tx, r):
+			tell(t.rowName(r) + " is not as it was sealed")
 		}
 		return nil
 	})

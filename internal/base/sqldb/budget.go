@@ -39,8 +39,8 @@ func leftOf(ctx context.Context) time.Duration {
 	return math.MaxInt64
 }
 
-// spend takes the time since an operation began off the context's budget.
-func (db *DB) spend(ctx context.Context, began time.Time) {
+// spendBudget takes the time since an operation began off the context's budget.
+func (db *DB) spendBudget(ctx context.Context, began time.Time) {
 	b, ok := ctx.Value(budgetKey{}).(*Budget)
 	if !ok {
 		return

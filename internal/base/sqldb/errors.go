@@ -15,8 +15,8 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// conflict tells whether a transaction lost against another and may run again.
-func conflict(err error) bool {
+// isConflict tells whether a transaction lost against another and may run again.
+func isConflict(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
 	}
@@ -44,15 +44,15 @@ func LockTimedOut(err error) bool {
 	return ok && pg.Code == lockNotAvailable
 }
 
-// classify marks the errors that mean the database could not be asked at all.
-func classify(err error) error {
-	if err == nil || !unreachable(err) {
+// classifyError marks the errors that mean the database could not be asked at all.
+func classifyError(err error) error {
+	if err == nil || !isUnreachable(err) {
 		return err
 	}
 	return fault.New(fault.Unavailable, "The service can't reach its database. Try again shortly.").Because(err)
 }
 
-func unreachable(err error) bool {
+func isUnreachable(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false // the caller left; nothing is wrong with the database
 	}

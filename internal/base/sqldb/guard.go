@@ -21,8 +21,8 @@ func WithGuard(ctx context.Context, g Guard) context.Context {
 	return context.WithValue(ctx, guardKey{}, g)
 }
 
-// guarded puts the guard of ctx, if there is one, before fn.
-func guarded(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
+// withGuardOf puts the guard of ctx, if there is one, before fn.
+func withGuardOf(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	guard, ok := ctx.Value(guardKey{}).(Guard)
 	if !ok {
 		return fn

@@ -51,7 +51,7 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	}
 	defer unlock()
 
-	p, conn, err := db.migrations(pool)
+	p, conn, err := db.migrationProvider(pool)
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}
@@ -187,9 +187,9 @@ func (db *DB) unlimitedPool(ctx context.Context) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, conf)
 }
 
-// migrations gives the steps for this database, on connections of pool or, on
+// migrationProvider gives the steps for this database, on connections of pool or, on
 // SQLite, on one of their own.
-func (db *DB) migrations(pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
+func (db *DB) migrationProvider(pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
 	var conn *sql.DB
 	dialect := goose.DialectPostgres
 	if pool != nil {

@@ -142,7 +142,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	}
 	err := db.Ping(ctx)
 	if err == nil {
-		err = db.follow(ctx, db.QueryRow)
+		err = db.followClock(ctx, db.QueryRow)
 	}
 	if err != nil {
 		db.Close()
@@ -155,7 +155,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 func (db *DB) Close() {
 	db.closing.Do(func() {
 		if db.lite != nil {
-			db.lite.close()
+			db.lite.closeAll()
 		}
 		if db.pool != nil {
 			db.pool.Close()
@@ -177,24 +177,24 @@ func (db *DB) Ping(ctx context.Context) error {
 // for requests that need a single row.
 func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 	if db.lite != nil {
-		defer db.spend(ctx, db.now())
-		return db.lite.rows.row(ctx, query, args, db.limit(ctx))
+		defer db.spendBudget(ctx, db.now())
+		return db.lite.rows.readRow(ctx, query, args, db.limitOf(ctx))
 	}
 	return db.queryRow(ctx, query, args)
 }
 
 // Read runs fn on one consistent view of the database.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
-	defer db.spend(ctx, db.now())
-	fn = guarded(ctx, fn)
+	defer db.spendBudget(ctx, db.now())
+	fn = withGuardOf(ctx, fn)
 	if db.lite != nil {
-		return classify(db.lite.view(ctx, db.limit(ctx), db.tx(), fn))
+		return classifyError(db.lite.runView(ctx, db.limitOf(ctx), db.readTx(), fn))
 	}
 	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	limited, cancel := db.bound(ctx)
+	limited, cancel := db.boundContext(ctx)
 	defer cancel()
-	return classify(db.transact(ctx, limited, opts, func(ptx pgx.Tx) error {
-		tx := db.tx()
+	return classifyError(db.runTransaction(ctx, limited, opts, func(ptx pgx.Tx) error {
+		tx := db.readTx()
 		tx.pgx = ptx
 		return fn(tx)
 	}))
@@ -210,32 +210,32 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if db.readOnly {
 		return errReadOnly
 	}
-	defer db.spend(ctx, db.now())
-	fn = guarded(ctx, fn)
-	limited, cancel := db.bound(ctx)
+	defer db.spendBudget(ctx, db.now())
+	fn = withGuardOf(ctx, fn)
+	limited, cancel := db.boundContext(ctx)
 	defer cancel()
 	for try := 1; ; try++ {
 		tx := &Tx{Dialect: db.Dialect, trace: db.trace, sealKey: db.sealKey, limited: limited} // its time comes when it begins
-		err := db.write(ctx, tx, fn)
+		err := db.writeOnce(ctx, tx, fn)
 		if err == nil {
 			for _, f := range tx.committed {
 				f()
 			}
 			return nil
 		}
-		if !mayWaitAgain(limited, err) && (try == writeTries || !conflict(err)) {
-			return classify(err)
+		if !mayWaitAgain(limited, err) && (try == writeTries || !isConflict(err)) {
+			return classifyError(err)
 		}
 	}
 }
 
-func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
+func (db *DB) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	if db.lite != nil {
-		return db.lite.update(ctx, db.limit(ctx), tx, db.Now, fn)
+		return db.lite.runUpdate(ctx, db.limitOf(ctx), tx, db.Now, fn)
 	}
-	return db.transact(ctx, tx.limited, pgx.TxOptions{}, func(ptx pgx.Tx) error {
+	return db.runTransaction(ctx, tx.limited, pgx.TxOptions{}, func(ptx pgx.Tx) error {
 		tx.pgx = ptx
-		if err := db.follow(ctx, tx.QueryRow); err != nil {
+		if err := db.followClock(ctx, tx.QueryRow); err != nil {
 			return err
 		}
 		tx.Now = db.Now()
@@ -243,8 +243,8 @@ func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	})
 }
 
-// tx is a transaction of Read.
-func (db *DB) tx() *Tx {
+// readTx is a transaction of Read.
+func (db *DB) readTx() *Tx {
 	return &Tx{
 		Now:      db.Now(),
 		Dialect:  db.Dialect,
@@ -330,7 +330,7 @@ func (r Row) Scan(dest ...any) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrNoRows
 	}
-	return classify(err)
+	return classifyError(err)
 }
 
 // Each runs a query and hands every row to scan, in order. scan must not use tx:
@@ -345,18 +345,18 @@ func (tx *Tx) Each(ctx context.Context, query string, args []any, scan func(Scan
 			return err
 		}
 		defer rows.Close()
-		return each(rows, scan)
+		return eachRow(rows, scan)
 	}
 	rows, err := tx.lite.query(ctx, query, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	return each(rows, scan)
+	return eachRow(rows, scan)
 }
 
-// each hands the rows of either database to scan.
-func each(rows interface {
+// eachRow hands the rows of either database to scan.
+func eachRow(rows interface {
 	Scanner
 	Next() bool
 	Err() error
@@ -375,5 +375,5 @@ func (db *DB) Maintain(ctx context.Context) error {
 	if db.lite == nil || db.readOnly {
 		return nil
 	}
-	return classify(db.lite.maintain(ctx, db.operation))
+	return classifyError(db.lite.runMaintenance(ctx, db.operation))
 }

@@ -15,7 +15,7 @@ type Stats struct {
 // Stats gives the figures of the connections.
 func (db *DB) Stats() Stats {
 	if db.lite != nil {
-		return db.lite.stats()
+		return db.lite.readStats()
 	}
 	s := db.pool.Stat()
 	return Stats{
@@ -27,8 +27,8 @@ func (db *DB) Stats() Stats {
 	}
 }
 
-// stats counts the readers of both kinds and the writer.
-func (l *sqlite) stats() Stats {
+// readStats counts the readers of both kinds and the writer.
+func (l *sqlite) readStats() Stats {
 	pool := l.readers.Stats()
 	rows := cap(l.rows.free)
 	idleRows := len(l.rows.free)

@@ -31,13 +31,13 @@ func Logger(w io.Writer, format, level string) (*slog.Logger, error) {
 		return nil, fmt.Errorf("log level: %w", err)
 	}
 	o.Level = l
-	if format == "text" || format == "auto" && terminal(w) {
+	if format == "text" || format == "auto" && isTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, &o)), nil
 	}
 	return slog.New(slog.NewJSONHandler(w, &o)), nil
 }
 
-func terminal(w io.Writer) bool {
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

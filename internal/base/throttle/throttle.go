@@ -38,7 +38,7 @@ func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 		return 0, true
 	}
 	now := b.now()
-	r := b.bucket(key, now).ReserveN(now, 1)
+	r := b.bucketOf(key, now).ReserveN(now, 1)
 	if wait = r.DelayFrom(now); wait > 0 {
 		r.CancelAt(now)
 		return wait, false
@@ -46,10 +46,10 @@ func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// bucket finds the key's bucket. One that nobody used for a minute is full
+// bucketOf finds the key's bucket. One that nobody used for a minute is full
 // again, so forgetting it changes nothing: two generations of maps do that
 // without looking at each entry.
-func (b *Buckets) bucket(key string, now time.Time) *rate.Limiter {
+func (b *Buckets) bucketOf(key string, now time.Time) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !now.Before(b.turn) {
