@@ -120,7 +120,7 @@ var Changes = []Act{
 	BudgetSet, BudgetRemoved,
 }
 
-// Named gives the acts that a text names: one by its name, or all of a kind by
+// Named returns the acts that a text names: one by its name, or all of a kind by
 // what comes before the dot. There are none where nothing is called so.
 func Named(text string) (acts []Act) {
 	for _, a := range Acts {

@@ -132,7 +132,7 @@ type Filter struct {
 	Limit       int       // at most so many; 0 gives nothing
 }
 
-// List gives records, newest first.
+// List returns records, newest first.
 func List(ctx context.Context, tx *sqldb.Tx, f Filter) ([]Record, error) {
 	rows, err := listRows(ctx, tx, f)
 	if err != nil {
@@ -158,17 +158,17 @@ type row struct {
 	keyedHash                             string // empty: from before there were seals
 }
 
-// keyedSeal gives the seal of the row. Its hash covers every row before it, and so
+// keyedSeal returns the seal of the row. Its hash covers every row before it, and so
 // does the seal, which nobody can make without the installation's secret.
 func (r row) keyedSeal(tx *sqldb.Tx) string { return tx.Seal("audit", r.hash) }
 
-// keyedSeal gives the seal of the head: not one that a row has, so that nobody can
+// keyedSeal returns the seal of the head: not one that a row has, so that nobody can
 // make an older row the head.
 func (h Head) keyedSeal(tx *sqldb.Tx) string {
 	return tx.Seal("audit_head", strconv.FormatInt(h.Seq, 10), h.Hash)
 }
 
-// chainHash gives the hash of the row that follows the one with the hash before.
+// chainHash returns the hash of the row that follows the one with the hash before.
 // Each text comes after its length: nothing can move from one to the next.
 func (r row) chainHash(before string) string {
 	var b []byte

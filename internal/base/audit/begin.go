@@ -7,7 +7,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Sealed tells whether seals are kept: the head has one, or a row does.
+// Sealed reports whether seals are kept: the head has one, or a row does.
 func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	_, seal, _, err := readEnds(ctx, tx)
 	if err != nil || seal != "" {

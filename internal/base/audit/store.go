@@ -16,7 +16,7 @@ func lockHead(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, err error
 	return h, seal, err
 }
 
-// readEnds gives the head and its seal, the zero one where it is gone, and the
+// readEnds returns the head and its seal, the zero one where it is gone, and the
 // number of the newest row.
 func readEnds(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, newest int64, err error) {
 	err = tx.QueryRow(ctx, headQuery).Scan(&h.Seq, &h.Hash, &seal)
@@ -89,7 +89,7 @@ func listRows(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	return sqldb.All(ctx, tx, query, args, scanRow)
 }
 
-// pageOfRows gives the rows after one up to another, in order.
+// pageOfRows returns the rows after one up to another, in order.
 func pageOfRows(ctx context.Context, tx *sqldb.Tx, after, upTo int64, limit int) ([]row, error) {
 	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM audit WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`,
 		[]any{after, upTo, int64(limit)}, scanRow)

@@ -100,7 +100,7 @@ func ReadBackends(file string, getenv func(string) string) (map[string]Backend, 
 	return all, errors.Join(problems...)
 }
 
-// keyLines gives the lines of the names in a mapping.
+// keyLines returns the lines of the names in a mapping.
 func keyLines(text []byte) map[string]int {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {

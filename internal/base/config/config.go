@@ -277,7 +277,7 @@ type Reporting struct {
 	OAuth string `name:"oauth" hidden:"" help:"Reports for ID tokens: allow or refuse." default:"allow" enum:"allow,refuse"`
 }
 
-// Has tells whether this process has a role.
+// Has reports whether this process has a role.
 func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
 
 // DatabaseURL is where the database is, given or inside the data folder.
@@ -307,10 +307,10 @@ func (c *Config) inData(name ...string) string {
 	return path
 }
 
-// HasTLS tells whether the program itself serves HTTPS.
+// HasTLS reports whether the program itself serves HTTPS.
 func (c *Config) HasTLS() bool { return c.HTTP.TLSCert != "" || len(c.HTTP.ACMEDomains) > 0 }
 
-// NamesLocalhost tells whether addresses in answers and mail will name localhost
+// NamesLocalhost reports whether addresses in answers and mail will name localhost
 // although the program listens for other machines too.
 func (c *Config) NamesLocalhost() bool {
 	host, _, err := net.SplitHostPort(c.Listen)

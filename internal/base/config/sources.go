@@ -155,7 +155,7 @@ func (s *Sources) Validate(app *kong.Application) error {
 	return problems.asError()
 }
 
-// Resolve gives a setting's value from the environment or the file. Only
+// Resolve returns a setting's value from the environment or the file. Only
 // settings have one: a command's own flags are given by hand. A value that
 // cannot be read is left to Validate, which has all of them.
 func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {

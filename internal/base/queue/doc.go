@@ -10,7 +10,7 @@
 // A job is added in the caller's transaction and exists once that commits. It
 // runs at least once. An attempt that dies with its process counts and is
 // followed by another, so handlers must be idempotent. A job fails when its
-// handler gives up or when the attempts are used up; an attempt that panics or
+// handler returns up or when the attempts are used up; an attempt that panics or
 // exceeds its Timeout has failed like any other.
 //
 // Handlers must return when their context ends: with the Timeout, when the

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// GiveUp, returned by a handler, fails the job at once: another attempt would
-// end the same way.
+// GiveUp returns an error with which a handler fails the job at once: another
+// attempt would end the same way.
 func GiveUp(cause error) error { return &giveUp{cause} }
 
 type giveUp struct{ cause error }

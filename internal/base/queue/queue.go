@@ -106,7 +106,7 @@ var (
 	errNoHandlers = errors.New("run queue: no handlers")
 )
 
-// Open makes the queue that belongs to db: River on PostgreSQL, the dispatcher
+// Open returns the queue that belongs to db: River on PostgreSQL, the dispatcher
 // of this package on SQLite. A process that only adds jobs needs no handlers
 // and does not call Run.
 func Open(db *sqldb.DB, handlers []Handler, o Options) (Queue, error) {

@@ -1,11 +1,10 @@
-// Package seal keeps keyed hashes of rows that somebody with access to the
-// database, but without the installation's secret, could gain by changing.
+// Package seal stores keyed hashes (seals) of rows, so that changes by an attacker
+// with access to the database, but without the installation's secret, are found.
 //
-// A table that is sealed has a column seal. Its package says in a Table which
-// columns the seal covers, and renews it whenever it writes them: in the same
-// statement with Of, where runs pass by, and else with Renew or Change. Verify names the
-// rows whose seal does not fit. A row that is deleted takes its seal along: of
-// those that must stay, other checks tell.
+// A sealed table has a column seal. Its package declares a Table with the columns
+// that the seal covers, and renews the seal whenever it writes them: in the same
+// statement with Of where speed matters, otherwise with Renew or Change. Verify
+// reports the rows with a wrong seal. It cannot find deleted rows; other checks do.
 package seal
 
 import (
@@ -21,17 +20,17 @@ import (
 // Table is a table whose rows are sealed.
 type Table struct {
 	Name string
-	// Key are the columns that name a row, all of them texts.
+	// Key are the columns of the primary key, all of type TEXT.
 	Key []string
-	// Columns are what the seal covers besides.
+	// Columns are the other columns that the seal covers.
 	Columns []string
 }
 
-// Of gives the seal of a row whose key and columns have these values, in the
-// order of the table: whole numbers in decimal, nothing as "".
+// Of returns the seal of a row with these values of Key and Columns, in that
+// order: integers in decimal, NULL as "".
 func (t Table) Of(tx *sqldb.Tx, values ...string) string {
 	if len(values) != len(t.Key)+len(t.Columns) {
-		panic("seal: " + t.Name + " has other columns")
+		panic("seal: " + t.Name + ": wrong number of values")
 	}
 	return tx.Seal(append([]string{t.Name}, values...)...)
 }
@@ -42,7 +41,7 @@ type row struct {
 	seal   string
 }
 
-// eachRow reads those where a condition holds.
+// eachRow calls found with the rows that match a condition.
 func (t Table) eachRow(ctx context.Context, tx *sqldb.Tx, where string, args []any, found func(row) error) error {
 	names := append(append([]string{}, t.Key...), t.Columns...)
 	texts := make([]string, len(names))
@@ -52,30 +51,29 @@ func (t Table) eachRow(ctx context.Context, tx *sqldb.Tx, where string, args []a
 	query := `SELECT ` + strings.Join(texts, `, `) + `, seal FROM ` + t.Name + ` WHERE ` + where
 	return tx.Each(ctx, query, args, func(s sqldb.Scanner) error {
 		r := row{values: make([]string, len(names))}
-		places := make([]any, 0, len(names)+1)
+		columns := make([]any, 0, len(names)+1)
 		for i := range r.values {
-			places = append(places, &r.values[i])
+			columns = append(columns, &r.values[i])
 		}
-		if err := s.Scan(append(places, &r.seal)...); err != nil {
+		if err := s.Scan(append(columns, &r.seal)...); err != nil {
 			return err
 		}
 		return found(r)
 	})
 }
 
-// Renew seals the rows where a condition holds as they are now. Callers have
-// just written all that the seal covers: where a part of it stays as it was, they
-// use Change.
+// Renew seals the rows that match a condition. The caller must have written all
+// sealed columns; a caller that wrote only some of them uses Change.
 func (t Table) Renew(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
 	_, err := t.renewSeals(ctx, tx, nil, where, args)
 	return err
 }
 
-// beginRows is how many rows Begin holds in memory at once.
+// beginRows is the number of rows that Begin holds in memory at once.
 const beginRows = 20_000
 
-// Begin seals the rows that have no seal, and says how many they were. It is for
-// what was stored before there were seals.
+// Begin seals the rows without a seal and returns their number. It is for rows
+// that were stored before seals were introduced.
 func (t Table) Begin(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 	for {
 		sealed, err := t.renewSeals(ctx, tx, nil, `seal = '' LIMIT `+strconv.Itoa(beginRows), nil)
@@ -86,9 +84,9 @@ func (t Table) Begin(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 	}
 }
 
-// Change has write change the rows where a condition holds, before and after,
-// and seals them anew. A row whose seal did not fit before keeps it: what
-// somebody put there is not sealed with what we change.
+// Change calls write, which changes the rows that match a condition, and renews
+// their seals. The condition must match before and after. A row with a wrong seal
+// keeps it, so that a forged row is not sealed together with the change.
 func (t Table) Change(ctx context.Context, tx *sqldb.Tx, where string, args []any, write func() error) error {
 	broken := map[string]bool{}
 	err := t.eachRow(ctx, tx, where, args, func(r row) error {
@@ -114,7 +112,7 @@ func (t Table) sealFits(tx *sqldb.Tx, r row) bool {
 func (t Table) rowName(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }
 
 // renewSeals seals the rows where a condition holds, except those that are broken, and
-// says how many.
+// returns how many.
 func (t Table) renewSeals(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, where string, args []any) (int, error) {
 	var all []row
 	err := t.eachRow(ctx, tx, where, args, func(r row) error {
@@ -139,14 +137,14 @@ func (t Table) renewSeals(ctx context.Context, tx *sqldb.Tx, broken map[string]b
 	return len(all), nil
 }
 
-// Verify tells of every row that has no seal, or one that does not fit.
-func (t Table) Verify(ctx context.Context, tx *sqldb.Tx, tell func(problem string)) error {
+// Verify reports every row without a seal or with a wrong one.
+func (t Table) Verify(ctx context.Context, tx *sqldb.Tx, report func(problem string)) error {
 	err := t.eachRow(ctx, tx, `TRUE`, nil, func(r row) error {
 		switch {
 		case r.seal == "":
-			tell(t.rowName(r) + " has no seal")
+			report(t.rowName(r) + " has no seal")
 		case !t.sealFits(tx, r):
-			tell(t.rowName(r) + " is not as it was sealed")
+			report(t.rowName(r) + " does not match its seal")
 		}
 		return nil
 	})

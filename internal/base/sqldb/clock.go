@@ -20,14 +20,14 @@ type clock struct {
 // apart by a few milliseconds in that time, at the worst.
 const lookAgain = time.Minute
 
-// isStale tells whether it is time to look again.
+// isStale reports whether it is time to look again.
 func (c *clock) isStale(now time.Time) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.ours.IsZero() || now.Sub(c.ours) >= lookAgain
 }
 
-// setServerTime records what the other clock said at a moment of ours.
+// setServerTime records the server's time at a time of the local clock.
 func (c *clock) setServerTime(ours, theirs time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (c *clock) setServerTime(ours, theirs time.Time) {
 	c.theirs = theirs
 }
 
-// serverTime is the other clock's time at a moment of ours.
+// serverTime returns the server's time at a time of the local clock.
 func (c *clock) serverTime(now time.Time) time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -52,8 +52,8 @@ func (db *DB) Now() time.Time {
 	return now.UTC().Truncate(time.Microsecond)
 }
 
-// followClock looks at the server's clock, when it is time to, with a query of
-// whoever is asking the database something anyway.
+// followClock reads the server's clock if the last reading is stale. It uses the
+// connection of the caller, which runs a query anyway.
 func (db *DB) followClock(ctx context.Context, query func(context.Context, string, ...any) Row) error {
 	if db.clock == nil || !db.clock.isStale(db.now()) {
 		return nil

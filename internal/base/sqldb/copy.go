@@ -91,7 +91,7 @@ func copyAll(ctx context.Context, driver any, path string) error {
 const integrityLimit = 6 * time.Hour
 
 // CheckIntegrity has SQLite look through the whole file of the embedded
-// database, and gives what it finds wrong with it.
+// database, and returns what it finds wrong with it.
 func (db *DB) CheckIntegrity(ctx context.Context) (problems []string, err error) {
 	if db.lite == nil {
 		return nil, errNotEmbedded

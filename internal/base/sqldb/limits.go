@@ -66,7 +66,7 @@ func (db *DB) limitOf(ctx context.Context) time.Duration {
 	return min(limit, leftOf(ctx))
 }
 
-// boundContext gives the context of an operation on PostgreSQL, which ends with its time.
+// boundContext returns the context of an operation on PostgreSQL, which ends with its time.
 // SQLite needs none: its limits are where it waits.
 func (db *DB) boundContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.lite != nil {
@@ -75,7 +75,7 @@ func (db *DB) boundContext(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, db.limitOf(ctx))
 }
 
-// mayWaitAgain tells whether a transaction that waited too long for a row may try
+// mayWaitAgain reports whether a transaction that waited too long for a row may try
 // once more, within the time of its operation.
 func mayWaitAgain(limited context.Context, err error) bool {
 	deadline, ok := limited.Deadline()
@@ -145,7 +145,7 @@ func (db *DB) queryRow(ctx context.Context, query string, args []any) Row {
 	}}
 }
 
-// limitPool gives every connection of a pool the limits. Those that the database
+// limitPool returns every connection of a pool the limits. Those that the database
 // address has itself stay as they are there.
 func limitPool(conf *pgxpool.Config) {
 	limitConnect(conf)
@@ -209,7 +209,7 @@ func longerAtServer(conn *pgx.Conn, limit time.Duration) string {
 	return longer
 }
 
-// hasTransactionTimeout tells whether the server is PostgreSQL 17 or newer.
+// hasTransactionTimeout reports whether the server is PostgreSQL 17 or newer.
 func hasTransactionTimeout(conn *pgx.Conn) bool {
 	major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")
 	n, err := strconv.Atoi(major)

@@ -12,12 +12,12 @@ import (
 	lite "modernc.org/sqlite"
 )
 
-// readers answer queries for one row on SQLite, which every request asks at
-// least one of. They talk to the driver directly: database/sql's bookkeeping
-// costs as much as such a query itself.
+// readers run queries for one row on SQLite; every request runs at least one.
+// They use the driver directly: the bookkeeping of database/sql takes as long as
+// such a query.
 type readers struct {
 	free chan *rowReader
-	done chan struct{} // closed when there are no more
+	done chan struct{} // closed by closeAll
 }
 
 // rowReader is one connection with the statements it has prepared.
@@ -26,7 +26,7 @@ type rowReader struct {
 	stmts map[string]statement
 }
 
-// statement is what the driver prepares.
+// statement is a prepared statement of the driver.
 type statement interface {
 	driver.Stmt
 	driver.StmtQueryContext
@@ -45,7 +45,7 @@ func openReaders(dsn string, n int) (*readers, error) {
 	return r, nil
 }
 
-// closeAll ends the readers. Nobody may be using them.
+// closeAll closes the readers. They must no longer be in use.
 func (r *readers) closeAll() {
 	close(r.done)
 	for range len(r.free) {
@@ -108,8 +108,8 @@ func (r *rowReader) readValues(query string, args []any) (values, error) {
 		}
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 	}
-	// One row is read before anybody could call it off, and with a context that
-	// cannot end the driver starts no goroutine to watch it.
+	// Reading one row takes no longer than a cancellation would, and with a
+	// context that cannot end the driver starts no goroutine to watch it.
 	rows, err := stmt.QueryContext(context.Background(), named)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (r *rowReader) readValues(query string, args []any) (values, error) {
 // values are the columns of a row.
 type values []driver.Value
 
-// Scan stores the columns in the kinds of variable that our queries use.
+// Scan stores the columns in variables of the types that queries use.
 func (v values) Scan(dest ...any) error {
 	if len(dest) != len(v) {
 		return fmt.Errorf("scan: %d columns into %d variables", len(v), len(dest))

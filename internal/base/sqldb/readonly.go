@@ -76,7 +76,7 @@ func readOnlyDSN(path, mode string) string {
 	return dsn
 }
 
-// inUse tells whether a process uses an index.
+// inUse reports whether a process uses an index.
 func inUse(index string) (bool, error) {
 	f, err := os.Open(index)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +120,7 @@ func readStill(path string) (s stillFiles, err error) {
 	return s, nil
 }
 
-// haveChanged tells whether somebody has opened the database since.
+// haveChanged reports whether somebody has opened the database since.
 func (s stillFiles) haveChanged() bool {
 	now, err := readStill(s.path)
 	return err != nil || now.logBytes != s.logBytes || now.hasIndex != s.hasIndex ||

@@ -48,7 +48,7 @@ func fileDSN(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
 }
 
-// createPrivate makes the file of a new database, for our user only. SQLite
+// createPrivate returns the file of a new database, for our user only. SQLite
 // would make it readable for all that the umask lets; the log and the index
 // beside it get the mode that it has.
 func createPrivate(path string) error {
@@ -193,7 +193,7 @@ func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now
 		// fn failed or panicked, or ctx ended during BEGIN, which may have
 		// succeeded all the same. Without a transaction this does nothing.
 		if !done {
-			l.writer.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+			_, _ = l.writer.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
 		}
 	}()
 	if _, err = l.writer.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
@@ -228,7 +228,7 @@ func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now
 	return nil
 }
 
-// prepareStatement gives the writer's prepared statement. The caller has the turn.
+// prepareStatement returns the writer's prepared statement. The caller has the turn.
 func (l *sqlite) prepareStatement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s, ok := l.writing[query]; ok {
 		return s, nil

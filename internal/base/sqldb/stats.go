@@ -6,13 +6,13 @@ import "time"
 // the database nothing.
 type Stats struct {
 	Busy, Idle, Max int
-	// Waits counts those who found no connection free, on SQLite those who had to
+	// Waits counts callers that found no connection free, on SQLite those who had to
 	// wait for their turn to write as well; Waited is how long they waited in all.
 	Waits  int64
 	Waited time.Duration
 }
 
-// Stats gives the figures of the connections.
+// Stats returns the figures of the connections.
 func (db *DB) Stats() Stats {
 	if db.lite != nil {
 		return db.lite.readStats()

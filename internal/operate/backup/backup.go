@@ -180,7 +180,7 @@ func openPart(name string) (*os.File, error) {
 	return f, nil
 }
 
-// newSpool makes a file without a name, which goes with the process.
+// newSpool returns a file without a name, which goes with the process.
 func newSpool(folder string) (*os.File, error) {
 	f, err := os.CreateTemp(folder, ".atelier-manifest-")
 	if err != nil {
@@ -259,7 +259,7 @@ func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, s
 	return r, buffered.Flush()
 }
 
-// prepareCopy makes the copy of the database what belongs into an archive, and looks
+// prepareCopy returns the copy of the database what belongs into an archive, and looks
 // at it.
 func (s Source) prepareCopy(ctx context.Context, copied string, r *Report) error {
 	db, err := s.openCopy(ctx, copied)
@@ -358,7 +358,7 @@ func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Rep
 	return nil
 }
 
-// paddedReader gives as many bytes as a file has, zeros where it cannot be read.
+// paddedReader returns as many bytes as a file has, zeros where it cannot be read.
 type paddedReader struct {
 	from io.Reader
 	left int64

@@ -74,7 +74,7 @@ type Stage struct {
 	folder *os.File // locked
 }
 
-// NewStage makes an empty folder beside target, which must be empty or not
+// NewStage returns an empty folder beside target, which must be empty or not
 // there. What a killed process left of an earlier one is removed.
 func NewStage(target string) (*Stage, error) {
 	if err := checkVacant(target); err != nil {

@@ -83,7 +83,7 @@ const (
 	loggedRule = "the ledger has the grants that the audit log has"
 )
 
-// VerifySeals gives what is wrong with sealed rows, and whether there are seals:
+// VerifySeals returns what is wrong with sealed rows, and whether there are seals:
 // there are none between a migration and the first start after it.
 func VerifySeals(ctx context.Context, db *sqldb.DB) (problems []Problem, kept bool, err error) {
 	ctx = sqldb.WithLimit(ctx, sealLimit)

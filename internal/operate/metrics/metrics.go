@@ -71,7 +71,7 @@ type sample struct {
 	mail   int64
 }
 
-// New makes a collector.
+// New returns a collector.
 func New(o Options) *Collector { return &Collector{Options: o} }
 
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -174,7 +174,7 @@ func (c *Collector) withOwn(queues []run.Queue) []run.Queue {
 	return all
 }
 
-// currentSample gives what the database says, or that it does not.
+// currentSample returns what the database says, or that it does not.
 func (c *Collector) currentSample() sample {
 	c.mu.Lock()
 	if !c.last.taken.IsZero() && c.Now().Sub(c.last.taken) < freshFor {

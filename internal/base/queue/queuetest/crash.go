@@ -14,7 +14,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// childEnv gives a child process the address of its database.
+// childEnv returns a child process the address of its database.
 const childEnv = "ATELIER_QUEUETEST_CHILD"
 
 // Child is the other process of the crash test. A test binary that uses Run

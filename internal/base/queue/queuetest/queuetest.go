@@ -59,7 +59,7 @@ type Node struct {
 	DB *sqldb.DB
 }
 
-// Open makes a node on the database at address.
+// Open returns a node on the database at address.
 func Open(t *testing.T, address string, o queue.Options, handlers ...queue.Handler) *Node {
 	t.Helper()
 	db := dbtest.Open(t, address)
@@ -161,7 +161,7 @@ func (s *starts) add(w queue.Work) {
 	s.all = append(s.all, start{w, time.Now()})
 }
 
-// of gives the calls for one job.
+// of returns the calls for one job.
 func (s *starts) of(id string) []start {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,7 @@ var errTest = errors.New("as the test wants it")
 
 const second = time.Second
 
-// handler makes a handler that remembers its calls in s and then does do.
+// handler returns a handler that remembers its calls in s and then does do.
 func handler(s *starts, kind string, do func(ctx context.Context, w queue.Work) error) queue.Handler {
 	return queue.Handler{Kind: kind, Timeout: 2 * timeout, Do: func(ctx context.Context, w queue.Work) error {
 		s.add(w)
@@ -215,7 +215,7 @@ func held(ctx context.Context, c <-chan struct{}) error {
 	}
 }
 
-// telling makes a handler that says on a channel which job it did.
+// telling returns a handler that says on a channel which job it did.
 func telling(s *starts, kind string) (queue.Handler, <-chan string) {
 	c := make(chan string, 1000)
 	return handler(s, kind, func(_ context.Context, w queue.Work) error {
