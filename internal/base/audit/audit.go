@@ -1,4 +1,4 @@
-// Package audit keeps what was done that matters for security.
+// Package audit is the append-only log of security-relevant actions.
 //
 //	hash 16 ◀── 17 {at, act, who, whom, …} ◀── 18 {…} ◀── head {18, hash 18}
 //
@@ -29,11 +29,11 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Entry is something that was done.
+// Entry is one action.
 type Entry struct {
 	Act       Act
 	ActorID   string            // who did it; empty for the operator and for strangers
-	PersonID  string            // whom it concerns; empty for nobody
+	PersonID  string            // the person concerned; may be empty
 	CompanyID string            // whose admins may read it; empty for the operator only
 	Address   string            // where the request came from
 	Details   map[string]string // never a secret
@@ -129,7 +129,7 @@ type Filter struct {
 	Acts        []Act     // any of these
 	From, Until time.Time // done from, and before
 	Before      int64     // older than this one; 0: from the newest
-	Limit       int       // at most so many; 0 gives nothing
+	Limit       int       // the largest number of records; 0 returns none
 }
 
 // List returns records, newest first.

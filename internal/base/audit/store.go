@@ -10,7 +10,7 @@ import (
 
 const headQuery = `SELECT seq, hash, seal FROM audit_head WHERE id = 1`
 
-// lockHead lets one transaction at a time add to the log.
+// lockHead locks the head: one transaction at a time adds to the log.
 func lockHead(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, err error) {
 	err = tx.QueryRow(ctx, headQuery+tx.Dialect.ForUpdate).Scan(&h.Seq, &h.Hash, &seal)
 	return h, seal, err
@@ -60,7 +60,7 @@ func scanRow(s sqldb.Scanner) (r row, err error) {
 	return r, err
 }
 
-// listRows names only the columns that are asked for, so that their indexes serve.
+// listRows has conditions only for the filters in use, so that indexes apply.
 func listRows(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	before := f.Before
 	if before == 0 {
