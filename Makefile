@@ -39,12 +39,13 @@ test: ## all tests, on SQLite and on PostgreSQL
 race: ## all tests with the race detector, those of pixels, sound and models too
 	$(GO) run ./test/report $(GOTEST) -timeout 90m $(RACE) ./test/... ./...
 
-check: ## format, vet, staticcheck, lint, and whether generated and fetched files are fresh
+check: ## format, vet, staticcheck, lint, known vulnerabilities, and whether generated and fetched files are fresh
 	@test -z "$$(gofmt -l api build client cmd internal test tools)" || { echo "not formatted:"; gofmt -l api build client cmd internal test tools; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags failpoint ./internal/base/failpoint
 	$(TOOL) staticcheck ./...
 	$(GO) tool -modfile=build/lint/go.mod golangci-lint run ./...
+	@GO="$(GO)" build/vulnerabilities
 	@build/fresh
 	@build/swagger --check
 

@@ -25,7 +25,7 @@ import (
 var layers = []map[string][]string{
 	{ // ground
 		".": nil, "api": nil, "client": nil, "tools": nil,
-		"internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/ids": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
+		"internal/base/dispatch": nil, "internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/ids": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
 		"internal/base/netguard": nil, "internal/base/memory": {"internal/base/lowpriority"}, "internal/base/lowpriority": nil,
 		"internal/base/sqldb": {"internal/base/fault", "internal/base/failpoint"}, "internal/base/seal": {"internal/base/sqldb"},
 	},
@@ -79,7 +79,7 @@ var layers = []map[string][]string{
 		"internal/operate/inspect":        {"internal/money/budget"},
 		"internal/operate/backup":         {"internal/file/library"},
 		"internal/operate/metrics":        {"internal/notify/mailqueue"},
-		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue"},
+		"internal/operate/backgroundjobs": {"internal/account/personaldata", "internal/account", "internal/notify/mailqueue", "internal/file/library", "internal/board", "internal/run/runner"},
 	},
 	{ // edges
 		"internal/web/httpd": nil, "internal/web/api/wire": nil,
@@ -137,7 +137,7 @@ var groups = []struct {
 	{"run", []string{"base", "people", "notify", "file", "catalog", "engine", "money"}},
 	{"board", []string{"base", "file", "run"}},
 	{"account", []string{"base", "people", "notify", "file", "money", "run", "board"}},
-	{"operate", []string{"base", "people", "notify", "file", "catalog", "money", "run", "account"}},
+	{"operate", []string{"base", "people", "notify", "file", "catalog", "money", "run", "board", "account"}},
 	{"web", []string{"base", "people", "notify", "file", "catalog", "money", "run", "board", "account"}},
 }
 

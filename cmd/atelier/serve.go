@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"atelier/internal/base/config"
 	"atelier/internal/base/cursor"
+	"atelier/internal/base/memory"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/telemetry"
@@ -45,13 +45,7 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
-	// The heap is a few megabytes, and collecting it after every few more that
-	// requests leave behind would cost a tenth of the machine. This part of the
-	// address space is never touched, so it takes no memory, but counts: a
-	// collection then comes after 64 MB, and after as much as is in use once
-	// that is more.
-	ballast := make([]byte, 64<<20)
-	defer runtime.KeepAlive(ballast)
+	memory.SetCollectorPercent()
 
 	// What can be known to be wrong, before anything is written.
 	for _, warning := range p.unknownVariables() {
@@ -140,18 +134,21 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		handlers = backgroundjobs.Handlers(backgroundjobs.Parts{
-			DB:         db,
-			Blobs:      blobs,
-			Devices:    who.devices,
-			Tokens:     who.tokens,
-			Mail:       sender,
-			MailBox:    who.mailBox(),
-			Log:        log,
-			Now:        time.Now,
-			Leftovers:  time.Duration(cfg.Retention.Orphans),
-			SweepEvery: time.Duration(cfg.Retention.Every),
+			DB:          db,
+			Blobs:       blobs,
+			Library:     work.library,
+			Boards:      work.boards,
+			Runner:      work.runner,
+			Devices:     who.devices,
+			Tokens:      who.tokens,
+			Mail:        sender,
+			MailBox:     who.mailBox(),
+			Log:         log,
+			Now:         time.Now,
+			Leftovers:   time.Duration(cfg.Retention.Orphans),
+			SweepEvery:  time.Duration(cfg.Retention.Every),
+			KeyLifetime: time.Duration(cfg.Limits.IdempotencyLifetime),
 		})
-		handlers = append(handlers, work.handlers(cfg, db)...)
 	}
 	jobs, err := queue.Open(db, handlers, queue.Options{Log: log, Now: time.Now, Drain: drainTime(cfg)})
 	if err != nil {

@@ -131,7 +131,7 @@ func (c companyAccess) setTimeZone(ctx context.Context, tx *sqldb.Tx, zone strin
 	}
 
 	if !c.caller.Operator {
-		_, full, err := ratelimit.Take(ctx, tx, ratelimit.Daily+"zone/company/"+c.Company.ID, zoneChangesPerDay)
+		_, full, err := ratelimit.Take(ctx, tx, ratelimit.Key{Name: ratelimit.Daily + "zone/company/" + c.Company.ID}, zoneChangesPerDay)
 		if err != nil {
 			return err
 		}

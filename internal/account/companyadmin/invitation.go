@@ -106,12 +106,13 @@ func (s *Invitations) mailInvitation(ctx context.Context, tx *sqldb.Tx, c compan
 
 // countInvitationMail counts a mail against the rate limits.
 func countInvitationMail(ctx context.Context, tx *sqldb.Tx, inv company.Invitation) error {
+	email := strings.ToLower(inv.Email)
 	for _, limit := range []struct {
-		key    string
+		key    ratelimit.Key
 		window ratelimit.Window
 	}{
-		{"invitation/person/" + inv.InvitedBy, mailsPerPerson},
-		{"invitation/email/" + inv.CompanyID + "/" + strings.ToLower(inv.Email), mailsPerAddress},
+		{ratelimit.Key{Name: "invitation/person/" + inv.InvitedBy, Subject: inv.InvitedBy}, mailsPerPerson},
+		{ratelimit.Key{Name: "invitation/email/" + inv.CompanyID + "/" + email, Subject: email}, mailsPerAddress},
 	} {
 		_, full, err := ratelimit.Take(ctx, tx, limit.key, limit.window)
 		if err != nil {

@@ -145,15 +145,14 @@ func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Perso
 	if err := company.ForgetProfiles(ctx, tx, p.ID); err != nil {
 		return err
 	}
-	companyIDs, err := company.Uninvite(ctx, tx, p.Email)
-	if err != nil {
+	if err := company.DeleteInvitationsFor(ctx, tx, p.Email); err != nil {
 		return err
 	}
 
-	if err := ratelimit.Drop(ctx, tx, rateLimitKeys(p, companyIDs)...); err != nil {
+	if err := ratelimit.ForgetSubject(ctx, tx, p.ID); err != nil {
 		return err
 	}
-	if err := ratelimit.DropUnder(ctx, tx, ratelimit.Daily+"password/pair/"+strings.ToLower(p.Email)+"/"); err != nil {
+	if err := ratelimit.ForgetSubject(ctx, tx, strings.ToLower(p.Email)); err != nil {
 		return err
 	}
 	if err := eraseSmallRows(ctx, tx, p.ID); err != nil {
@@ -172,27 +171,6 @@ func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Perso
 	}
 	_, err = s.Queue.Add(ctx, tx, queue.Job{Kind: EraseKind, Args: args, Unique: p.ID})
 	return err
-}
-
-// rateLimitKeys returns the keys under which other packages count a person and
-// their address; companyIDs are the companies that had invited the address.
-func rateLimitKeys(p person.Person, companyIDs []string) []string {
-	email := strings.ToLower(p.Email)
-	keys := []string{
-		"password/person/" + email,
-		ratelimit.Daily + "reset/person/" + email,
-		"code/person/" + p.ID,
-		ratelimit.Daily + "code/person/" + p.ID,
-		ratelimit.Daily + "remind/person/" + p.ID,
-		"mail/person/" + p.ID,
-		"invitation/person/" + p.ID,
-		"create/person/" + p.ID,
-		exportRateKey(p.ID),
-	}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(companyIDs))) {
-		keys = append(keys, "invitation/email/"+id+"/"+email)
-	}
-	return keys
 }
 
 // recordDeletion adds the deletion to the audit log. Its entries contain ids and

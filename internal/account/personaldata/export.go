@@ -19,7 +19,9 @@ import (
 // together.
 var exportsPerDay = ratelimit.Window{Most: 5, Span: 24 * time.Hour}
 
-func exportRateKey(personID string) string { return ratelimit.Daily + "export/person/" + personID }
+func exportRateKey(personID string) ratelimit.Key {
+	return ratelimit.Key{Name: ratelimit.Daily + "export/person/" + personID, Subject: personID}
+}
 
 // WriteTimeout is how long the receiver of an archive may take for each part.
 const WriteTimeout = 30 * time.Second

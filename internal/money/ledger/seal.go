@@ -20,7 +20,7 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, tell func(proble
 		case seal == "":
 			unsealed.addSeal(m.sealedHash(tx, created))
 		case !hmac.Equal([]byte(seal), []byte(m.sealedHash(tx, created))):
-			tell("ledger_transaction " + m.id + " is not as it was sealed")
+			tell("ledger_transaction " + m.id + " does not match its seal")
 		}
 		return nil
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"atelier/internal/base/dispatch"
 	"atelier/internal/base/failpoint"
 	"atelier/internal/base/sqldb"
 )
@@ -69,8 +70,8 @@ type Sender struct {
 	transport http.RoundTripper
 	slots     *slots
 	metrics   *metrics
-	wake      chan struct{} // holds one token: there may be something to do
-	active    atomic.Bool   // Run is going on
+	loop      *dispatch.Loop
+	active    atomic.Bool // Run is going on
 	sending   sync.WaitGroup
 }
 
@@ -90,18 +91,13 @@ func New(o Options) *Sender {
 		transport: c.newTransport(),
 		slots:     newSlots(o.Parallel, o.PerHost),
 		metrics:   newMetrics(o.Metrics),
-		wake:      make(chan struct{}, 1),
+		loop:      dispatch.NewLoop(),
 	}
 }
 
 // Wake has the sender look for events now. Events that other nodes added are
 // found within a second without it.
-func (s *Sender) Wake() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // it is awake
-	}
-}
+func (s *Sender) Wake() { s.loop.Wake() }
 
 // Run sends events until ctx ends. Attempts under way then have Grace to
 // finish; the rest are broken off and left to whoever runs next. It returns
@@ -115,32 +111,17 @@ func (s *Sender) Run(ctx context.Context) error {
 	// leased must be sent or given back.
 	lasting, breakOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer breakOff()
-	s.dispatchEvents(lasting, ctx.Done())
+	s.loop.Run(ctx.Done(), func() time.Duration {
+		wait, err := s.sendDue(lasting)
+		if err != nil {
+			s.o.Log.WarnContext(lasting, "cannot take events", "error", err)
+		}
+		return wait
+	})
 	grace := time.AfterFunc(s.o.Grace, breakOff)
 	defer grace.Stop()
 	s.sending.Wait()
 	return nil
-}
-
-// dispatchEvents starts attempts until stop is closed.
-func (s *Sender) dispatchEvents(ctx context.Context, stop <-chan struct{}) {
-	for {
-		wait, err := s.sendDue(ctx)
-		if err != nil {
-			s.o.Log.WarnContext(ctx, "cannot take events", "error", err)
-		}
-		select {
-		case <-stop:
-			return
-		default: // the others may be ready as well
-		}
-		select {
-		case <-stop:
-			return
-		case <-s.wake:
-		case <-time.After(wait):
-		}
-	}
 }
 
 // sendDue starts an attempt for every event that is due and has a slot. It says

@@ -176,11 +176,6 @@ func (inv Invitation) matchesEmail(email string) bool {
 	return inv.Email == "" || emailKey(inv.Email) == emailKey(email)
 }
 
-// Uninvite ends all invitations for an address and names the companies.
-func Uninvite(ctx context.Context, tx *sqldb.Tx, email string) (companyIDs []string, err error) {
-	return deleteInvitationsFor(ctx, tx, emailKey(email))
-}
-
 // AcceptSecret lets a person in who has the secret of an invitation. Whoever
 // is in already keeps their roles, uses nothing, and is not fresh.
 func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email string) (inv Invitation, fresh bool, err error) {

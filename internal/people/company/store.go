@@ -514,8 +514,10 @@ func deleteInvitation(ctx context.Context, tx *sqldb.Tx, companyID, id string) (
 	return execChanged(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND id = $2`, companyID, id)
 }
 
-func deleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]string, error) {
-	return sqldb.All(ctx, tx, `DELETE FROM invitation WHERE email_key = $1 AND email_key <> '' RETURNING company_id`, []any{key}, scanText)
+// DeleteInvitationsFor deletes all invitations to a mail address.
+func DeleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM invitation WHERE email_key = $1 AND email_key <> ''`, emailKey(email))
+	return err
 }
 
 // HasMembers reports whether anybody is in the company.

@@ -41,6 +41,10 @@ type Options struct {
 	MaxGrants     int
 	MaxPerNetwork int
 
+	// PluginKindLength is the longest plugin kind that a device may name, at most
+	// the API's limit of 32; 0 for that limit.
+	PluginKindLength int
+
 	RotateAfter time.Duration // age at which a refresh token is replaced
 	Grace       time.Duration // for which a replaced one still gives its successor
 

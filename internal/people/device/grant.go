@@ -1,8 +1,10 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"time"
 
@@ -73,7 +75,10 @@ const (
 	maxWrong = 5
 )
 
-var pluginKind = regexp.MustCompile(`^[a-z0-9_-]{0,32}$`)
+// maxPluginKind is the longest plugin kind that the API allows.
+const maxPluginKind = 32
+
+var pluginKind = regexp.MustCompile(`^[a-z0-9_-]*$`)
 
 var (
 	errNoGrant = fault.New(fault.NotFound, "No device waits with this code. Check it, or start again on your device.")
@@ -88,8 +93,9 @@ var (
 
 // Start makes the codes for a machine that asks to be signed in.
 func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, error) {
-	if !pluginKind.MatchString(r.PluginKind) {
-		return Codes{}, fault.New(fault.Invalid, "A plugin kind has 1 to 32 of a-z, 0-9, _ and -.").On("plugin_kind")
+	longest := min(cmp.Or(d.o.PluginKindLength, maxPluginKind), maxPluginKind)
+	if len(r.PluginKind) > longest || !pluginKind.MatchString(r.PluginKind) {
+		return Codes{}, fault.New(fault.Invalid, fmt.Sprintf("A plugin kind has 1 to %d of a-z, 0-9, _ and -.", longest)).On("plugin_kind")
 	}
 	network := sanitize.Line(r.Network, maxAddress)
 	if err := d.makeRoom(ctx, tx, network); err != nil {

@@ -159,4 +159,6 @@ type Draft struct {
 }
 
 // rateKey is what creates, and polls that come too early, are counted under.
-func rateKey(personID string) string { return "create/person/" + personID }
+func rateKey(personID string) ratelimit.Key {
+	return ratelimit.Key{Name: "create/person/" + personID, Subject: personID}
+}
